@@ -1,0 +1,235 @@
+"""Run the stages: read the inputs, ask the rules, build the report."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from tracelens import __version__
+from tracelens.errors import PluginError, SourceError, UsageError
+from tracelens.evidence import Evidence, arguments, needs
+from tracelens.logs import Log, Record
+from tracelens.registry import discover
+from tracelens.report import (
+    Coverage,
+    Environment,
+    Finding,
+    Input,
+    KnownSite,
+    Outcome,
+    Report,
+    Severity,
+    Tool,
+    UnreadText,
+    Verdict,
+)
+from tracelens.rules import Rule
+from tracelens.source import read
+
+__all__ = ["analyze", "judge", "select_rules"]
+
+#: Entries of ``coverage.known`` and ``coverage.unread`` in a report; the counts cover all.
+MAX_LISTED = 50
+
+
+def analyze(
+    *paths: str,
+    select: Collection[str] = (),
+    ignore: Mapping[str, str] | Collection[str] = (),
+    kind: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Report:
+    """Read ``paths`` and return what the rules say about them.
+
+    Args:
+        paths: Files, directories, globs, or ``-`` for standard input; ``.gz`` and ``.xz`` are
+            recognised by content.
+        select: Codes, code prefixes or names of the rules to ask; all when empty.
+        ignore: Codes, prefixes or names whose findings are kept as ignored, with a reason each.
+        kind: Read unmarked text as this log kind.
+        progress: Called with the number of bytes read since the last call.
+
+    Raises:
+        SourceError: An input cannot be read, or nothing in any of them is known.
+        UsageError: ``select``, ``ignore`` or ``kind`` names nothing that is installed.
+        PluginError: An installed rule or log kind is broken.
+    """
+    rules = select_rules(select)
+    evidence, inputs = read(paths, kind=kind, progress=progress)
+    return judge(evidence, inputs, rules=rules, ignore=ignore)
+
+
+def select_rules(select: Collection[str] = ()) -> list[Rule]:
+    """Return one instance of every rule whose code starts with, or whose name is, in ``select``."""
+    rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
+    for wanted in select:
+        if not any(_matches(rule, wanted) for rule in rules):
+            raise UsageError(
+                f"no rule matches {wanted!r}", hint="tracelens rules lists codes and names"
+            )
+    return [rule for rule in rules if not select or any(_matches(rule, s) for s in select)]
+
+
+def _matches(rule: Rule, wanted: str) -> bool:
+    return rule.code.startswith(wanted.upper()) or rule.name == wanted
+
+
+def judge(
+    evidence: Evidence,
+    inputs: Sequence[Input],
+    *,
+    rules: Iterable[Rule] | None = None,
+    ignore: Mapping[str, str] | Collection[str] = (),
+) -> Report:
+    """Ask the rules about evidence that has been read, and build the report."""
+    verdicts: list[Verdict] = []
+    findings: list[Finding] = []
+    asked = list(rules) if rules is not None else select_rules()
+    for rule in asked:
+        verdict, found = _ask(rule, evidence)
+        reason = _ignored(rule, ignore)
+        if reason is not None and found:
+            found = [finding.model_copy(update={"ignored": reason}) for finding in found]
+            verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
+        verdicts.append(verdict)
+        findings += found
+    findings = _suppress(findings, {rule.code: rule for rule in asked})
+    logs = discover("logs", Log)
+    return Report(
+        tool=Tool(version=__version__),
+        inputs=tuple(inputs),
+        environment=Environment(**_merged(log.environment(evidence) for log in logs)),
+        coverage=_coverage(evidence, inputs),
+        verdicts=tuple(verdicts),
+        findings=tuple(sorted(findings, key=lambda finding: finding.order)),
+        tables=_merged(log.tables(evidence) for log in logs),
+    )
+
+
+def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
+    wanted = needs(rule.check)
+    missing = [
+        kind
+        for kind, required in wanted.values()
+        if required and kind is not None and not len(evidence.table(kind))
+    ]
+    base = Verdict(code=rule.code, name=rule.name, verdict=Outcome.QUIET)
+    if missing:
+        switches = tuple(dict.fromkeys(switch for kind in missing for switch in _switches(kind)))
+        words = " or ".join(dict.fromkeys(kind.__name__ for kind in missing))
+        update = {"verdict": Outcome.ABSENT, "needs": switches, "reason": f"no {words} in the input"}
+        return base.model_copy(update=update), []
+    try:
+        found = list(rule.check(**arguments(rule.check, evidence)))
+    except PluginError:
+        raise
+    except Exception as error:  # noqa: BLE001 -- a broken rule must not take the report down
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+        return base.model_copy(update={"verdict": Outcome.CRASHED, "reason": reason}), []
+    if not found:
+        return base, []
+    return base.model_copy(update={"verdict": Outcome.FIRED}), _distinct(found)
+
+
+def _distinct(found: list[Finding]) -> list[Finding]:
+    """Number the findings of one rule that share an id, so that every id names one finding."""
+    seen: dict[str, int] = {}
+    out = []
+    for finding in found:
+        number = seen[finding.id] = seen.get(finding.id, 0) + 1
+        update = {"id": f"{finding.id}-{number}"}
+        out.append(finding if number == 1 else finding.model_copy(update=update))
+    return out
+
+
+def _switches(kind: type[Record]) -> list[str]:
+    """Return the switches of the logs that hold ``kind``, or of those that it is joined from."""
+    join = getattr(kind, "join", None)
+    if join is None:
+        return [log.switch for log in discover("logs", Log) if log.__module__ == kind.__module__]
+    parts = [part for part, required in needs(join).values() if part is not None and required]
+    return [switch for part in parts for switch in _switches(part)]
+
+
+def _ignored(rule: Rule, ignore: Mapping[str, str] | Collection[str]) -> str | None:
+    for wanted in ignore:
+        if _matches(rule, wanted):
+            return ignore[wanted] if isinstance(ignore, Mapping) else "ignored on request"
+    return None
+
+
+def _suppress(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
+    """Let the strongest suppressor that fired silence the claims that it makes worthless."""
+    by: dict[str, str] = {}
+    for code, rule in sorted(rules.items(), reverse=True):
+        fired = any(
+            finding.code == code and not finding.ignored and finding.severity is not Severity.NONE
+            for finding in findings
+        )
+        if rule.suppresses and fired:
+            by[rule.suppresses] = code
+    out = []
+    for finding in findings:
+        rule = rules[finding.code]
+        if finding.code in by.values():
+            out.append(finding)
+        elif rule.claim in by:
+            out.append(finding.model_copy(update={"suppressed_by": by[rule.claim]}))
+        elif "time" in by and finding.cost is not None:
+            out.append(finding.model_copy(update={"cost": None}))
+        else:
+            out.append(finding)
+    return out
+
+
+def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
+    lines = sum(source.lines for source in inputs)
+    events = sum(source.events for source in inputs)
+    known = sum(count for count, _ in evidence.known.values())
+    ours = evidence.understood_lines + known + evidence.unread_lines
+    sites = sorted(evidence.known.items(), key=lambda item: (-item[1][0], item[1][1]))
+    return Coverage(
+        lines=lines,
+        understood_lines=evidence.understood_lines,
+        known_lines=known,
+        program_lines=max(0, lines - ours),
+        unread_lines=evidence.unread_lines,
+        share=round(evidence.understood_lines / ours, 5) if ours else 1.0,
+        events=events or None,
+        understood_events=events or None,
+        known=tuple(
+            KnownSite(site=site, count=count, first_line=first)
+            for site, (count, first) in sites[:MAX_LISTED]
+        ),
+        unread=tuple(
+            UnreadText(
+                kind=unread.kind,
+                text=unread.text[:500],
+                count=unread.count,
+                first_line=unread.first_line,
+                reason=unread.reason,
+            )
+            for unread in evidence.unread[:MAX_LISTED]
+        ),
+        notes=tuple(evidence.notes),
+    )
+
+
+def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            if value is not None and out.get(key) is None:
+                out[key] = value
+    return out
+
+
+def nothing_known(inputs: Sequence[Input], evidence: Evidence) -> SourceError | None:
+    """Return the error for inputs in which nothing at all was recognised."""
+    if any(source.kinds for source in inputs) or evidence.known:
+        return None
+    names = ", ".join(source.path for source in inputs)
+    return SourceError(f"{names}: nothing from torch or oneDNN in it", hint=inspect.cleandoc(""))

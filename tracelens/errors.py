@@ -1,0 +1,43 @@
+"""What can go wrong, and whose fault it is.
+
+* TracelensError
+  x UsageError          the command line or the configuration (exit 2)
+  x SourceError         the input cannot be read, or holds nothing we know (exit 2)
+  x PluginError         a rule, log kind or renderer is broken; names its package (exit 3)
+
+A text that a grammar refuses is not an error: it becomes an ``Unread`` entry of the report.
+A rule that raises is not an error either: its verdict is ``crashed`` and the others still run.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PluginError", "SourceError", "TracelensError", "UsageError"]
+
+
+class TracelensError(Exception):
+    """Base of every exception that tracelens raises on purpose.
+
+    ``str(error)`` reads ``WHERE: what.``; ``hint`` says what to do about it.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(TracelensError):
+    """The command line or ``[tool.tracelens]`` asks for something that does not exist."""
+
+    exit_code = 2
+
+
+class SourceError(TracelensError):
+    """The input cannot be read, or nothing in it is known to tracelens."""
+
+    exit_code = 2
+
+
+class PluginError(TracelensError):
+    """An installed rule pack, log kind or renderer is broken."""

@@ -1,0 +1,197 @@
+"""Load a Lark grammar by the name of its log kind, and let it fill that kind's models.
+
+The names do the work. Grammar rule ``primitive_exec`` fills the model ``PrimitiveExec``; terminal
+``MS`` fills its field ``ms``; a nested model fills the field whose type admits it; a nested rule without
+a model hands its children to the field of its name. Where a grammar has a terminal ``MDS`` and a rule
+``mds``, and the field ``mds`` is not plain text, the terminal's text is parsed by that rule, once per
+distinct text: logs repeat themselves so much that this is what makes them cheap to read.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from lark import Lark, LarkError, Token
+from pydantic import BaseModel, ValidationError
+
+from tracelens.errors import PluginError
+
+__all__ = ["Grammar", "Unreadable", "load", "path_of"]
+
+_HERE = Path(__file__).parent
+#: Distinct field texts remembered per grammar; beyond it the memory is emptied and starts again.
+_MEMO = 50_000
+_RULE = re.compile(r"^[?!]*([a-z]\w*)(?:\.-?\d+)?\s*:", re.MULTILINE)
+_TERMINAL = re.compile(r"^([A-Z]\w*)(?:\.-?\d+)?\s*:", re.MULTILINE)
+
+
+class Unreadable(ValueError):
+    """A grammar refused a text. ``str()`` is the reason, in one line."""
+
+
+class Branch(list[Any]):
+    """The children of a grammar rule that has no model of its own."""
+
+    def __init__(self, name: str, children: list[Any]) -> None:
+        super().__init__(children)
+        self.name = name
+
+
+def path_of(name: str, module: str) -> Path:
+    """Return the ``.lark`` file of log kind ``name`` whose models are in ``module``.
+
+    Beside the module in a pack; in the package in a wheel; beside the package in a checkout.
+    """
+    beside = Path(sys.modules[module].__file__ or "").with_suffix(".lark")
+    places = [beside, _HERE / "grammars" / f"{name}.lark", _HERE.parent / "grammars" / f"{name}.lark"]
+    for place in places:
+        if place.is_file():
+            return place
+    raise PluginError(f"{module}: no grammar {name}.lark", hint=f"looked in {beside.parent}")
+
+
+@cache
+def load(name: str, module: str) -> Grammar:
+    """Return the grammar of log kind ``name``, built on first use."""
+    return Grammar(path_of(name, module), vars(sys.modules[module]))
+
+
+class Grammar:
+    """One ``.lark`` file bound to the models of one module."""
+
+    def __init__(self, path: Path, models: dict[str, Any]) -> None:
+        self.path = path
+        text = path.read_text(encoding="utf-8")
+        rules = dict.fromkeys(_RULE.findall(text))
+        terminals = set(_TERMINAL.findall(text))
+        starts = ["start", *(rule for rule in rules if rule.upper() in terminals)]
+        self._starts = frozenset(starts[1:])
+        self._memo: dict[tuple[str, str], Any] = {}
+        try:
+            self._lark = Lark(
+                text,
+                parser="lalr",
+                start=starts,
+                transformer=self._builder(rules, models),  # type: ignore[arg-type]
+                maybe_placeholders=False,
+            )
+        except LarkError as error:
+            raise PluginError(f"{path}: {error}") from error
+
+    def parse(self, text: str, start: str = "start") -> Any:
+        """Parse ``text``; the result is a model, or a list of what stands under ``start``.
+
+        Raises:
+            Unreadable: The grammar or a model refused the text.
+        """
+        try:
+            return self._lark.parse(text, start=start)
+        except Unreadable:
+            raise
+        except LarkError as error:
+            if isinstance(cause := getattr(error, "orig_exc", None), Unreadable):
+                raise cause from None
+            raise Unreadable(_reason(text, error)) from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise Unreadable(f"{error.title}.{where}: {first['msg']}") from None
+
+    def nested(self, start: str, text: str) -> Any:
+        """Parse a field's text by the rule of the same name, once per distinct text."""
+        key = (start, text)
+        try:
+            return self._memo[key]
+        except KeyError:
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            value = self._memo[key] = self.parse(text, start)
+            return value
+
+    def tokens(self, text: str, start: str = "start") -> int:
+        """Count the tokens of ``text``: the cost of reading it, free of noise."""
+        return sum(1 for _ in self._lark.parse_interactive(text, start=start).iter_parse())
+
+    def _builder(self, rules: dict[str, None], models: dict[str, Any]) -> object:
+        builder = _Builder()
+        for rule in rules:
+            model = models.get("".join(part.title() for part in rule.split("_")))
+            if isinstance(model, type) and issubclass(model, BaseModel):
+                setattr(builder, rule, self._filler(model))
+        return builder
+
+    def _filler(self, model: type[BaseModel]) -> Callable[[list[Any]], BaseModel]:
+        """Return the function that makes a ``model`` of a rule's children."""
+        fields = model.model_fields
+        admits = [(name, _models_in(field.annotation)) for name, field in fields.items()]
+        admits = [(name, types) for name, types in admits if types]
+        many = {name for name, field in fields.items() if _is_tuple(field.annotation)}
+        nested = self._starts.intersection(name for name in fields if not _is_text(fields[name]))
+        plural = {name[:-1]: name for name in many if name.endswith("s")}
+        wants_at = "at" in fields
+
+        def fill(children: list[Any]) -> BaseModel:
+            values: dict[str, Any] = {}
+            for child in children:
+                if isinstance(child, Token):
+                    name = child.type.lower()
+                    value: Any = self.nested(name, str(child)) if name in nested else str(child)
+                    if wants_at and "at" not in values:
+                        values["at"] = (child.line or 1) - 1
+                elif isinstance(child, Branch):
+                    name, value = child.name, child
+                else:
+                    name = next((n for n, types in admits if isinstance(child, types)), "?")
+                    value = [child] if name in many else child
+                    if wants_at and "at" not in values:
+                        values["at"] = getattr(child, "at", 0)
+                name = plural.get(name, name)
+                if name not in many:
+                    values[name] = value
+                elif isinstance(value, list):
+                    values.setdefault(name, []).extend(value)
+                else:
+                    values.setdefault(name, []).append(value)
+            return model.model_validate(values)
+
+        return fill
+
+
+class _Builder:
+    """What Lark asks for a function per rule; rules without a model become a :class:`Branch`."""
+
+    def __default__(self, data: str, children: list[Any], _meta: object) -> Branch:
+        return Branch(str(data), children)
+
+
+def _is_tuple(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", None) is tuple
+
+
+def _is_text(field: Any) -> bool:
+    return field.annotation is str or field.annotation == (str | None)
+
+
+def _models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
+    return tuple(_walk(annotation))
+
+
+def _walk(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _walk(part)
+
+
+def _reason(text: str, error: LarkError) -> str:
+    line, column = getattr(error, "line", None), getattr(error, "column", None)
+    if not isinstance(line, int) or not isinstance(column, int) or line < 1:
+        return "ends too early" if "$END" in str(error) else str(error).splitlines()[0]
+    lines = text.split("\n")
+    found = lines[line - 1][column - 1 : column + 23] if line <= len(lines) else ""
+    return f"line {line}, column {column}: unexpected {found!r}"

@@ -1,0 +1,98 @@
+"""Log kinds: what prints them, how to know them, and the models that their grammars fill.
+
+A log kind is a ``.lark`` file and a module of the same stem. The module holds one :class:`Log`
+and the :class:`Record` models; the grammar says how text becomes them (see :mod:`tracelens.grammars`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from tracelens import grammars
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["Log", "Record"]
+
+
+class Record(BaseModel):
+    """Something that a log said. Frozen, compared by value, free of where and when it was said.
+
+    A model that declares ``at: int = 0`` receives the line offset, within its record's text, of its
+    first token: a finding can then quote the exact line.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+
+class Log:
+    """One kind of log: a class that is never instantiated.
+
+    A text belongs to a kind in one of three ways, tried in this order:
+
+    * a torch record carries one of its ``artifacts`` (``[__guards]``) in the prefix;
+    * a torch record without artifact, or an unprefixed line, begins with one of ``marks``;
+    * an unprefixed line after that one goes on with the record while ``continues`` matches it.
+    """
+
+    #: The stem of the module and of the grammar; the key in the report's ``kinds``.
+    name: ClassVar[str] = ""
+    #: What makes torch or oneDNN print it; shown when a rule has nothing to look at.
+    switch: ClassVar[str] = ""
+    #: Artifact tags without brackets, such as ``__recompiles``.
+    artifacts: ClassVar[frozenset[str]] = frozenset()
+    #: Literal beginnings of a record's first line.
+    marks: ClassVar[tuple[str, ...]] = ()
+    #: Whether torch prints the marked records behind its log prefix (as opposed to bare).
+    prefixed: ClassVar[bool] = False
+    #: A line that belongs to the bare record above it. Anchored at the start of the line.
+    continues: ClassVar[re.Pattern[str] | None] = None
+    #: One line is one record, and only distinct lines matter: they are counted, never kept.
+    counted: ClassVar[bool] = False
+    #: Beginnings of lines at which one text must be cut in several records.
+    cuts: ClassVar[re.Pattern[str] | None] = None
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the records in ``text``; none for a text that is understood and says nothing.
+
+        Raises:
+            grammars.Unreadable: The grammar refused it.
+        """
+        result = grammars.load(cls.name, cls.__module__).parse(cls.mask(text))
+        return tuple(_records(result))
+
+    @classmethod
+    def mask(cls, text: str) -> str:
+        """Replace what is volatile in ``text`` (addresses, ids) so that equal records are equal."""
+        return text
+
+    @classmethod
+    def measure(cls, line: str) -> tuple[str, float | None]:
+        """Split a counted line into what stays the same and the milliseconds that it reports."""
+        return line, None
+
+    @classmethod
+    def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
+        """Return what this kind knows about the machine and the software."""
+        del evidence
+        return {}
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return the summaries of this kind that a report shows, by name."""
+        del evidence
+        return {}
+
+
+def _records(result: Any) -> Iterator[Record]:
+    if isinstance(result, Record):
+        yield result
+    elif isinstance(result, list):
+        for child in result:
+            yield from _records(child)

@@ -1,0 +1,42 @@
+"""Renderers: one module each; a renderer is a pure function of the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tracelens.report import Report
+
+__all__ = ["Options", "Renderer"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may ask of any format. A renderer ignores what does not apply to it."""
+
+    #: Characters per line, for terminals.
+    width: int = 80
+    #: Whether escape sequences for colour may be written.
+    color: bool = False
+    #: Most characters of the result, where a service has a limit (0 = none).
+    max_chars: int = 0
+    #: Whether to replace names of users, hosts and home directories; None = as the format prefers.
+    redact: bool | None = None
+    #: More detail: harmless findings, absent verdicts, coverage lists.
+    verbose: bool = False
+
+
+class Renderer:
+    """Base of every output format; never instantiated."""
+
+    #: As given to ``-f``.
+    name: ClassVar[str] = ""
+    #: File suffixes that select it with ``-o``, such as ``.md``.
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    #: Whether names are redacted unless the user says otherwise.
+    redacts: ClassVar[bool] = True
+
+    @classmethod
+    def render(cls, report: Report, options: Options) -> str:
+        """Return the report as text. Equal reports and options give equal bytes."""
+        raise NotImplementedError

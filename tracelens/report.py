@@ -1,0 +1,265 @@
+"""The report: the second waist of the design, and the JSON contract (schema version 1).
+
+Everything a renderer, a CI job or a later run of tracelens knows about an analysis is in a
+:class:`Report`. Internal models never appear here. Changes within a schema version only add.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+SCHEMA_VERSION = 1
+
+
+def two_digits(value: float) -> float:
+    """Round to two significant digits: a report must not show precision that it does not have."""
+    if not value or not math.isfinite(value):
+        return 0.0
+    return round(value, 1 - math.floor(math.log10(abs(value))))
+
+
+Rounded = Annotated[float, PlainSerializer(two_digits, return_type=float)]
+
+
+class Model(BaseModel):
+    """Base of everything in the report: frozen, closed, compared by value."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+
+class Severity(StrEnum):
+    """How bad it is. ``none`` means seen and harmless, or expected."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    NONE = "none"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+class Confidence(StrEnum):
+    """How sure the rule is, from the log alone."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Outcome(StrEnum):
+    """What became of one rule."""
+
+    FIRED = "fired"
+    QUIET = "quiet"
+    ABSENT = "absent"
+    CRASHED = "crashed"
+    IGNORED = "ignored"
+
+
+class Tool(Model):
+    """Who wrote the report."""
+
+    name: str = "tracelens"
+    version: str
+
+
+class Input(Model):
+    """One input file, or one stream."""
+
+    path: str
+    kinds: dict[str, int] = Field(description="records per log kind, named as the grammars are")
+    bytes: int
+    lines: int
+    events: int = 0
+    sha256: str
+    truncated: bool = False
+    writers: tuple[str, ...] = ()
+
+
+class Environment(Model):
+    """What the logs say about the machine and the software; null where they say nothing."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
+
+    torch: str | None = None
+    onednn: str | None = None
+    isa: str | None = None
+    cpu: str | None = None
+    threads: int | None = None
+    device: str | None = None
+
+
+class KnownSite(Model):
+    """A place in torch or oneDNN that wrote lines which no grammar reads yet."""
+
+    site: str
+    count: int
+    first_line: int
+
+
+class UnreadText(Model):
+    """A text that its grammar refused."""
+
+    kind: str
+    text: str
+    count: int
+    first_line: int
+    reason: str
+
+
+class Coverage(Model):
+    """How much of the input was understood. Lines of text and events of traces, side by side."""
+
+    lines: int
+    understood_lines: int
+    known_lines: int
+    program_lines: int
+    unread_lines: int
+    share: float = Field(description="understood / (understood + known + unread); 1 when all are 0")
+    events: int | None = None
+    understood_events: int | None = None
+    known: tuple[KnownSite, ...] = ()
+    unread: tuple[UnreadText, ...] = ()
+    notes: tuple[str, ...] = Field(default=(), description="limits that were reached")
+
+
+class Verdict(Model):
+    """What one rule said about this input."""
+
+    code: str
+    name: str
+    verdict: Outcome
+    needs: tuple[str, ...] = Field(default=(), description="switches that would show the evidence")
+    reason: str = ""
+
+
+class Where(Model):
+    """The innermost code that the user can change."""
+
+    file: str
+    line: int | None = None
+    function: str | None = None
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place} in {self.function}" if self.function else place
+
+
+class EvidenceLine(Model):
+    """One line of the input that supports a finding."""
+
+    input: str
+    line: int
+    text: str
+    note: str = ""
+
+
+class Cost(Model):
+    """What the defect costs, rounded to two significant digits.
+
+    ``share`` is a fraction between 0 and 1 of whatever ``of`` says; ``ms`` is milliseconds over the
+    whole input.
+    """
+
+    ms: Rounded | None = None
+    share: Rounded | None = None
+    basis: Literal["measured", "estimated", "upper_bound", "confirmed"]
+    of: str | None = None
+
+
+class Advice(Model):
+    """One thing to do, with what can be pasted and the versions where it holds."""
+
+    text: str
+    setting: str | None = None
+    env: str | None = None
+    code: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class Confirmation(Model):
+    """What re-executing the workload said about a finding."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
+
+    state: Literal[
+        "not_tried", "confirmed", "confirmed_structure", "refuted", "inconclusive"
+    ] = "not_tried"
+
+
+class Finding(Model):
+    """One cause, seen in one place, however many lines it left in the log."""
+
+    id: str
+    code: str
+    name: str
+    severity: Severity
+    confidence: Confidence = Confidence.HIGH
+    title: str
+    message: str
+    count: int = Field(default=1, description="how often the input shows it")
+    where: Where | None = None
+    evidence: tuple[EvidenceLine, ...] = ()
+    cost: Cost | None = None
+    advice: tuple[Advice, ...] = ()
+    suppressed_by: str | None = None
+    ignored: str | None = None
+    confirmation: Confirmation = Confirmation()
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Sort key: what to act on first, then cost, then how much it explains, then severity."""
+        band = {Severity.INFO: 1, Severity.NONE: 2}.get(self.severity, 0)
+        cost = (self.cost.ms or 0.0) if self.cost else 0.0
+        silenced = bool(self.ignored or self.suppressed_by)
+        return (silenced, band, -cost, -self.count, self.severity.rank, self.code, self.id)
+
+
+def fingerprint(code: str, *identity: object) -> str:
+    """Return an id that is stable across runs: of what the finding is about, never of lines or times."""
+    text = "\0".join(str(part) for part in identity)
+    return f"{code}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+class Report(Model):
+    """The result of one analysis."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    tool: Tool
+    inputs: tuple[Input, ...]
+    environment: Environment
+    coverage: Coverage
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...]
+    tables: dict[str, list[dict[str, Any]]] = Field(
+        default_factory=dict, description="summaries that a renderer draws"
+    )
+
+    def to_json(self) -> str:
+        """Return the report as it is stored on disk."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    @property
+    def shown(self) -> tuple[Finding, ...]:
+        """The findings to act on: neither harmless, nor suppressed, nor ignored."""
+        return tuple(
+            finding
+            for finding in self.findings
+            if finding.severity is not Severity.NONE
+            and not (finding.suppressed_by or finding.ignored)
+        )
+
+    @property
+    def folded(self) -> tuple[Finding, ...]:
+        """The other findings: harmless, expected, suppressed or ignored."""
+        shown = set(map(id, self.shown))
+        return tuple(f for f in self.findings if id(f) not in shown)

@@ -1,0 +1,101 @@
+"""Rules: one module each under its family, named after the defect that it finds.
+
+The annotation is the subscription. ``check`` says by its parameters which tables it reads::
+
+    def check(self, execs: Table[PrimitiveExec], *, dispatches: Table[DispatchRejection])
+
+What stands before the ``*`` must be there: with an empty table the rule is not asked, and its verdict
+is ``absent`` with the switch that would produce the records. What stands after it is used when there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Literal
+
+from tracelens.report import (
+    Advice,
+    Confidence,
+    Cost,
+    EvidenceLine,
+    Finding,
+    Severity,
+    Where,
+    fingerprint,
+)
+
+__all__ = ["HEADINGS", "Rule"]
+
+#: The headings of a rule's docstring, in order. ``tracelens explain`` prints them.
+HEADINGS = (
+    "Why it matters",
+    "What it looks like",
+    "When it is harmless",
+    "What to do",
+    "How a live run confirms it",
+    "See also",
+)
+
+
+class Rule:
+    """Base of every rule. The docstring is its documentation page."""
+
+    code: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+    #: Where the severity starts; a finding may carry another one.
+    severity: ClassVar[Severity] = Severity.WARNING
+    since: ClassVar[str] = "0.1"
+    #: What the finding claims: something that is there, time spent, or something that is missing.
+    claim: ClassVar[Literal["structure", "time", "absence"]] = "structure"
+    #: The claims of other rules that a shown finding of this rule makes worthless.
+    suppresses: ClassVar[Literal["time", "absence"] | None] = None
+
+    def check(self, *tables: Any) -> Iterator[Finding]:
+        """Yield what is wrong. Subclasses name the tables that they read."""
+        raise NotImplementedError
+
+    def finding(
+        self,
+        *identity: object,
+        title: str,
+        message: str,
+        severity: Severity | None = None,
+        confidence: Confidence = Confidence.HIGH,
+        count: int = 1,
+        where: Where | None = None,
+        evidence: Iterable[EvidenceLine] = (),
+        cost: Cost | None = None,
+        advice: Iterable[Advice] = (),
+    ) -> Finding:
+        """Build a finding of this rule.
+
+        ``identity`` is what the finding is about (primitive and shape, user function and cause): it
+        makes the id, which stays the same in the next run, so it holds no line numbers or times.
+        """
+        return Finding(
+            id=fingerprint(self.code, *identity),
+            code=self.code,
+            name=self.name,
+            severity=self.severity if severity is None else severity,
+            confidence=confidence,
+            title=title,
+            message=message,
+            count=count,
+            where=where,
+            evidence=tuple(evidence),
+            cost=cost,
+            advice=tuple(advice),
+        )
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the docstring."""
+        return inspect.cleandoc(cls.__doc__ or "").partition("\n")[0]
+
+    @classmethod
+    def sections(cls) -> dict[str, str]:
+        """The docstring's sections by heading."""
+        parts = re.split(r"^## (.+)$", inspect.cleandoc(cls.__doc__ or ""), flags=re.MULTILINE)
+        return {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
