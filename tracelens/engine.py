@@ -119,13 +119,17 @@ def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
     if missing:
         switches = tuple(dict.fromkeys(switch for kind in missing for switch in _switches(kind)))
         words = " or ".join(dict.fromkeys(kind.__name__ for kind in missing))
-        update = {"verdict": Outcome.ABSENT, "needs": switches, "reason": f"no {words} in the input"}
+        update = {
+            "verdict": Outcome.ABSENT,
+            "needs": switches,
+            "reason": f"no {words} in the input",
+        }
         return base.model_copy(update=update), []
     try:
         found = list(rule.check(**arguments(rule.check, evidence)))
     except PluginError:
         raise
-    except Exception as error:  # noqa: BLE001 -- a broken rule must not take the report down
+    except Exception as error:  # a broken rule must not take the report down
         place = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
         return base.model_copy(update={"verdict": Outcome.CRASHED, "reason": reason}), []

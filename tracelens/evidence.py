@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from tracelens.errors import PluginError
@@ -42,23 +42,45 @@ class Place(NamedTuple):
     frame: str = ""
     #: Seconds since the start of the year, from the log prefix.
     when: float | None = None
+    #: (offset, line): from that line of the record's text on, it stands at that line of the input.
+    jumps: tuple[tuple[int, int], ...] = ()
+
+    def line_of(self, offset: int) -> int:
+        """Return the input's line number of line ``offset`` of the record's text."""
+        line = self.line + offset
+        for start, number in self.jumps:
+            if start > offset:
+                break
+            line = number + offset - start
+        return line
 
     def shifted(self, lines: int) -> Place:
         """Return the place as it is when ``lines`` lines stand before this part of the input."""
-        return self._replace(line=self.line + lines)
+        jumps = tuple((offset, line + lines) for offset, line in self.jumps)
+        return self._replace(line=self.line + lines, jumps=jumps)
+
+    def moved(self, offset: int) -> Place:
+        """Return the place of a record that begins ``offset`` lines into this one's text."""
+        if not offset:
+            return self
+        jumps = tuple((start - offset, line) for start, line in self.jumps if start > offset)
+        return self._replace(line=self.line_of(offset), jumps=jumps)
 
 
 class Times:
-    """How long something took, over many executions, in constant memory. All in milliseconds."""
+    """How long something took, over many executions, in constant memory. All in milliseconds.
 
-    __slots__ = ("buckets", "first", "max", "min", "n", "total")
+    The total is kept in whole femtoseconds, so that adding is exact in any order.
+    """
+
+    __slots__ = ("_total", "buckets", "first", "max", "min", "n")
 
     #: Buckets per factor of two: the median is exact to 3 %.
     RESOLUTION = 16
 
     def __init__(self) -> None:
         self.n = 0
-        self.total = 0.0
+        self._total = 0
         self.min = math.inf
         self.max = 0.0
         self.first = 0.0
@@ -69,7 +91,7 @@ class Times:
         if not self.n:
             self.first = ms
         self.n += count
-        self.total += ms * count
+        self._total += round(ms * 1e12) * count
         self.min = min(self.min, ms)
         self.max = max(self.max, ms)
         key = math.floor(math.log2(ms) * self.RESOLUTION) if ms > 0 else -(1 << 20)
@@ -80,11 +102,16 @@ class Times:
         if not self.n:
             self.first = other.first
         self.n += other.n
-        self.total += other.total
+        self._total += other._total
         self.min = min(self.min, other.min)
         self.max = max(self.max, other.max)
         for key, count in other.buckets.items():
             self.buckets[key] = self.buckets.get(key, 0) + count
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        return self._total / 1e12
 
     @property
     def median(self) -> float:
@@ -133,7 +160,7 @@ class Seen(Generic[R]):
         place = place or self.first
         lines = self.text.split("\n")
         text = lines[at] if 0 <= at < len(lines) else ""
-        return EvidenceLine(input=place.input, line=place.line + at, text=text.strip("\r"), note=note)
+        return EvidenceLine(input=place.input, line=place.line_of(at), text=text, note=note)
 
 
 class Table(Generic[R]):
@@ -193,6 +220,16 @@ class Evidence:
         #: site -> [lines, first line]: written by torch or oneDNN, no grammar yet.
         self.known: dict[str, list[int]] = {}
         self.notes: dict[str, None] = {}
+        #: (input, writer, compile id) -> (first, last) clock of its records, and the first line.
+        self.spans: dict[tuple[str, str, str], tuple[float, float, int]] = {}
+
+    def span(self, place: Place) -> None:
+        """Let the compile id at ``place`` reach to its clock."""
+        if not place.frame or place.when is None:
+            return
+        key = (place.input, place.writer, place.frame)
+        first, last, line = self.spans.get(key, (place.when, place.when, place.line))
+        self.spans[key] = (min(first, place.when), max(last, place.when), min(line, place.line))
 
     def add(
         self,
@@ -220,9 +257,10 @@ class Evidence:
             return
         self.understood_lines += lines
         self.kinds[log.name] = self.kinds.get(log.name, 0) + count * max(1, len(held))
+        room = 1 if log.counted else MAX_PLACES
         for seen in held:
             seen.count += count
-            if len(seen.places) < MAX_PLACES:
+            if len(seen.places) < room:
                 seen.places.append(place)
             if times is not None:
                 seen.times = seen.times or Times()
@@ -270,8 +308,8 @@ class Evidence:
                 self._texts[kind, text] = ours
             for mine, seen in zip(ours, theirs, strict=True):
                 mine.count += seen.count
-                room = MAX_PLACES - len(mine.places)
-                mine.places += [place.shifted(shift) for place in seen.places[:room]]
+                room = (1 if mine.times else MAX_PLACES) - len(mine.places)
+                mine.places += [place.shifted(shift) for place in seen.places[: max(0, room)]]
                 if seen.times is not None:
                     mine.times = mine.times or Times()
                     mine.times.merge(seen.times)
@@ -279,6 +317,9 @@ class Evidence:
             self.kinds[name] = self.kinds.get(name, 0) + number
         for site, (lines, first) in other.known.items():
             self.add_known(site, lines, first + shift)
+        for key, (begin, end, line) in other.spans.items():
+            now = self.spans.get(key, (begin, end, line + shift))
+            self.spans[key] = (min(begin, now[0]), max(end, now[1]), min(line + shift, now[2]))
         self.understood_lines += other.understood_lines
         self.unread_lines += other.unread_lines
         self.notes.update(other.notes)
@@ -297,13 +338,16 @@ class Evidence:
         join = getattr(kind, "join", None)
         if join is not None:
             return cast("Iterable[Seen[R]]", join(**arguments(join, self)))
-        return (
+        rows = [
             seen
             for held in self._texts.values()
             if isinstance(held, tuple)
             for seen in held
             if isinstance(seen.record, kind) and seen.count
-        )
+        ]
+        for seen in rows:
+            seen.places.sort(key=lambda place: (place.input, place.line))
+        return rows
 
 
 def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:

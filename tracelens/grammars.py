@@ -1,10 +1,11 @@
 """Load a Lark grammar by the name of its log kind, and let it fill that kind's models.
 
 The names do the work. Grammar rule ``primitive_exec`` fills the model ``PrimitiveExec``; terminal
-``MS`` fills its field ``ms``; a nested model fills the field whose type admits it; a nested rule without
-a model hands its children to the field of its name. Where a grammar has a terminal ``MDS`` and a rule
-``mds``, and the field ``mds`` is not plain text, the terminal's text is parsed by that rule, once per
-distinct text: logs repeat themselves so much that this is what makes them cheap to read.
+``MS`` fills its field ``ms``; a nested model fills the field whose type admits it; a nested rule
+without a model hands its children to the field of its name. Where a grammar has a terminal ``MDS``
+and a rule ``mds``, and the field ``mds`` is not plain text, the terminal's text is parsed by that
+rule, once per distinct text: logs repeat themselves so much that this is what makes them cheap to
+read.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ def path_of(name: str, module: str) -> Path:
     Beside the module in a pack; in the package in a wheel; beside the package in a checkout.
     """
     beside = Path(sys.modules[module].__file__ or "").with_suffix(".lark")
-    places = [beside, _HERE / "grammars" / f"{name}.lark", _HERE.parent / "grammars" / f"{name}.lark"]
+    places = [
+        beside,
+        _HERE / "grammars" / f"{name}.lark",
+        _HERE.parent / "grammars" / f"{name}.lark",
+    ]
     for place in places:
         if place.is_file():
             return place
@@ -77,7 +82,7 @@ class Grammar:
                 text,
                 parser="lalr",
                 start=starts,
-                transformer=self._builder(rules, models),  # type: ignore[arg-type]
+                transformer=self._builder(rules, models),
                 maybe_placeholders=False,
             )
         except LarkError as error:

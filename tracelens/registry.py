@@ -1,7 +1,7 @@
 """Find rules, log kinds and renderers: ours and those of packs, through the same door.
 
-A pack names a module or a package under an entry-point group; the package is walked, and every class
-in it that derives from the base and is concrete is found. There is no list to add a name to.
+A pack names a module or a package under an entry-point group; the package is walked, and every
+class in it that derives from the base and is concrete is found. There is no list to add a name to.
 """
 
 from __future__ import annotations

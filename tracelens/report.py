@@ -13,8 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-SCHEMA_VERSION = 1
-
 
 def two_digits(value: float) -> float:
     """Round to two significant digits: a report must not show precision that it does not have."""
@@ -191,9 +189,9 @@ class Confirmation(Model):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
 
-    state: Literal[
-        "not_tried", "confirmed", "confirmed_structure", "refuted", "inconclusive"
-    ] = "not_tried"
+    state: Literal["not_tried", "confirmed", "confirmed_structure", "refuted", "inconclusive"] = (
+        "not_tried"
+    )
 
 
 class Finding(Model):
@@ -225,7 +223,7 @@ class Finding(Model):
 
 
 def fingerprint(code: str, *identity: object) -> str:
-    """Return an id that is stable across runs: of what the finding is about, never of lines or times."""
+    """Return an id that is stable across runs: what the finding is about, no lines or times."""
     text = "\0".join(str(part) for part in identity)
     return f"{code}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
@@ -233,7 +231,7 @@ def fingerprint(code: str, *identity: object) -> str:
 class Report(Model):
     """The result of one analysis."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     tool: Tool
     inputs: tuple[Input, ...]
     environment: Environment

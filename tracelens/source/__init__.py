@@ -1,1 +1,84 @@
-"""placeholder"""
+"""Bytes in, evidence out: open the inputs, cut them into texts, have each distinct one read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracelens.errors import UsageError
+from tracelens.evidence import Evidence, Place
+from tracelens.logs import Log
+from tracelens.registry import discover
+from tracelens.report import Input
+from tracelens.source.files import Stream, expand
+from tracelens.source.segment import Kinds, Segmenter
+
+__all__ = ["read"]
+
+#: Most text that is read as one kind on request (``--as``), in bytes.
+MAX_FORCED = 64 << 20
+
+
+def read(
+    paths: Sequence[str],
+    *,
+    kind: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Evidence, tuple[Input, ...]]:
+    """Read every input that ``paths`` name.
+
+    Args:
+        paths: Files, directories, globs, or ``-`` for standard input.
+        kind: The log kind that all text is, whatever it looks like.
+        progress: Called with the number of stored bytes read since the last call.
+
+    Raises:
+        SourceError: A path names nothing, or cannot be read.
+        UsageError: ``kind`` is not a log kind.
+    """
+    logs = {log.name: log for log in discover("logs", Log)}
+    if kind is not None and kind not in logs:
+        raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
+    kinds = Kinds(logs.values())
+    total = Evidence()
+    inputs = []
+    for path in expand(tuple(paths)):
+        stream = Stream(path, progress)
+        segmenter = Segmenter(kinds, path)
+        evidence = _forced(stream, logs[kind]) if kind else _cut(stream, segmenter)
+        evidence.notes.update(dict.fromkeys(stream.notes))
+        total.merge(evidence)
+        inputs.append(
+            Input(
+                path=path,
+                kinds=dict(sorted(evidence.kinds.items())),
+                bytes=stream.bytes,
+                lines=stream.lines,
+                sha256=stream.sha256,
+                truncated=stream.truncated,
+                writers=tuple(sorted(segmenter.writers)),
+            )
+        )
+    return total, tuple(inputs)
+
+
+def _cut(stream: Stream, segmenter: Segmenter) -> Evidence:
+    for lines in stream.blocks():
+        segmenter.feed(lines)
+    return segmenter.finish()
+
+
+def _forced(stream: Stream, log: type[Log]) -> Evidence:
+    """Read the whole stream as one kind, however it begins."""
+    evidence = Evidence()
+    held: list[str] = []
+    size = 0
+    for lines in stream.blocks():
+        size += sum(map(len, lines))
+        if size > MAX_FORCED:
+            evidence.notes[f"{stream.path}: only the first {MAX_FORCED >> 20} MiB were read"] = None
+            break
+        held += [line.decode("utf-8", "replace").removesuffix("\r") for line in lines]
+    place = Place(stream.path, 1)
+    for offset, text in log.pieces(held):
+        evidence.add(log, text, place.moved(offset), lines=text.count("\n") + 1)
+    return evidence

@@ -1,0 +1,206 @@
+"""The fast segmenter against a naive one, and any split of the input against one pass."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from tracelens.evidence import Evidence
+from tracelens.logs import Log, Record
+from tracelens.source.prefixes import TORCH, peel
+from tracelens.source.segment import Kinds, Segmenter
+
+
+class Text(Record):
+    kind: str
+    text: str
+
+
+class Tagged(Log):
+    name = "tagged"
+    artifacts = frozenset({"__recompiles"})
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        return (Text(kind=cls.name, text=text),)
+
+
+class Marked(Tagged):
+    name = "marked"
+    artifacts = frozenset()
+    marks = ("torch._dynamo hit",)
+    prefixed = True
+
+
+class Block(Tagged):
+    name = "block"
+    artifacts = frozenset()
+    marks = ("AUTOTUNE ",)
+    continues = re.compile(r"  \S|strides:")
+
+
+class Counted(Tagged):
+    name = "counted"
+    artifacts = frozenset()
+    marks = ("onednn_verbose,",)
+    counted = True
+
+    @classmethod
+    def measure(cls, line: str) -> tuple[str, float | None]:
+        head, _, tail = line.rpartition(",")
+        return head, float(tail)
+
+
+KINDS = Kinds([Tagged, Marked, Block, Counted])
+
+PREFIXES = [
+    f"V1120 10:45:4{second}.000000 {pid} torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles]"
+    for second in (1, 2)
+    for pid in (71, 72)
+    for n in (0, 1)
+] + [
+    "W1120 10:45:43.000000 71 torch/_dynamo/convert_frame.py:1994] [0/8]",
+    "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2] [0/0] [__unheard_of]",
+    "[0/1] [__recompiles]",
+]
+BODIES = ["Recompiling f", "    - 0/0: n == 2", "", "torch._dynamo hit config.x (8)", "  row 1 ms"]
+BARE = ["AUTOTUNE mm(8x8)", "  row 1 ms", "strides: [1]", "loss 0.5", "", "epoch 1"]
+ONEDNN = ["onednn_verbose,v1,primitive,exec,a,0.5", "onednn_verbose,v1,primitive,exec,b,0.25"]
+TRANSPORTS = ["", "[rank0]:", "[rank1]:", "2026-11-20T10:00:00.123456789Z "]
+
+torch_lines = st.builds(
+    lambda prefix, body: f"{prefix} {body}", st.sampled_from(PREFIXES), st.sampled_from(BODIES)
+)
+lines = st.builds(
+    lambda transport, line: (transport + line).encode(),
+    st.sampled_from(TRANSPORTS),
+    st.one_of(torch_lines, st.sampled_from(BARE), st.sampled_from(ONEDNN)),
+)
+logs = st.lists(lines, max_size=60)
+
+
+def run(parts: list[list[bytes]]) -> Segmenter:
+    whole = Segmenter(KINDS, "x")
+    for number, part in enumerate(parts):
+        segment = whole if number == 0 else Segmenter(KINDS, "x", from_start=False)
+        segment.feed(part)
+        if segment is not whole:
+            whole.extend(segment)
+    whole.finish()
+    return whole
+
+
+def facts(evidence: Evidence) -> dict[str, Any]:
+    """What a reader of the evidence can see, in comparable form."""
+    rows = {
+        (seen.record.kind, seen.record.text): (
+            seen.count,
+            tuple((p.line, p.writer, p.frame, p.jumps) for p in seen.places),
+            round(seen.ms, 9),
+        )
+        for seen in evidence.table(Text)
+    }
+    return {
+        "rows": rows,
+        "kinds": evidence.kinds,
+        "known": evidence.known,
+        "understood": evidence.understood_lines,
+        "spans": evidence.spans,
+    }
+
+
+class Naive(BaseModel):
+    """One line after the other, every pattern tried on every line."""
+
+    open: dict[tuple[str, str], tuple[str, list[str]]] = {}
+    blocks: dict[str, list[str]] = {}
+    out: Counter[tuple[str, str]] = Counter()
+
+    def record(self, key: tuple[str, str]) -> None:
+        prefix, body = self.open.pop(key)
+        text = "\n".join(body)
+        if prefix.endswith("[__recompiles]"):
+            self.out["tagged", text] += 1
+        elif "[__" not in prefix and text.startswith("torch._dynamo hit"):
+            self.out["marked", text] += 1
+
+    def block(self, rank: str) -> None:
+        if rank in self.blocks:
+            self.out["block", "\n".join(self.blocks.pop(rank))] += 1
+
+    def line(self, raw: bytes) -> None:
+        peeled, rank, _ = peel(raw)
+        line = peeled.decode()
+        match = TORCH.match(peeled)
+        if line.startswith("onednn_verbose,"):
+            self.out["counted", line.rpartition(",")[0]] += 1
+        elif match is not None:
+            prefix = match.group().decode()
+            key = (rank, (match["writer"] or b"").decode())
+            if key in self.open and self.open[key][0] != prefix:
+                self.record(key)
+            rest = line[len(prefix) :].removeprefix(" ")
+            self.open.setdefault(key, (prefix, []))[1].append(rest)
+        elif rank in self.blocks and re.match(r"  \S|strides:", line):
+            self.blocks[rank].append(line)
+        else:
+            self.block(rank)
+            if line.startswith("AUTOTUNE "):
+                self.blocks[rank] = [line]
+
+    def finish(self) -> Counter[tuple[str, str]]:
+        for key in list(self.open):
+            self.record(key)
+        for rank in list(self.blocks):
+            self.block(rank)
+        return self.out
+
+
+@given(logs)
+@settings(max_examples=400, deadline=None)
+def test_the_fast_segmenter_equals_the_naive_one(log: list[bytes]) -> None:
+    naive = Naive(open={}, blocks={}, out=Counter())
+    for line in log:
+        naive.line(line)
+    fast = run([log]).evidence
+    assert Counter({k: v[0] for k, v in facts(fast)["rows"].items()}) == naive.finish()
+
+
+@given(logs, st.lists(st.integers(0, 60), max_size=4))
+@settings(max_examples=400, deadline=None)
+def test_any_split_gives_what_one_pass_gives(log: list[bytes], cuts: list[int]) -> None:
+    at = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
+    parts = [log[a:b] for a, b in zip(at, at[1:], strict=False)]
+    assert facts(run(parts).evidence) == facts(run([log]).evidence)
+
+
+@given(logs, st.integers(0, 60), st.integers(0, 60))
+@settings(max_examples=200, deadline=None)
+def test_joining_is_associative(log: list[bytes], first: int, second: int) -> None:
+    """(a + b) + c == a + (b + c): the right two segments may be joined before the left one comes."""
+    a, b = sorted((min(first, len(log)), min(second, len(log))))
+    left = Segmenter(KINDS, "x")
+    left.feed(log[:a])
+    middle = Segmenter(KINDS, "x", from_start=False)
+    middle.feed(log[a:b])
+    right = Segmenter(KINDS, "x", from_start=False)
+    right.feed(log[b:])
+    middle.extend(right)
+    left.extend(middle)
+    left.finish()
+    assert facts(left.evidence) == facts(run([log]).evidence)
+
+
+def test_a_record_interleaved_with_another_rank_knows_its_lines() -> None:
+    prefix = b"V1120 10:45:41.000000 71 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+    log = [b"[rank0]:" + prefix + b"a", b"[rank1]:" + prefix + b"x", b"[rank0]:" + prefix + b"b"]
+    evidence = run([log]).evidence
+    row = next(row for row in evidence.table(Text) if row.record.text == "a\nb")
+    assert row.quote(at=0).line == 1
+    assert row.quote(at=1).line == 3
+    assert row.quote(at=1).text == "b"

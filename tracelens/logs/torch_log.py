@@ -1,0 +1,97 @@
+"""The prefix of torch's log records, and how long each compilation took by their clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tracelens import grammars
+from tracelens.evidence import Evidence, Place, Seen, Times
+from tracelens.logs import Log, Record
+
+__all__ = ["CompileSpan", "Site", "TorchLog", "read_site"]
+
+Bracketed = Annotated[str, BeforeValidator(lambda text: text.strip("[] "))]
+
+
+class TorchLog(Log):
+    """Every record that ``TORCH_LOGS`` makes torch print."""
+
+    name = "torch_log"
+    switch = 'TORCH_LOGS="+dynamo,+inductor"'
+
+
+class Site(Record):
+    """Where in torch a record was written, for which compilation, under which artifact."""
+
+    #: The file, from the first ``torch`` directory on.
+    path: str = ""
+    #: ``0/1``: frame and recompilation; empty outside a compilation.
+    id: Bracketed = ""
+    artifact: Bracketed = ""
+    #: torch 2.1: the logger's name; its last part is the artifact when it begins with ``__``.
+    logger: str = ""
+
+    @property
+    def frame(self) -> str:
+        """The compile id without the attempt: ``0/0_1`` is a second attempt at ``0/0``."""
+        return self.id.partition("_")[0]
+
+    @property
+    def attempt(self) -> int:
+        """How often the compilation was restarted before this record."""
+        return int(self.id.partition("_")[2] or 0)
+
+    @property
+    def is_torch(self) -> bool:
+        """Whether torch wrote the record; other programs use the same prefix format."""
+        parts = self.path.replace("\\", "/").split("/")
+        return bool(self.artifact or self.logger or self.id) or "torch" in parts
+
+    @property
+    def label(self) -> str:
+        """How the site is called in the report: the file and the artifact, without line numbers."""
+        place = self.path.replace("\\", "/") or self.logger
+        return f"{place} [{self.artifact}]" if self.artifact else place
+
+
+class CompileSpan(Record):
+    """How long a compile id was busy, from the clocks of its first and its last record.
+
+    A lower bound of the compile time: the first record of a compilation is not its beginning.
+    """
+
+    frame: str
+    writer: str
+    seconds: float
+
+    @classmethod
+    def join(cls, evidence: Evidence) -> Iterator[Seen[CompileSpan]]:
+        """Make one record per compile id and writer."""
+        for (name, writer, frame), (first, last, line) in evidence.spans.items():
+            times = Times()
+            times.add((last - first) * 1e3)
+            place = Place(name, line, writer, frame, first)
+            record = cls(frame=frame, writer=writer, seconds=last - first)
+            yield Seen(record, 1, [place], "", times)
+
+
+@lru_cache(maxsize=20_000)
+def read_site(text: str) -> Site:
+    """Read a prefix's stable part; a site that the grammar refuses is known by its text alone."""
+    try:
+        site = grammars.load(TorchLog.name, __name__).parse(text)[0]
+    except grammars.Unreadable:
+        return Site(path=text)
+    if not isinstance(site, Site):
+        return Site(path=text)
+    if site.logger:
+        logger = site.logger.partition(":")[0]
+        stem, _, last = logger.rpartition(".")
+        if last.startswith("__"):
+            return site.model_copy(update={"logger": stem, "artifact": last})
+        return site.model_copy(update={"logger": logger})
+    return site

@@ -1,0 +1,260 @@
+"""Bytes in: files, directories, globs and standard input, compressed or not, cut into lines."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from glob import glob
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+from isal import igzip_lib, isal_zlib
+
+from tracelens.errors import SourceError
+
+__all__ = ["CHUNK", "MAX_LINE", "Stream", "expand"]
+
+#: Bytes asked of the operating system at a time.
+CHUNK = 1 << 20
+#: Longest line kept; the rest of a longer one is dropped and noted.
+MAX_LINE = 8 << 20
+#: Most bytes that one compressed byte may become, over the whole stream, past the first 64 MiB.
+MAX_RATIO = 2000
+_FREE = 64 << 20
+_CORRUPT: tuple[type[Exception], ...] = (
+    zlib.error,
+    cast("type[Exception]", igzip_lib.IsalError),
+    lzma.LZMAError,
+    EOFError,
+)
+
+
+def expand(patterns: tuple[str, ...]) -> list[str]:
+    """Return the input files that ``patterns`` name, each once, in order.
+
+    ``-`` is standard input. A directory stands for the files below it, hidden ones left out.
+
+    Raises:
+        SourceError: A pattern names nothing.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        names = (
+            [pattern] if pattern == "-" or Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 -- the pattern may be absolute
+        )
+        if not names:
+            raise SourceError(f"{pattern}: no such file or directory")
+        for name in names:
+            if name != "-" and Path(name).is_dir():
+                below = sorted(path for path in Path(name).rglob("*") if path.is_file())
+                hidden = (p for p in below if any(part.startswith(".") for part in p.parts[1:]))
+                keep = set(below) - set(hidden)
+                if not keep:
+                    raise SourceError(f"{name}: no files in this directory")
+                found.update(dict.fromkeys(str(path) for path in below if path in keep))
+            else:
+                found[name] = None
+    return list(found)
+
+
+class Reader(Protocol):
+    """What :class:`Stream` needs of a source of bytes."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Stream:
+    """One input, read once: its lines, and after that its size, digest and state."""
+
+    def __init__(self, path: str, progress: Callable[[int], None] | None = None) -> None:
+        self.path = path
+        self.bytes = 0
+        self.lines = 0
+        self.truncated = False
+        self.head = b""
+        self.notes: list[str] = []
+        self._digest = hashlib.sha256()
+        self._progress = progress
+        self._file: IO[bytes] | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the bytes as they are stored."""
+        return self._digest.hexdigest()
+
+    def read(self, size: int, /) -> bytes:
+        """Read stored bytes, and account for them."""
+        assert self._file is not None  # noqa: S101 -- only called while blocks() runs
+        try:
+            data = self._file.read(size)
+        except OSError as error:
+            raise SourceError(f"{self.path}: {error.strerror or error}") from error
+        self._digest.update(data)
+        self.bytes += len(data)
+        if self._progress is not None:
+            self._progress(len(data))
+        return data
+
+    def blocks(self) -> Iterator[list[bytes]]:
+        """Yield the lines of the input without their newlines, about a mebibyte at a time.
+
+        Raises:
+            SourceError: The input cannot be opened or read.
+        """
+        try:
+            file = sys.stdin.buffer if self.path == "-" else Path(self.path).open("rb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise SourceError(f"{self.path}: {error.strerror}") from error
+        self._file = file
+        try:
+            yield from self._cut(self._decoded())
+        finally:
+            if self.path != "-":
+                file.close()
+
+    def _decoded(self) -> Reader:
+        """Return the text bytes: decompressed and in UTF-8, as the first bytes tell."""
+        reader: Reader = _Pushback(self, self.read(CHUNK))
+        head = reader.read(6)
+        reader = _Pushback(reader, head)
+        if head[:2] == b"\x1f\x8b":
+            reader = _Inflated(reader, self, lambda: isal_zlib.decompressobj(31))
+        elif head == b"\xfd7zXZ\x00":
+            reader = _Inflated(reader, self, _xz)
+        elif head[:4] == b"\x28\xb5\x2f\xfd":
+            reader = _Inflated(reader, self, _zstd(self.path))
+        head = reader.read(4)
+        reader = _Pushback(reader, head)
+        if head[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            reader = _Recoded(reader, "utf-16")
+        elif head[:3] == codecs.BOM_UTF8:
+            reader.read(3)
+        return reader
+
+    def _cut(self, reader: Reader) -> Iterator[list[bytes]]:
+        tail: list[bytes] = []
+        held = dropped = 0
+        while chunk := reader.read(CHUNK):
+            if not self.head:
+                self.head = chunk[:4096]
+            end = chunk.rfind(b"\n")
+            if end < 0:
+                room = max(0, MAX_LINE - held)
+                tail.append(chunk[:room])
+                held += min(room, len(chunk))
+                dropped += max(0, len(chunk) - room)
+                continue
+            lines = chunk[:end].split(b"\n")
+            if tail:
+                lines[0] = b"".join(tail) + lines[0]
+            if dropped:
+                self.notes.append(f"line {self.lines + 1}: cut after {MAX_LINE >> 20} MiB")
+            tail, held, dropped = [chunk[end + 1 :]], len(chunk) - end - 1, 0
+            self.lines += len(lines)
+            yield lines
+        last = b"".join(tail)
+        if dropped:
+            self.notes.append(f"line {self.lines + 1}: cut after {MAX_LINE >> 20} MiB")
+        if last:
+            self.lines += 1
+            yield [last]
+
+
+class _Pushback:
+    """A reader with some bytes put back in front."""
+
+    def __init__(self, reader: Reader, head: bytes) -> None:
+        self._reader = reader
+        self._head = head
+
+    def read(self, size: int, /) -> bytes:
+        if self._head:
+            out, self._head = self._head[:size], self._head[size:]
+            return out
+        return self._reader.read(size)
+
+
+class _Decompressor(Protocol):
+    eof: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+class _Inflated:
+    """A compressed stream of one or more members; gives back all that a cut one still holds."""
+
+    def __init__(self, reader: Reader, stream: Stream, make: Callable[[], _Decompressor]) -> None:
+        self._reader = reader
+        self._stream = stream
+        self._make = make
+        self._object = make()
+        self._raw = b""
+        self._out = 0
+
+    def read(self, size: int, /) -> bytes:
+        while True:
+            if self._object.eof:
+                self._raw = self._object.unused_data or self._reader.read(CHUNK)
+                if not self._raw.strip(b"\0"):
+                    return b""
+                self._object = self._make()
+            raw = self._raw or getattr(self._object, "unconsumed_tail", b"")
+            if not raw and getattr(self._object, "needs_input", True):
+                raw = self._reader.read(CHUNK)
+                if not raw:
+                    self._stream.truncated = True
+                    return b""
+            self._raw = b""
+            try:
+                out = self._object.decompress(raw, size)
+            except _CORRUPT:
+                self._stream.truncated = True
+                return b""
+            self._out += len(out)
+            if self._out > _FREE + MAX_RATIO * self._stream.bytes:
+                self._stream.notes.append(
+                    f"{self._stream.path}: expands more than {MAX_RATIO} times; cut"
+                )
+                self._stream.truncated = True
+                return b""
+            if out:
+                return out
+
+
+class _Recoded:
+    """A stream in another encoding, as UTF-8."""
+
+    def __init__(self, reader: Reader, encoding: str) -> None:
+        self._reader = reader
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def read(self, size: int, /) -> bytes:
+        while raw := self._reader.read(size):
+            if text := self._decoder.decode(raw):
+                return text.encode("utf-8", "replace")
+        return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def _xz() -> _Decompressor:
+    return cast("_Decompressor", lzma.LZMADecompressor())
+
+
+def _zstd(path: str) -> Callable[[], _Decompressor]:
+    try:
+        import zstandard  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 -- optional
+    except ImportError:
+        raise SourceError(
+            f"{path}: compressed with zstd",
+            hint="pip install zstandard, or pipe it through zstd -dc",
+        ) from None
+    return lambda: zstandard.ZstdDecompressor().decompressobj()  # type: ignore[no-any-return,unused-ignore]
+
+
+def size_of(paths: list[str]) -> int:
+    """Return the total size of the files among ``paths``, in bytes."""
+    return sum(Path(path).stat().st_size for path in paths if path != "-")

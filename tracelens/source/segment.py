@@ -1,0 +1,362 @@
+"""Cut lines into record texts: one pass, one open record per writer, nothing lost.
+
+The hot path is two ``startswith``: a line that repeats the prefix of the open record belongs to
+it, and a line that begins like a counted kind is counted whole. Everything else takes the slow
+path, which peels transports, finds prefixes and keeps the table of open records by writer.
+
+A segment of a file may be read without what stands before it. The first record of each writer is
+then kept aside, since it may continue one that began earlier; :meth:`Segmenter.extend` joins two
+neighbours exactly, so that any split of a file gives what one pass gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Evidence, Place, Times
+from tracelens.logs import Log
+from tracelens.logs.torch_log import Site, read_site
+from tracelens.source.prefixes import GLUED, TORCH, clock, peel, unwrap_json
+
+__all__ = ["Kinds", "Segmenter"]
+
+#: Distinct whole lines counted before they are folded into descriptors and times.
+FOLD = 20_000
+#: Lines of one record that are kept.
+MAX_RECORD_LINES = 500_000
+#: Writers with an open record at the same time.
+MAX_WRITERS = 4096
+_NEVER = b"\0never"
+
+
+class Kinds:
+    """The installed log kinds, arranged for dispatch."""
+
+    def __init__(self, logs: Iterable[type[Log]]) -> None:
+        self.artifacts: dict[str, type[Log]] = {}
+        self.prefixed: list[tuple[str, type[Log]]] = []
+        bare: list[tuple[bytes, type[Log]]] = []
+        counted: list[tuple[bytes, type[Log]]] = []
+        for log in logs:
+            self.artifacts.update(dict.fromkeys(log.artifacts, log))
+            for mark in log.marks:
+                if log.prefixed:
+                    self.prefixed.append((mark, log))
+                else:
+                    (counted if log.counted else bare).append((mark.encode(), log))
+        self.bare = bare
+        self.counted = counted
+        self.bare_marks = tuple(mark for mark, _ in bare)
+        self.counted_marks = tuple(mark for mark, _ in counted)
+        continuing = {
+            log.name: log.continues.pattern for _, log in bare if log.continues is not None
+        }
+        #: Matches a line that may belong to a bare record of some kind.
+        self.may_continue = re.compile("|".join(f"(?:{p})" for p in continuing.values()) or "(?!)")
+
+    def of_line(self, line: bytes) -> type[Log]:
+        """Return the kind whose mark ``line`` begins with."""
+        return next(log for mark, log in (*self.counted, *self.bare) if line.startswith(mark))
+
+    def of_record(self, site: Site, text: str) -> type[Log] | None:
+        """Return the kind that reads a torch record; None when no grammar does."""
+        if site.artifact:
+            return self.artifacts.get(site.artifact)
+        return next((log for mark, log in self.prefixed if text.startswith(mark)), None)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The lines of a record that is still open."""
+
+    line: int
+    body: list[bytes]
+    #: (offset in body, line number) where the record goes on after lines of others.
+    jumps: list[tuple[int, int]] = field(default_factory=list, kw_only=True)
+
+    def go_on(self, line: bytes, number: int) -> None:
+        """Add a line that stands at ``number``."""
+        offset, start = self.jumps[-1] if self.jumps else (0, self.line)
+        if start + len(self.body) - offset != number:
+            self.jumps.append((len(self.body), number))
+        self.body.append(line)
+
+    def join(self, other: _Lines, shift: int) -> None:
+        """Add the lines of ``other``, which stand ``shift`` lines later than it says."""
+        start = len(self.body)
+        here = other.line + shift
+        offset, line = self.jumps[-1] if self.jumps else (0, self.line)
+        if line + start - offset != here:
+            self.jumps.append((start, here))
+        self.jumps += [(start + offset, line + shift) for offset, line in other.jumps]
+        self.body += other.body
+
+    def shift(self, lines: int) -> None:
+        """Move down by ``lines`` lines."""
+        self.line += lines
+        self.jumps = [(offset, line + lines) for offset, line in self.jumps]
+
+
+@dataclass(slots=True)
+class _Open(_Lines):
+    """A torch record: all of its lines begin with ``prefix``."""
+
+    prefix: bytes
+    rank: str
+
+
+@dataclass(slots=True)
+class _Block(_Lines):
+    """A bare record."""
+
+    log: type[Log]
+
+
+class Segmenter:
+    """The state of reading one input, or one range of its lines."""
+
+    def __init__(self, kinds: Kinds, name: str, *, from_start: bool = True) -> None:
+        self.kinds = kinds
+        self.name = name
+        self.lines = 0
+        self.evidence = Evidence()
+        self.writers: dict[str, None] = {}
+        self._counts: dict[bytes, int] = {}
+        self._firsts: dict[bytes, int] = {}
+        self._open: dict[tuple[str, bytes], _Open] = {}
+        self._blocks: dict[str, _Block] = {}
+        self._partial: dict[str, bytes] = {}
+        #: What the lines of the record in hand begin with, transport and all, and its lines.
+        self._current: tuple[bytes, list[bytes]] = (_NEVER, [])
+        #: Without the start of the file: each writer's first record, which may go on from
+        #: before.
+        self._heads: dict[tuple[str, bytes], _Open] | None = None if from_start else {}
+        #: ... and each rank's bare lines up to the first that ends any block.
+        self._leads: dict[str, list[tuple[int, bytes]]] = {}
+        self._led: set[str] = set()
+
+    def feed(self, lines: list[bytes]) -> None:
+        """Read the next ``lines`` (without newlines)."""
+        counts, firsts = self._counts, self._firsts
+        counted = self.kinds.counted_marks
+        number = self.lines
+        prefix, body = self._current
+        skip = len(prefix)
+        for line in lines:
+            number += 1
+            if line.startswith(prefix):
+                body.append(line[skip:])
+            elif line.startswith(counted):
+                try:
+                    counts[line] += 1
+                except KeyError:
+                    counts[line] = 1
+                    firsts[line] = number
+            else:
+                self._other(line, number)
+                prefix, body = self._current
+                skip = len(prefix)
+        self.lines = number
+        if len(counts) > FOLD:
+            self._fold()
+
+    def finish(self) -> Evidence:
+        """Close all that is open and return the evidence. Only for a segment from the start."""
+        for key in list(self._open):
+            self._emit(self._open.pop(key))
+        for rank in list(self._blocks):
+            self._close_block(rank)
+        self._current = (_NEVER, [])
+        self._fold()
+        return self.evidence
+
+    # The slow path: one line that neither goes on with the current record nor is counted.
+
+    def _other(self, raw: bytes, number: int) -> None:
+        line, rank, partial = peel(raw)
+        if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
+            line, rank, partial = peel(text)
+        if partial or rank in self._partial:
+            line = self._partial.pop(rank, b"") + line
+            if partial:
+                self._partial[rank] = line
+                return
+        if rank:
+            self.writers[rank] = None
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        if b"\r" in line:
+            line = line.rpartition(b"\r")[2]
+        self._text(line, rank, number, raw)
+
+    def _text(self, line: bytes, rank: str, number: int, raw: bytes) -> None:
+        if line.startswith(self.kinds.counted_marks):
+            self._counts[line] = self._counts.get(line, 0) + 1
+            self._firsts.setdefault(line, number)
+            return
+        match = TORCH.match(line)
+        if match is None and b".py:" in line and (glued := GLUED.search(line)) is not None:
+            line = line[glued.start() :]
+            match = TORCH.match(line)
+        if match is not None:
+            prefix = match.group()
+            body = self._record(line, prefix, match["writer"] or b"", rank, number)
+            if raw.endswith(line):
+                self._current = (raw[: len(raw) - len(line)] + prefix, body)
+            else:
+                self._current = (_NEVER, [])
+        else:
+            self._bare(line, rank, number)
+
+    def _record(
+        self, line: bytes, prefix: bytes, pid: bytes, rank: str, number: int
+    ) -> list[bytes]:
+        """Begin or go on with the record of one writer; return its lines."""
+        key = (rank, pid)
+        held = self._open.get(key)
+        if held is not None and held.prefix == prefix:
+            held.go_on(line[len(prefix) :], number)
+        else:
+            if held is not None:
+                self._close(key)
+            elif len(self._open) >= MAX_WRITERS:
+                self._close(next(iter(self._open)))
+            held = self._open[key] = _Open(number, [line[len(prefix) :]], prefix, rank)
+        return held.body
+
+    def _bare(self, line: bytes, rank: str, number: int) -> None:
+        """Handle a line without torch prefix: a block's next, a block's first, the program's."""
+        text = line.decode("utf-8", "replace")
+        if self._heads is not None and rank not in self._led:
+            if self.kinds.may_continue.match(text):
+                self._leads.setdefault(rank, []).append((number, line))
+                return
+            self._led.add(rank)
+        block = self._blocks.get(rank)
+        if block is not None:
+            goes_on = block.log.continues
+            if goes_on is not None and goes_on.match(text) and len(block.body) < MAX_RECORD_LINES:
+                block.go_on(line, number)
+                return
+            self._close_block(rank)
+        if line.startswith(self.kinds.bare_marks):
+            self._blocks[rank] = _Block(number, [line], self.kinds.of_line(line))
+
+    # Closing: from lines to a record's text.
+
+    def _close(self, key: tuple[str, bytes]) -> None:
+        record = self._open.pop(key)
+        if self._heads is not None and key not in self._heads:
+            self._heads[key] = record
+        else:
+            self._emit(record)
+
+    def _emit(self, record: _Open) -> None:
+        parts = TORCH.match(record.prefix)
+        assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
+        stamp = parts["clock"] or parts["clock21"]
+        site = read_site(
+            (parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace")
+        )
+        text = _text_of(record.body)
+        writer = record.rank or (parts["writer"] or b"").decode()
+        when = clock(stamp) if stamp else None
+        place = Place(self.name, record.line, writer, site.frame, when, tuple(record.jumps))
+        self.evidence.span(place)
+        log = self.kinds.of_record(site, text)
+        if log is not None:
+            self._add(log, text, place)
+        elif site.is_torch:
+            self.evidence.add_known(site.label, len(record.body), record.line)
+
+    def _close_block(self, rank: str) -> None:
+        block = self._blocks.pop(rank)
+        text = b"\n".join(block.body).decode("utf-8", "replace")
+        self._add(block.log, text, Place(self.name, block.line, rank, jumps=tuple(block.jumps)))
+
+    def _add(self, log: type[Log], text: str, place: Place) -> None:
+        """Add one text, or the several records that it holds."""
+        for offset, piece in log.pieces(text.split("\n")):
+            self.evidence.add(log, piece, place.moved(offset), lines=piece.count("\n") + 1)
+
+    def _fold(self) -> None:
+        """Turn counted lines into descriptors with counts and times."""
+        folded: dict[tuple[type[Log], str], tuple[int, Times, list[int]]] = {}
+        for line, count in self._counts.items():
+            log = self.kinds.of_line(line)
+            key, ms = log.measure(line.decode("utf-8", "replace").rstrip("\r"))
+            entry = folded.get((log, key))
+            if entry is None:
+                entry = folded[log, key] = (self._firsts[line], Times(), [0])
+            entry[2][0] += count
+            if ms is not None:
+                entry[1].add(ms, count)
+        self._counts.clear()
+        self._firsts.clear()
+        for (log, key), (line_number, times, number) in folded.items():
+            self.evidence.add(
+                log,
+                key,
+                Place(self.name, line_number),
+                lines=number[0],
+                count=number[0],
+                times=times if times.n else None,
+            )
+
+    # Joining two neighbouring segments.
+
+    def extend(self, after: Segmenter) -> None:
+        """Take over ``after``, which read the lines that follow this segment's."""
+        shift = self.lines
+        self._fold()
+        after._fold()
+        heads = after._heads or {}
+        for key in sorted(heads.keys() | after._open.keys()):
+            first = heads.get(key) or after._open[key]
+            self._resume(key, first, shift, still_open=key not in heads)
+            if key in heads and key in after._open:
+                after._open[key].shift(shift)
+                self._open[key] = after._open[key]
+        self._replay(after, shift)
+        self.evidence.merge(after.evidence, shift=shift)
+        self.writers.update(after.writers)
+        self.lines += after.lines
+        self._current = (_NEVER, [])
+
+    def _resume(
+        self, key: tuple[str, bytes], first: _Open, shift: int, *, still_open: bool
+    ) -> None:
+        held = self._open.get(key)
+        if held is not None and held.prefix == first.prefix:
+            held.join(first, shift)
+        else:
+            if held is not None:
+                self._close(key)
+            first.shift(shift)
+            self._open[key] = first
+        if not still_open:
+            self._close(key)
+
+    def _replay(self, after: Segmenter, shift: int) -> None:
+        """Read the bare lines that ``after`` could not place, then take over its open blocks."""
+        for rank, lines in after._leads.items():
+            for number, line in lines:
+                self._bare(line, rank, number + shift)
+        for rank in after._led:
+            if self._heads is not None:
+                self._led.add(rank)
+            if rank in self._blocks:
+                self._close_block(rank)
+        for rank, block in after._blocks.items():
+            block.shift(shift)
+            self._blocks[rank] = block
+
+
+def _text_of(body: list[bytes]) -> str:
+    """Return the lines of a torch record without the blank that ends the prefix."""
+    text = b"\n".join(line[1:] if line[:1] == b" " else line for line in body).decode(
+        "utf-8", "replace"
+    )
+    return text.replace("\r\n", "\n").removesuffix("\r")
