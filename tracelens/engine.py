@@ -170,7 +170,9 @@ def _suppress(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Findin
     by: dict[str, str] = {}
     for code, rule in sorted(rules.items(), reverse=True):
         fired = any(
-            finding.code == code and not finding.ignored and finding.severity is not Severity.NONE
+            finding.code == code
+            and not finding.ignored
+            and (finding.severity is not Severity.NONE or rule.suppresses == "absence")
             for finding in findings
         )
         if rule.suppresses and fired:

@@ -7,17 +7,16 @@ merging is associative: the parts of one file, or the logs of many ranks, may be
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from tracelens.errors import PluginError
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
-from tracelens.report import EvidenceLine
+from tracelens.tables import Place, Seen, Table, Times
 
-__all__ = ["Evidence", "Place", "Seen", "Table", "Times", "Unread", "arguments", "needs"]
+__all__ = ["Evidence", "Gap", "Place", "Seen", "Table", "Times", "Unread", "arguments", "needs"]
 
 R = TypeVar("R", bound=Record)
 
@@ -31,170 +30,6 @@ MAX_QUOTE = 16_384
 MAX_UNREAD = 50
 
 
-class Place(NamedTuple):
-    """Where one record was seen."""
-
-    input: str
-    line: int
-    #: Rank, container or process that wrote it; empty when there is only one.
-    writer: str = ""
-    #: Compile id as torch prints it: ``0/1``, ``0/0_1``, ``!0/1/0``; empty outside a compilation.
-    frame: str = ""
-    #: Seconds since the start of the year, from the log prefix.
-    when: float | None = None
-    #: (offset, line): from that line of the record's text on, it stands at that line of the input.
-    jumps: tuple[tuple[int, int], ...] = ()
-
-    def line_of(self, offset: int) -> int:
-        """Return the input's line number of line ``offset`` of the record's text."""
-        line = self.line + offset
-        for start, number in self.jumps:
-            if start > offset:
-                break
-            line = number + offset - start
-        return line
-
-    def shifted(self, lines: int) -> Place:
-        """Return the place as it is when ``lines`` lines stand before this part of the input."""
-        jumps = tuple((offset, line + lines) for offset, line in self.jumps)
-        return self._replace(line=self.line + lines, jumps=jumps)
-
-    def moved(self, offset: int) -> Place:
-        """Return the place of a record that begins ``offset`` lines into this one's text."""
-        if not offset:
-            return self
-        jumps = tuple((start - offset, line) for start, line in self.jumps if start > offset)
-        return self._replace(line=self.line_of(offset), jumps=jumps)
-
-
-class Times:
-    """How long something took, over many executions, in constant memory. All in milliseconds.
-
-    The total is kept in whole femtoseconds, so that adding is exact in any order.
-    """
-
-    __slots__ = ("_total", "buckets", "first", "max", "min", "n")
-
-    #: Buckets per factor of two: the median is exact to 3 %.
-    RESOLUTION = 16
-
-    def __init__(self) -> None:
-        self.n = 0
-        self._total = 0
-        self.min = math.inf
-        self.max = 0.0
-        self.first = 0.0
-        self.buckets: dict[int, int] = {}
-
-    def add(self, ms: float, count: int = 1) -> None:
-        """Add ``count`` executions of ``ms`` each."""
-        if not self.n:
-            self.first = ms
-        self.n += count
-        self._total += round(ms * 1e12) * count
-        self.min = min(self.min, ms)
-        self.max = max(self.max, ms)
-        key = math.floor(math.log2(ms) * self.RESOLUTION) if ms > 0 else -(1 << 20)
-        self.buckets[key] = self.buckets.get(key, 0) + count
-
-    def merge(self, other: Times) -> None:
-        """Add what ``other``, which came later, has seen."""
-        if not self.n:
-            self.first = other.first
-        self.n += other.n
-        self._total += other._total
-        self.min = min(self.min, other.min)
-        self.max = max(self.max, other.max)
-        for key, count in other.buckets.items():
-            self.buckets[key] = self.buckets.get(key, 0) + count
-
-    @property
-    def total(self) -> float:
-        """The sum."""
-        return self._total / 1e12
-
-    @property
-    def median(self) -> float:
-        """The median, to within a bucket; never outside what was seen."""
-        rank = (self.n + 1) // 2
-        for key in sorted(self.buckets):
-            rank -= self.buckets[key]
-            if rank <= 0:
-                middle = 2.0 ** ((key + 0.5) / self.RESOLUTION) if key > -(1 << 20) else 0.0
-                return min(max(middle, self.min), self.max)
-        return 0.0
-
-    @property
-    def steady(self) -> float:
-        """The total without the surplus of the first execution, which may compile or transform."""
-        return self.total - max(0.0, self.first - self.median) if self.n > 1 else self.total
-
-
-@dataclass(slots=True)
-class Seen(Generic[R]):
-    """One distinct record: how often it was seen, where first, and how long it took."""
-
-    record: R
-    count: int
-    places: list[Place]
-    text: str
-    times: Times | None = None
-
-    @property
-    def first(self) -> Place:
-        """The first place."""
-        return self.places[0]
-
-    @property
-    def ms(self) -> float:
-        """Total milliseconds; 0 where the log kind reports none."""
-        return self.times.total if self.times else 0.0
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """The compile ids under which it was seen, in order, each once."""
-        return tuple(dict.fromkeys(place.frame for place in self.places))
-
-    def quote(self, note: str = "", *, at: int = 0, place: Place | None = None) -> EvidenceLine:
-        """Return line ``at`` of the record's text as evidence, at its first or the given place."""
-        place = place or self.first
-        lines = self.text.split("\n")
-        text = lines[at] if 0 <= at < len(lines) else ""
-        return EvidenceLine(input=place.input, line=place.line_of(at), text=text, note=note)
-
-
-class Table(Generic[R]):
-    """All records of one type: distinct ones, in order of first appearance."""
-
-    def __init__(self, rows: Iterable[Seen[R]] = ()) -> None:
-        self._rows = sorted(rows, key=lambda row: (row.first.input, row.first.line))
-
-    def __iter__(self) -> Iterator[Seen[R]]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @property
-    def count(self) -> int:
-        """How many records there were, distinct or not."""
-        return sum(row.count for row in self._rows)
-
-    @property
-    def ms(self) -> float:
-        """Total milliseconds of all records."""
-        return sum(row.ms for row in self._rows)
-
-    def where(self, wanted: Callable[[R], bool]) -> Table[R]:
-        """Return the rows whose record is wanted."""
-        return Table(row for row in self._rows if wanted(row.record))
-
-    def events(self) -> list[tuple[Place, Seen[R]]]:
-        """Return every remembered occurrence in the order of the input."""
-        pairs = [(place, row) for row in self._rows for place in row.places]
-        return sorted(pairs, key=lambda pair: (pair[0].input, pair[0].line))
-
-
 @dataclass(slots=True)
 class Unread:
     """A text that its grammar refused."""
@@ -205,6 +40,19 @@ class Unread:
     lines: int
     first_line: int
     reason: str
+
+
+class Gap(Record):
+    """A place where the input does not hold all that was written."""
+
+    #: ``begins in the middle of a record`` and the like, to be read after "the log".
+    what: str
+
+    @classmethod
+    def join(cls, evidence: Evidence) -> Iterator[Seen[Gap]]:
+        """Return what the reading side noticed."""
+        for place, (what, text) in evidence.gaps.items():
+            yield Seen(cls(what=what), 1, [place], text)
 
 
 class Evidence:
@@ -222,6 +70,8 @@ class Evidence:
         self.notes: dict[str, None] = {}
         #: (input, writer, compile id) -> (first, last) clock of its records, and the first line.
         self.spans: dict[tuple[str, str, str], tuple[float, float, int]] = {}
+        #: Where -> (what is missing there, the line).
+        self.gaps: dict[Place, tuple[str, str]] = {}
 
     def span(self, place: Place) -> None:
         """Let the compile id at ``place`` reach to its clock."""
@@ -320,6 +170,7 @@ class Evidence:
         for key, (begin, end, line) in other.spans.items():
             now = self.spans.get(key, (begin, end, line + shift))
             self.spans[key] = (min(begin, now[0]), max(end, now[1]), min(line + shift, now[2]))
+        self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
         self.understood_lines += other.understood_lines
         self.unread_lines += other.unread_lines
         self.notes.update(other.notes)

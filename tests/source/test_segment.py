@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -175,14 +176,14 @@ def test_the_fast_segmenter_equals_the_naive_one(log: list[bytes]) -> None:
 @settings(max_examples=400, deadline=None)
 def test_any_split_gives_what_one_pass_gives(log: list[bytes], cuts: list[int]) -> None:
     at = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
-    parts = [log[a:b] for a, b in zip(at, at[1:], strict=False)]
+    parts = [log[a:b] for a, b in pairwise(at)]
     assert facts(run(parts).evidence) == facts(run([log]).evidence)
 
 
 @given(logs, st.integers(0, 60), st.integers(0, 60))
 @settings(max_examples=200, deadline=None)
 def test_joining_is_associative(log: list[bytes], first: int, second: int) -> None:
-    """(a + b) + c == a + (b + c): the right two segments may be joined before the left one comes."""
+    """(a + b) + c == a + (b + c): the right two may be joined before the left one comes."""
     a, b = sorted((min(first, len(log)), min(second, len(log))))
     left = Segmenter(KINDS, "x")
     left.feed(log[:a])

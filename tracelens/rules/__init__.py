@@ -4,8 +4,9 @@ The annotation is the subscription. ``check`` says by its parameters which table
 
     def check(self, execs: Table[PrimitiveExec], *, dispatches: Table[DispatchRejection])
 
-What stands before the ``*`` must be there: with an empty table the rule is not asked, and its verdict
-is ``absent`` with the switch that would produce the records. What stands after it is used when there.
+What stands before the ``*`` must be there: with an empty table the rule is not asked, and its
+verdict is ``absent`` with the switch that would produce the records. What stands after it is used
+when there.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Rule:
     #: The claims of other rules that a shown finding of this rule makes worthless.
     suppresses: ClassVar[Literal["time", "absence"] | None] = None
 
-    def check(self, *tables: Any) -> Iterator[Finding]:
+    def check(self, *tables: Any, **optional: Any) -> Iterator[Finding]:
         """Yield what is wrong. Subclasses name the tables that they read."""
         raise NotImplementedError
 

@@ -9,7 +9,8 @@ from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
 from tracelens.registry import discover
 from tracelens.report import Input
-from tracelens.source.files import Stream, expand
+from tracelens.source.files import Reader, Stream, expand
+from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel
 from tracelens.source.segment import Kinds, Segmenter
 
 __all__ = ["read"]
@@ -44,8 +45,13 @@ def read(
     for path in expand(tuple(paths)):
         stream = Stream(path, progress)
         segmenter = Segmenter(kinds, path)
-        evidence = _forced(stream, logs[kind]) if kind else _cut(stream, segmenter)
+        with stream.open() as reader:
+            if kind is not None:
+                evidence = _forced(stream, reader, logs[kind])
+            else:
+                evidence = _cut(stream, reader, segmenter)
         evidence.notes.update(dict.fromkeys(stream.notes))
+        _find_gaps(stream, evidence)
         total.merge(evidence)
         inputs.append(
             Input(
@@ -61,18 +67,39 @@ def read(
     return total, tuple(inputs)
 
 
-def _cut(stream: Stream, segmenter: Segmenter) -> Evidence:
-    for lines in stream.blocks():
+def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:
+    for lines in stream.blocks(reader):
         segmenter.feed(lines)
     return segmenter.finish()
 
 
-def _forced(stream: Stream, log: type[Log]) -> Evidence:
+def _find_gaps(stream: Stream, evidence: Evidence) -> None:
+    """Notice an input that was cut: at its beginning, in its last line, or in its compression."""
+    end = Place(stream.path, max(1, stream.lines))
+    first, _, rest = stream.head.partition(b"\n")
+    if TORN.match(first) and not TORCH.match(first) and TORCH.match(peel(rest)[0]):
+        what = "begins in the middle of a record"
+        evidence.gaps[Place(stream.path, 1)] = (what, first.decode("utf-8", "replace"))
+    if stream.truncated:
+        evidence.gaps[end] = ("ends where its compressed file was cut", "")
+    elif stream.tail and _is_ours(stream.tail):
+        evidence.gaps[end] = (
+            "ends in the middle of a line",
+            stream.tail.decode("utf-8", "replace"),
+        )
+
+
+def _is_ours(line: bytes) -> bool:
+    text = peel(line)[0]
+    return bool(TORCH.match(text) or BEGUN.match(text))
+
+
+def _forced(stream: Stream, reader: Reader, log: type[Log]) -> Evidence:
     """Read the whole stream as one kind, however it begins."""
     evidence = Evidence()
     held: list[str] = []
     size = 0
-    for lines in stream.blocks():
+    for lines in stream.blocks(reader):
         size += sum(map(len, lines))
         if size > MAX_FORCED:
             evidence.notes[f"{stream.path}: only the first {MAX_FORCED >> 20} MiB were read"] = None

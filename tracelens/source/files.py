@@ -8,6 +8,7 @@ import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import IO, Protocol, cast
@@ -20,6 +21,8 @@ __all__ = ["CHUNK", "MAX_LINE", "Stream", "expand"]
 
 #: Bytes asked of the operating system at a time.
 CHUNK = 1 << 20
+#: Bytes of text kept from the beginning, to tell what an unknown input looks like.
+SNIFF = 4096
 #: Longest line kept; the rest of a longer one is dropped and noted.
 MAX_LINE = 8 << 20
 #: Most bytes that one compressed byte may become, over the whole stream, past the first 64 MiB.
@@ -76,6 +79,8 @@ class Stream:
         self.lines = 0
         self.truncated = False
         self.head = b""
+        #: The last line, when no newline ends it.
+        self.tail = b""
         self.notes: list[str] = []
         self._digest = hashlib.sha256()
         self._progress = progress
@@ -99,8 +104,9 @@ class Stream:
             self._progress(len(data))
         return data
 
-    def blocks(self) -> Iterator[list[bytes]]:
-        """Yield the lines of the input without their newlines, about a mebibyte at a time.
+    @contextmanager
+    def open(self) -> Iterator[Reader]:
+        """Open the input: a reader of its text, decompressed and in UTF-8, with ``head`` peeked at.
 
         Raises:
             SourceError: The input cannot be opened or read.
@@ -111,36 +117,34 @@ class Stream:
             raise SourceError(f"{self.path}: {error.strerror}") from error
         self._file = file
         try:
-            yield from self._cut(self._decoded())
+            reader = self._decoded()
+            while len(self.head) < SNIFF and (more := reader.read(SNIFF - len(self.head))):
+                self.head += more
+            yield _Pushback(reader, self.head)
         finally:
             if self.path != "-":
                 file.close()
 
     def _decoded(self) -> Reader:
         """Return the text bytes: decompressed and in UTF-8, as the first bytes tell."""
-        reader: Reader = _Pushback(self, self.read(CHUNK))
-        head = reader.read(6)
-        reader = _Pushback(reader, head)
+        head = self.read(CHUNK)
+        reader: Reader = _Pushback(self, head)
         if head[:2] == b"\x1f\x8b":
             reader = _Inflated(reader, self, lambda: isal_zlib.decompressobj(31))
-        elif head == b"\xfd7zXZ\x00":
+        elif head[:6] == b"\xfd7zXZ\x00":
             reader = _Inflated(reader, self, _xz)
         elif head[:4] == b"\x28\xb5\x2f\xfd":
             reader = _Inflated(reader, self, _zstd(self.path))
-        head = reader.read(4)
-        reader = _Pushback(reader, head)
-        if head[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
-            reader = _Recoded(reader, "utf-16")
-        elif head[:3] == codecs.BOM_UTF8:
-            reader.read(3)
-        return reader
+        mark = reader.read(3)
+        if mark[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            return _Recoded(_Pushback(reader, mark), "utf-16")
+        return reader if mark == codecs.BOM_UTF8 else _Pushback(reader, mark)
 
-    def _cut(self, reader: Reader) -> Iterator[list[bytes]]:
+    def blocks(self, reader: Reader) -> Iterator[list[bytes]]:
+        """Yield the lines of ``reader`` without their newlines, about a mebibyte at a time."""
         tail: list[bytes] = []
         held = dropped = 0
         while chunk := reader.read(CHUNK):
-            if not self.head:
-                self.head = chunk[:4096]
             end = chunk.rfind(b"\n")
             if end < 0:
                 room = max(0, MAX_LINE - held)
@@ -161,6 +165,7 @@ class Stream:
             self.notes.append(f"line {self.lines + 1}: cut after {MAX_LINE >> 20} MiB")
         if last:
             self.lines += 1
+            self.tail = last
             yield [last]
 
 

@@ -10,7 +10,7 @@ from datetime import date
 
 import msgspec
 
-__all__ = ["GLUED", "TORCH", "clock", "peel", "unwrap_json"]
+__all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "unwrap_json"]
 
 _ID = rb"\[[!\d-][\d/_!-]*\]"
 _ARTIFACT = rb"\[__[a-z]\w*\]"
@@ -33,6 +33,11 @@ GLUED = re.compile(
     rb"(?<![\s\"'`(=])[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ "
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
 )
+
+#: The rest of a torch prefix whose beginning was lost.
+TORN = re.compile(rb"[^\]\n]{0,200}\] ?(?:" + _ID + rb" ?)?(?:" + _ARTIFACT + rb" ?)?")
+#: The beginning of a line of torch or oneDNN, however short.
+BEGUN = re.compile(rb"[VIWECF]\d{4} \d\d:|onednn_verbose,")
 
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.
 _TRANSPORT = re.compile(

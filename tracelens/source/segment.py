@@ -154,6 +154,7 @@ class Segmenter:
                 except KeyError:
                     counts[line] = 1
                     firsts[line] = number
+                prefix = _NEVER  # the record in hand is interrupted: its next line stands elsewhere
             else:
                 self._other(line, number)
                 prefix, body = self._current
@@ -175,6 +176,7 @@ class Segmenter:
     # The slow path: one line that neither goes on with the current record nor is counted.
 
     def _other(self, raw: bytes, number: int) -> None:
+        self._current = (_NEVER, [])
         line, rank, partial = peel(raw)
         if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
             line, rank, partial = peel(text)
@@ -205,8 +207,6 @@ class Segmenter:
             body = self._record(line, prefix, match["writer"] or b"", rank, number)
             if raw.endswith(line):
                 self._current = (raw[: len(raw) - len(line)] + prefix, body)
-            else:
-                self._current = (_NEVER, [])
         else:
             self._bare(line, rank, number)
 

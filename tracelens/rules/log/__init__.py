@@ -1,0 +1,1 @@
+"""LOG: whether the log itself can be trusted to be whole."""

@@ -1,0 +1,65 @@
+"""LOG001 log-incomplete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Gap, Table
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+
+__all__ = ["LogIncomplete"]
+
+
+class LogIncomplete(Rule):
+    """The log begins or ends in the middle of a record: absence proves nothing.
+
+    ## Why it matters
+    A log that was rotated, pasted in part or cut by a full disk shows a part of the run. What it
+    shows is true; what it does not show may still have happened. Totals and shares are lower bounds.
+
+    ## What it looks like
+    The first line is the rest of a prefix (``tput_code] ``), or the last one stops in mid-word:
+
+        V1120 10:45:50.410000 30895 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling
+
+    ## When it is harmless
+    When the part that matters is there. The finding is therefore a note, of severity ``none``; it
+    silences only rules that conclude something from what is *missing*.
+
+    ## What to do
+    Record the run again into a file: ``python train.py > run.log 2>&1``, and attach the whole file,
+    compressed if it is large. ``.gz`` and ``.xz`` are read as they are.
+
+    ## How a live run confirms it
+    Not applicable: the finding is about the file.
+
+    ## See also
+    <https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html>
+    """
+
+    code = "LOG001"
+    name = "log-incomplete"
+    severity = Severity.NONE
+    claim = "absence"
+    suppresses = "absence"
+
+    def check(self, *, gaps: Table[Gap]) -> Iterator[Finding]:
+        """Yield one finding per input that was cut."""
+        by_input: dict[str, list[tuple[str, int]]] = {}
+        for gap in gaps:
+            by_input.setdefault(gap.first.input, []).append((gap.record.what, gap.first.line))
+        for name, cuts in by_input.items():
+            what = " and ".join(what for what, _ in cuts)
+            yield self.finding(
+                what,
+                title=f"the log {what}",
+                message=f"{name} {what}: counts are lower bounds, and absence proves nothing.",
+                evidence=[gap.quote(gap.record.what) for gap in gaps if gap.first.input == name],
+                advice=[
+                    Advice(
+                        text="Record the whole run into one file.",
+                        code="python your_script.py > run.log 2>&1",
+                    )
+                ],
+            )
