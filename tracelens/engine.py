@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -27,11 +26,14 @@ from tracelens.report import (
 )
 from tracelens.rules import Rule
 from tracelens.source import read
+from tracelens.source.looks_like import look
 
-__all__ = ["analyze", "judge", "select_rules"]
+__all__ = ["analyze", "judge", "select_rules", "switches"]
 
 #: Entries of ``coverage.known`` and ``coverage.unread`` in a report; the counts cover all.
 MAX_LISTED = 50
+#: Inputs that the error names when none of them holds anything known.
+MAX_NAMED = 3
 
 
 def analyze(
@@ -39,6 +41,7 @@ def analyze(
     select: Collection[str] = (),
     ignore: Mapping[str, str] | Collection[str] = (),
     kind: str | None = None,
+    jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Read ``paths`` and return what the rules say about them.
@@ -49,6 +52,7 @@ def analyze(
         select: Codes, code prefixes or names of the rules to ask; all when empty.
         ignore: Codes, prefixes or names whose findings are kept as ignored, with a reason each.
         kind: Read unmarked text as this log kind.
+        jobs: Processes that may share the work on one large file.
         progress: Called with the number of bytes read since the last call.
 
     Raises:
@@ -57,7 +61,9 @@ def analyze(
         PluginError: An installed rule or log kind is broken.
     """
     rules = select_rules(select)
-    evidence, inputs = read(paths, kind=kind, progress=progress)
+    evidence, inputs = read(paths, kind=kind, jobs=jobs, progress=progress)
+    if (error := nothing_known(inputs, evidence)) is not None:
+        raise error
     return judge(evidence, inputs, rules=rules, ignore=ignore)
 
 
@@ -117,11 +123,11 @@ def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
     ]
     base = Verdict(code=rule.code, name=rule.name, verdict=Outcome.QUIET)
     if missing:
-        switches = tuple(dict.fromkeys(switch for kind in missing for switch in _switches(kind)))
+        prints = tuple(dict.fromkeys(switch for kind in missing for switch in switches(kind)))
         words = " or ".join(dict.fromkeys(kind.__name__ for kind in missing))
         update = {
             "verdict": Outcome.ABSENT,
-            "needs": switches,
+            "needs": prints,
             "reason": f"no {words} in the input",
         }
         return base.model_copy(update=update), []
@@ -149,13 +155,13 @@ def _distinct(found: list[Finding]) -> list[Finding]:
     return out
 
 
-def _switches(kind: type[Record]) -> list[str]:
+def switches(kind: type[Record]) -> list[str]:
     """Return the switches of the logs that hold ``kind``, or of those that it is joined from."""
     join = getattr(kind, "join", None)
     if join is None:
         return [log.switch for log in discover("logs", Log) if log.__module__ == kind.__module__]
     parts = [part for part, required in needs(join).values() if part is not None and required]
-    return [switch for part in parts for switch in _switches(part)]
+    return [switch for part in parts for switch in switches(part)]
 
 
 def _ignored(rule: Rule, ignore: Mapping[str, str] | Collection[str]) -> str | None:
@@ -234,8 +240,15 @@ def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def nothing_known(inputs: Sequence[Input], evidence: Evidence) -> SourceError | None:
-    """Return the error for inputs in which nothing at all was recognised."""
+    """Return the error for inputs in which nothing at all was recognised; it says what they are."""
     if any(source.kinds for source in inputs) or evidence.known:
         return None
-    names = ", ".join(source.path for source in inputs)
-    return SourceError(f"{names}: nothing from torch or oneDNN in it", hint=inspect.cleandoc(""))
+    for unread in evidence.unread[:1]:
+        message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"
+        return SourceError(message, hint="nothing else in the input comes from torch or oneDNN")
+    looks = [(source.path, look(source.path)) for source in inputs]
+    names = "; ".join(f"{path}: {found.what}" for path, found in looks[:MAX_NAMED])
+    more = f" and {len(looks) - MAX_NAMED} more" if len(looks) > MAX_NAMED else ""
+    path, found = looks[0]
+    hint = found.hint.replace("FILE", path)
+    return SourceError(f"{names}{more}: nothing from torch or oneDNN in it", hint=hint)

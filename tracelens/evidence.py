@@ -26,6 +26,8 @@ MAX_PLACES = 512
 MAX_DISTINCT = 200_000
 #: Characters of a record's text that are kept for quoting.
 MAX_QUOTE = 16_384
+#: Distinct texts that say nothing, remembered so that they need not be read again.
+MAX_SILENT = 20_000
 #: Distinct refused texts kept per kind.
 MAX_UNREAD = 50
 
@@ -62,6 +64,7 @@ class Evidence:
         #: (kind, text) -> what the grammar made of it.
         self._texts: dict[tuple[str, str], tuple[Seen[Any], ...] | Unread] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
+        self._silent = 0
         self.kinds: dict[str, int] = {}
         self.understood_lines = 0
         self.unread_lines = 0
@@ -98,8 +101,9 @@ class Evidence:
             held = self._read(log, text, place)
             if isinstance(held, Unread) and self._full(log.name):
                 held = self._texts.setdefault((log.name, ""), held)
-            else:
+            elif held != () or self._silent < MAX_SILENT:
                 self._texts[key] = held
+                self._silent += held == ()
         if isinstance(held, Unread):
             held.count += count
             held.lines += lines
@@ -129,6 +133,9 @@ class Evidence:
             return Unread(log.name, text[:2000], 0, 0, place.line, str(error))
         except RecursionError:
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
+        except Exception as error:  # a log kind's bug must not cost the rest of the log
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            return Unread(log.name, text[:2000], 0, 0, place.line, reason)
         quote = text[:MAX_QUOTE]
         return tuple(Seen(record, 0, [], quote) for record in records)
 
@@ -184,6 +191,10 @@ class Evidence:
         if kind not in self._derived:
             self._derived[kind] = Table(self._rows(kind))
         return cast("Table[R]", self._derived[kind])
+
+    def rows(self) -> Table[Record]:
+        """Return every record that was read, of whatever type."""
+        return Table(self._rows(Record))
 
     def _rows(self, kind: type[R]) -> Iterable[Seen[R]]:
         join = getattr(kind, "join", None)

@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from tracelens.evidence import Evidence
 from tracelens.logs import Log, Record
+from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, peel
-from tracelens.source.segment import Kinds, Segmenter
+from tracelens.source.segment import Segmenter
 
 
 class Text(Record):
@@ -57,7 +58,13 @@ class Counted(Tagged):
         return head, float(tail)
 
 
-KINDS = Kinds([Tagged, Marked, Block, Counted])
+class Structured(Tagged):
+    name = "structured"
+    artifacts = frozenset()
+    structured = True
+
+
+KINDS = Kinds([Tagged, Marked, Block, Counted, Structured])
 
 PREFIXES = [
     f"V1120 10:45:4{second}.000000 {pid} torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles]"
@@ -70,7 +77,17 @@ PREFIXES = [
     "[0/1] [__recompiles]",
 ]
 BODIES = ["Recompiling f", "    - 0/0: n == 2", "", "torch._dynamo hit config.x (8)", "  row 1 ms"]
-BARE = ["AUTOTUNE mm(8x8)", "  row 1 ms", "strides: [1]", "loss 0.5", "", "epoch 1"]
+JSON = "V1120 10:45:43.000000 71 torch/_dynamo/utils.py:2350]"
+BARE = [
+    "\tpayload",
+    "\tmore",
+    "AUTOTUNE mm(8x8)",
+    "  row 1 ms",
+    "strides: [1]",
+    "loss 0.5",
+    "",
+    "epoch 1",
+]
 ONEDNN = ["onednn_verbose,v1,primitive,exec,a,0.5", "onednn_verbose,v1,primitive,exec,b,0.25"]
 TRANSPORTS = ["", "[rank0]:", "[rank1]:", "2026-11-20T10:00:00.123456789Z "]
 
@@ -80,7 +97,9 @@ torch_lines = st.builds(
 lines = st.builds(
     lambda transport, line: (transport + line).encode(),
     st.sampled_from(TRANSPORTS),
-    st.one_of(torch_lines, st.sampled_from(BARE), st.sampled_from(ONEDNN)),
+    st.one_of(
+        torch_lines, st.just(JSON + ' {"str": 1}'), st.sampled_from(BARE), st.sampled_from(ONEDNN)
+    ),
 )
 logs = st.lists(lines, max_size=60)
 
@@ -132,7 +151,11 @@ class Naive(BaseModel):
 
     def block(self, rank: str) -> None:
         if rank in self.blocks:
-            self.out["block", "\n".join(self.blocks.pop(rank))] += 1
+            kind = "structured" if self.goes_on(rank) == "\t" else "block"
+            self.out[kind, "\n".join(self.blocks.pop(rank))] += 1
+
+    def goes_on(self, rank: str) -> str:
+        return "\t" if self.blocks[rank][0].startswith("{") else r"  \S|strides:"
 
     def line(self, raw: bytes) -> None:
         peeled, rank, _ = peel(raw)
@@ -140,6 +163,9 @@ class Naive(BaseModel):
         match = TORCH.match(peeled)
         if line.startswith("onednn_verbose,"):
             self.out["counted", line.rpartition(",")[0]] += 1
+        elif match is not None and line.startswith(JSON):
+            self.block(rank)
+            self.blocks[rank] = [line[len(JSON) + 1 :]]
         elif match is not None:
             prefix = match.group().decode()
             key = (rank, (match["writer"] or b"").decode())
@@ -147,8 +173,8 @@ class Naive(BaseModel):
                 self.record(key)
             rest = line[len(prefix) :].removeprefix(" ")
             self.open.setdefault(key, (prefix, []))[1].append(rest)
-        elif rank in self.blocks and re.match(r"  \S|strides:", line):
-            self.blocks[rank].append(line)
+        elif rank in self.blocks and re.match(self.goes_on(rank), line):
+            self.blocks[rank].append(line.removeprefix("\t"))
         else:
             self.block(rank)
             if line.startswith("AUTOTUNE "):

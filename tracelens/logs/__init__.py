@@ -1,18 +1,20 @@
 """Log kinds: what prints them, how to know them, and the models that their grammars fill.
 
 A log kind is a ``.lark`` file and a module of the same stem. The module holds one :class:`Log`
-and the :class:`Record` models; the grammar says how text becomes them (see :mod:`tracelens.grammars`).
+and the :class:`Record` models; the grammar says how text becomes them (see
+:mod:`tracelens.grammars`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from tracelens import grammars
+from tracelens.registry import discover
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -50,12 +52,23 @@ class Log:
     marks: ClassVar[tuple[str, ...]] = ()
     #: Whether torch prints the marked records behind its log prefix (as opposed to bare).
     prefixed: ClassVar[bool] = False
+    #: The records are JSON behind torch's log prefix, with payload lines behind a tab.
+    structured: ClassVar[bool] = False
     #: A line that belongs to the bare record above it. Anchored at the start of the line.
     continues: ClassVar[re.Pattern[str] | None] = None
     #: One line is one record, and only distinct lines matter: they are counted, never kept.
     counted: ClassVar[bool] = False
     #: Beginnings of lines at which one text must be cut in several records.
     cuts: ClassVar[re.Pattern[str] | None] = None
+
+    @staticmethod
+    def of(name: str) -> type[Log]:
+        """Return the installed log kind of that name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return {log.name: log for log in discover("logs", Log)}[name]
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
@@ -68,9 +81,30 @@ class Log:
         return tuple(_records(result))
 
     @classmethod
+    def pieces(cls, lines: Sequence[str]) -> list[tuple[int, str]]:
+        """Cut lines into the texts of records: (offset of the first line, text)."""
+        if cls.counted:
+            return list(enumerate(lines))
+        starts = [0] + [
+            offset
+            for offset, line in enumerate(lines)
+            if offset and cls.cuts is not None and cls.cuts.match(line)
+        ]
+        ends = [*starts[1:], len(lines)]
+        return [
+            (start, "\n".join(lines[start:end])) for start, end in zip(starts, ends, strict=True)
+        ]
+
+    @classmethod
     def mask(cls, text: str) -> str:
         """Replace what is volatile in ``text`` (addresses, ids) so that equal records are equal."""
         return text
+
+    @classmethod
+    def frame_of(cls, text: str) -> str:
+        """Return the compile id that ``text`` itself names, for kinds without it in the prefix."""
+        del text
+        return ""
 
     @classmethod
     def measure(cls, line: str) -> tuple[str, float | None]:

@@ -10,8 +10,10 @@ from tracelens.logs import Log
 from tracelens.registry import discover
 from tracelens.report import Input
 from tracelens.source.files import Reader, Stream, expand
+from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel
-from tracelens.source.segment import Kinds, Segmenter
+from tracelens.source.ranges import plan, read_ranges
+from tracelens.source.segment import Segmenter
 
 __all__ = ["read"]
 
@@ -23,6 +25,7 @@ def read(
     paths: Sequence[str],
     *,
     kind: str | None = None,
+    jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Evidence, tuple[Input, ...]]:
     """Read every input that ``paths`` name.
@@ -30,6 +33,7 @@ def read(
     Args:
         paths: Files, directories, globs, or ``-`` for standard input.
         kind: The log kind that all text is, whatever it looks like.
+        jobs: Processes that may share the work on one large file.
         progress: Called with the number of stored bytes read since the last call.
 
     Raises:
@@ -45,11 +49,16 @@ def read(
     for path in expand(tuple(paths)):
         stream = Stream(path, progress)
         segmenter = Segmenter(kinds, path)
-        with stream.open() as reader:
-            if kind is not None:
-                evidence = _forced(stream, reader, logs[kind])
-            else:
-                evidence = _cut(stream, reader, segmenter)
+        parts = plan(path, jobs) if kind is None else []
+        if len(parts) > 1:
+            segmenter = read_ranges(stream, parts)
+            evidence = segmenter.finish()
+        else:
+            with stream.open() as reader:
+                if kind is not None:
+                    evidence = _forced(stream, reader, logs[kind])
+                else:
+                    evidence = _cut(stream, reader, segmenter)
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
         total.merge(evidence)

@@ -7,7 +7,7 @@ import hashlib
 import lzma
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -103,6 +103,15 @@ class Stream:
         if self._progress is not None:
             self._progress(len(data))
         return data
+
+    def account_for(self, stored: Iterable[bytes]) -> None:
+        """Count and digest bytes that somebody else reads."""
+        for data in stored:
+            self.head = self.head or data[:SNIFF]
+            self._digest.update(data)
+            self.bytes += len(data)
+            if self._progress is not None:
+                self._progress(len(data))
 
     @contextmanager
     def open(self) -> Iterator[Reader]:

@@ -12,15 +12,15 @@ neighbours exactly, so that any split of a file gives what one pass gives.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
-from tracelens.logs.torch_log import Site, read_site
+from tracelens.logs.torch_log import read_site
+from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import GLUED, TORCH, clock, peel, unwrap_json
+from tracelens.source.records import Block, Open
 
-__all__ = ["Kinds", "Segmenter"]
+__all__ = ["Segmenter"]
 
 #: Distinct whole lines counted before they are folded into descriptors and times.
 FOLD = 20_000
@@ -29,89 +29,6 @@ MAX_RECORD_LINES = 500_000
 #: Writers with an open record at the same time.
 MAX_WRITERS = 4096
 _NEVER = b"\0never"
-
-
-class Kinds:
-    """The installed log kinds, arranged for dispatch."""
-
-    def __init__(self, logs: Iterable[type[Log]]) -> None:
-        self.artifacts: dict[str, type[Log]] = {}
-        self.prefixed: list[tuple[str, type[Log]]] = []
-        bare: list[tuple[bytes, type[Log]]] = []
-        counted: list[tuple[bytes, type[Log]]] = []
-        for log in logs:
-            self.artifacts.update(dict.fromkeys(log.artifacts, log))
-            for mark in log.marks:
-                if log.prefixed:
-                    self.prefixed.append((mark, log))
-                else:
-                    (counted if log.counted else bare).append((mark.encode(), log))
-        self.bare = bare
-        self.counted = counted
-        self.bare_marks = tuple(mark for mark, _ in bare)
-        self.counted_marks = tuple(mark for mark, _ in counted)
-        continuing = {
-            log.name: log.continues.pattern for _, log in bare if log.continues is not None
-        }
-        #: Matches a line that may belong to a bare record of some kind.
-        self.may_continue = re.compile("|".join(f"(?:{p})" for p in continuing.values()) or "(?!)")
-
-    def of_line(self, line: bytes) -> type[Log]:
-        """Return the kind whose mark ``line`` begins with."""
-        return next(log for mark, log in (*self.counted, *self.bare) if line.startswith(mark))
-
-    def of_record(self, site: Site, text: str) -> type[Log] | None:
-        """Return the kind that reads a torch record; None when no grammar does."""
-        if site.artifact:
-            return self.artifacts.get(site.artifact)
-        return next((log for mark, log in self.prefixed if text.startswith(mark)), None)
-
-
-@dataclass(slots=True)
-class _Lines:
-    """The lines of a record that is still open."""
-
-    line: int
-    body: list[bytes]
-    #: (offset in body, line number) where the record goes on after lines of others.
-    jumps: list[tuple[int, int]] = field(default_factory=list, kw_only=True)
-
-    def go_on(self, line: bytes, number: int) -> None:
-        """Add a line that stands at ``number``."""
-        offset, start = self.jumps[-1] if self.jumps else (0, self.line)
-        if start + len(self.body) - offset != number:
-            self.jumps.append((len(self.body), number))
-        self.body.append(line)
-
-    def join(self, other: _Lines, shift: int) -> None:
-        """Add the lines of ``other``, which stand ``shift`` lines later than it says."""
-        start = len(self.body)
-        here = other.line + shift
-        offset, line = self.jumps[-1] if self.jumps else (0, self.line)
-        if line + start - offset != here:
-            self.jumps.append((start, here))
-        self.jumps += [(start + offset, line + shift) for offset, line in other.jumps]
-        self.body += other.body
-
-    def shift(self, lines: int) -> None:
-        """Move down by ``lines`` lines."""
-        self.line += lines
-        self.jumps = [(offset, line + lines) for offset, line in self.jumps]
-
-
-@dataclass(slots=True)
-class _Open(_Lines):
-    """A torch record: all of its lines begin with ``prefix``."""
-
-    prefix: bytes
-    rank: str
-
-
-@dataclass(slots=True)
-class _Block(_Lines):
-    """A bare record."""
-
-    log: type[Log]
 
 
 class Segmenter:
@@ -125,17 +42,21 @@ class Segmenter:
         self.writers: dict[str, None] = {}
         self._counts: dict[bytes, int] = {}
         self._firsts: dict[bytes, int] = {}
-        self._open: dict[tuple[str, bytes], _Open] = {}
-        self._blocks: dict[str, _Block] = {}
+        self._open: dict[tuple[str, bytes], Open] = {}
+        self._blocks: dict[str, Block] = {}
         self._partial: dict[str, bytes] = {}
         #: What the lines of the record in hand begin with, transport and all, and its lines.
         self._current: tuple[bytes, list[bytes]] = (_NEVER, [])
         #: Without the start of the file: each writer's first record, which may go on from
         #: before.
-        self._heads: dict[tuple[str, bytes], _Open] | None = None if from_start else {}
+        self._heads: dict[tuple[str, bytes], Open] | None = None if from_start else {}
         #: ... and each rank's bare lines up to the first that ends any block.
         self._leads: dict[str, list[tuple[int, bytes]]] = {}
         self._led: set[str] = set()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the kinds behind: another process has its own."""
+        return {key: value for key, value in vars(self).items() if key != "kinds"}
 
     def feed(self, lines: list[bytes]) -> None:
         """Read the next ``lines`` (without newlines)."""
@@ -204,6 +125,9 @@ class Segmenter:
             match = TORCH.match(line)
         if match is not None:
             prefix = match.group()
+            if line.startswith(b' {"', len(prefix)) and self.kinds.structured and match["clock"]:
+                self._envelope(line[len(prefix) + 1 :], match, rank, number)
+                return
             body = self._record(line, prefix, match["writer"] or b"", rank, number)
             if raw.endswith(line):
                 self._current = (raw[: len(raw) - len(line)] + prefix, body)
@@ -223,8 +147,20 @@ class Segmenter:
                 self._close(key)
             elif len(self._open) >= MAX_WRITERS:
                 self._close(next(iter(self._open)))
-            held = self._open[key] = _Open(number, [line[len(prefix) :]], prefix, rank)
+            held = self._open[key] = Open(number, [line[len(prefix) :]], prefix, rank)
         return held.body
+
+    def _envelope(self, line: bytes, match: re.Match[bytes], rank: str, number: int) -> None:
+        """Begin a structured record: its payload follows on lines that begin with a tab."""
+        assert self.kinds.structured is not None  # noqa: S101 -- the caller asked
+        self._led.add(rank)
+        if rank in self._blocks:
+            self._close_block(rank)
+        pid, when = match["writer"].decode(), clock(match["clock"])
+        block = Block(number, [line], self.kinds.structured, pid, when)
+        self._blocks[rank] = block
+        if not rank:
+            self._current = (b"\t", block.body)
 
     def _bare(self, line: bytes, rank: str, number: int) -> None:
         """Handle a line without torch prefix: a block's next, a block's first, the program's."""
@@ -236,13 +172,13 @@ class Segmenter:
             self._led.add(rank)
         block = self._blocks.get(rank)
         if block is not None:
-            goes_on = block.log.continues
-            if goes_on is not None and goes_on.match(text) and len(block.body) < MAX_RECORD_LINES:
-                block.go_on(line, number)
+            cut = block.admits(text)
+            if cut >= 0 and len(block.body) < MAX_RECORD_LINES:
+                block.go_on(line[cut:], number)
                 return
             self._close_block(rank)
         if line.startswith(self.kinds.bare_marks):
-            self._blocks[rank] = _Block(number, [line], self.kinds.of_line(line))
+            self._blocks[rank] = Block(number, [line], self.kinds.of_line(line))
 
     # Closing: from lines to a record's text.
 
@@ -253,7 +189,7 @@ class Segmenter:
         else:
             self._emit(record)
 
-    def _emit(self, record: _Open) -> None:
+    def _emit(self, record: Open) -> None:
         parts = TORCH.match(record.prefix)
         assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
         stamp = parts["clock"] or parts["clock21"]
@@ -274,7 +210,12 @@ class Segmenter:
     def _close_block(self, rank: str) -> None:
         block = self._blocks.pop(rank)
         text = b"\n".join(block.body).decode("utf-8", "replace")
-        self._add(block.log, text, Place(self.name, block.line, rank, jumps=tuple(block.jumps)))
+        frame = block.log.frame_of(text)
+        place = Place(
+            self.name, block.line, rank or block.pid, frame, block.when, tuple(block.jumps)
+        )
+        self.evidence.span(place)
+        self._add(block.log, text, place)
 
     def _add(self, log: type[Log], text: str, place: Place) -> None:
         """Add one text, or the several records that it holds."""
@@ -325,9 +266,7 @@ class Segmenter:
         self.lines += after.lines
         self._current = (_NEVER, [])
 
-    def _resume(
-        self, key: tuple[str, bytes], first: _Open, shift: int, *, still_open: bool
-    ) -> None:
+    def _resume(self, key: tuple[str, bytes], first: Open, shift: int, *, still_open: bool) -> None:
         held = self._open.get(key)
         if held is not None and held.prefix == first.prefix:
             held.join(first, shift)

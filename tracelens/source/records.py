@@ -1,0 +1,65 @@
+"""Records whose lines are still coming, and where those lines stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tracelens.logs import Log
+
+__all__ = ["Block", "Lines", "Open"]
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of a record that is still open."""
+
+    line: int
+    body: list[bytes]
+    #: (offset in body, line number) where the record goes on after lines of others.
+    jumps: list[tuple[int, int]] = field(default_factory=list, kw_only=True)
+
+    def go_on(self, line: bytes, number: int) -> None:
+        """Add a line that stands at ``number``."""
+        offset, start = self.jumps[-1] if self.jumps else (0, self.line)
+        if start + len(self.body) - offset != number:
+            self.jumps.append((len(self.body), number))
+        self.body.append(line)
+
+    def join(self, other: Lines, shift: int) -> None:
+        """Add the lines of ``other``, which stand ``shift`` lines later than it says."""
+        start = len(self.body)
+        here = other.line + shift
+        offset, line = self.jumps[-1] if self.jumps else (0, self.line)
+        if line + start - offset != here:
+            self.jumps.append((start, here))
+        self.jumps += [(start + offset, line + shift) for offset, line in other.jumps]
+        self.body += other.body
+
+    def shift(self, lines: int) -> None:
+        """Move down by ``lines`` lines."""
+        self.line += lines
+        self.jumps = [(offset, line + lines) for offset, line in self.jumps]
+
+
+@dataclass(slots=True)
+class Open(Lines):
+    """A torch record: all of its lines begin with ``prefix``."""
+
+    prefix: bytes
+    rank: str
+
+
+@dataclass(slots=True)
+class Block(Lines):
+    """A bare record, or a structured one: its lines have no torch prefix, or only the first has."""
+
+    log: type[Log]
+    pid: str = ""
+    when: float | None = None
+
+    def admits(self, text: str) -> int:
+        """Return how many characters to cut off a line that goes on with this; -1: it does not."""
+        if self.log.structured:
+            return 1 if text.startswith("\t") else -1
+        goes_on = self.log.continues
+        return 0 if goes_on is not None and goes_on.match(text) else -1
