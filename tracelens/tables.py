@@ -74,7 +74,9 @@ class Times:
         self.buckets: dict[int, int] = {}
 
     def add(self, ms: float, count: int = 1) -> None:
-        """Add ``count`` executions of ``ms`` each."""
+        """Add ``count`` executions of ``ms`` each; an impossible time is left out."""
+        if not 0 <= ms < 1e12:
+            return
         if not self.n:
             self.first = ms
         self.n += count

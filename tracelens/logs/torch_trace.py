@@ -35,7 +35,7 @@ class Envelope(BaseModel):
 
 
 class CompilationMetrics(Record):
-    """What Dynamo counted while it compiled one frame. Times in seconds; null where it failed first.
+    """What Dynamo counted while it compiled one frame. Times in seconds.
 
     Source: ``torch/_dynamo/utils.py``, class ``CompilationMetrics``.
     """

@@ -77,6 +77,7 @@ def read(
 
 
 def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:
+    segmenter.wrap = segmenter.kinds.wrapped_at(stream.head)
     for lines in stream.blocks(reader):
         segmenter.feed(lines)
     return segmenter.finish()

@@ -13,7 +13,7 @@ from glob import glob
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from isal import igzip_lib, isal_zlib
+from isal import igzip_lib
 
 from tracelens.errors import SourceError
 
@@ -139,11 +139,11 @@ class Stream:
         head = self.read(CHUNK)
         reader: Reader = _Pushback(self, head)
         if head[:2] == b"\x1f\x8b":
-            reader = _Inflated(reader, self, lambda: isal_zlib.decompressobj(31))
+            reader = _Inflated(reader, self, _gzip)
         elif head[:6] == b"\xfd7zXZ\x00":
             reader = _Inflated(reader, self, _xz)
         elif head[:4] == b"\x28\xb5\x2f\xfd":
-            reader = _Inflated(reader, self, _zstd(self.path))
+            reader = _zstd(reader, self)
         mark = reader.read(3)
         if mark[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
             return _Recoded(_Pushback(reader, mark), "utf-16")
@@ -194,6 +194,7 @@ class _Pushback:
 
 class _Decompressor(Protocol):
     eof: bool
+    needs_input: bool
     unused_data: bytes
 
     def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
@@ -217,8 +218,8 @@ class _Inflated:
                 if not self._raw.strip(b"\0"):
                     return b""
                 self._object = self._make()
-            raw = self._raw or getattr(self._object, "unconsumed_tail", b"")
-            if not raw and getattr(self._object, "needs_input", True):
+            raw = self._raw
+            if not raw and self._object.needs_input:
                 raw = self._reader.read(CHUNK)
                 if not raw:
                     self._stream.truncated = True
@@ -254,19 +255,42 @@ class _Recoded:
         return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
+def _gzip() -> _Decompressor:
+    return cast("_Decompressor", igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP))
+
+
 def _xz() -> _Decompressor:
     return cast("_Decompressor", lzma.LZMADecompressor())
 
 
-def _zstd(path: str) -> Callable[[], _Decompressor]:
+class _Guarded:
+    """A stream that ends where its decompressor gives up."""
+
+    def __init__(self, reader: Reader, stream: Stream, error: type[Exception]) -> None:
+        self._reader = reader
+        self._stream = stream
+        self._error = error
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._reader.read(size)
+        except self._error:
+            self._stream.truncated = True
+            return b""
+
+
+def _zstd(reader: Reader, stream: Stream) -> Reader:
     try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 -- optional
+        import zstandard  # noqa: PLC0415 -- optional
     except ImportError:
         raise SourceError(
-            f"{path}: compressed with zstd",
-            hint="pip install zstandard, or pipe it through zstd -dc",
+            f"{stream.path}: compressed with zstd",
+            hint="pip install 'torch-tracelens[zstd]', or pipe it through zstd -dc",
         ) from None
-    return lambda: zstandard.ZstdDecompressor().decompressobj()  # type: ignore[no-any-return,unused-ignore]
+    inner = zstandard.ZstdDecompressor().stream_reader(
+        cast("IO[bytes]", reader), read_across_frames=True
+    )
+    return _Guarded(inner, stream, zstandard.ZstdError)
 
 
 def size_of(paths: list[str]) -> int:

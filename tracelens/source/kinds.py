@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tracelens.logs import Log
 from tracelens.logs.torch_log import Site
+from tracelens.source.prefixes import TORCH
 
 __all__ = ["Kinds"]
 
@@ -39,6 +40,26 @@ class Kinds:
             continuing[self.structured.name] = "\t"
         #: Matches a line that may belong to a bare record of some kind.
         self.may_continue = re.compile("|".join(f"(?:{p})" for p in continuing.values()) or "(?!)")
+
+    def begins(self, line: bytes) -> bool:
+        """Tell whether ``line`` begins a record, or goes on with one under its own prefix."""
+        return line.startswith((*self.counted_marks, *self.bare_marks)) or bool(TORCH.match(line))
+
+    def wrapped_at(self, head: bytes) -> int:
+        """Return the width at which a text beginning with ``head`` was wrapped; 0 for none.
+
+        Telling: no line is longer, and several that begin a record are exactly that long and go on
+        with something that begins none.
+        """
+        lines = head.split(b"\n")[:-1]
+        widths = [len(line.rstrip(b"\r").decode("utf-8", "replace")) for line in lines]
+        width = max(widths, default=0)
+        cut = sum(
+            self.begins(line) and not self.begins(after)
+            for line, after, length in zip(lines, lines[1:], widths, strict=False)
+            if length == width
+        )
+        return width if cut >= 3 and 40 <= width <= 400 else 0
 
     def of_line(self, line: bytes) -> type[Log]:
         """Return the kind whose mark ``line`` begins with."""

@@ -44,7 +44,10 @@ class Segmenter:
         self._firsts: dict[bytes, int] = {}
         self._open: dict[tuple[str, bytes], Open] = {}
         self._blocks: dict[str, Block] = {}
-        self._partial: dict[str, bytes] = {}
+        #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
+        self._partial: dict[str, tuple[bytes, int]] = {}
+        #: The width at which the whole text was wrapped; 0 when it was not.
+        self.wrap = 0
         #: What the lines of the record in hand begin with, transport and all, and its lines.
         self._current: tuple[bytes, list[bytes]] = (_NEVER, [])
         #: Without the start of the file: each writer's first record, which may go on from
@@ -60,6 +63,11 @@ class Segmenter:
 
     def feed(self, lines: list[bytes]) -> None:
         """Read the next ``lines`` (without newlines)."""
+        if self.wrap:
+            for line in lines:
+                self.lines += 1
+                self._other(line, self.lines)
+            return
         counts, firsts = self._counts, self._firsts
         counted = self.kinds.counted_marks
         number = self.lines
@@ -86,6 +94,9 @@ class Segmenter:
 
     def finish(self) -> Evidence:
         """Close all that is open and return the evidence. Only for a segment from the start."""
+        for rank, (line, number) in self._partial.items():
+            self._text(line, rank, number, b"")
+        self._partial.clear()
         for key in list(self._open):
             self._emit(self._open.pop(key))
         for rank in list(self._blocks):
@@ -101,15 +112,21 @@ class Segmenter:
         line, rank, partial = peel(raw)
         if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
             line, rank, partial = peel(text)
-        if partial or rank in self._partial:
-            line = self._partial.pop(rank, b"") + line
-            if partial:
-                self._partial[rank] = line
-                return
         if rank:
             self.writers[rank] = None
         if line.endswith(b"\r"):
             line = line[:-1]
+        if self.wrap:
+            partial = len(line.decode("utf-8", "replace")) == self.wrap
+        if rank in self._partial:
+            held, start = self._partial.pop(rank)
+            if self.wrap and self.kinds.begins(line):
+                self._text(held, rank, start, b"")
+            else:
+                line, number = held + line, start
+        if partial:
+            self._partial[rank] = (line, number)
+            return
         if b"\r" in line:
             line = line.rpartition(b"\r")[2]
         self._text(line, rank, number, raw)

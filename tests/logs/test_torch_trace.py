@@ -1,0 +1,56 @@
+"""Torch's structured log against what was counted inside the process that wrote it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import cases, needs_corpus, truth
+from tracelens.logs.torch_trace import CompilationMetrics, TorchTrace, TorchVersion
+from tracelens.source import read
+
+TRACED = [case for case in cases("*/torch_trace_kitchen") if list(case.glob("truth.json*"))]
+
+
+@needs_corpus
+@pytest.mark.parametrize("case", TRACED, ids=lambda case: case.parent.name)
+def test_compilations_are_those_that_dynamo_counted(case: Path) -> None:
+    facts = truth(case)
+    evidence, inputs = read([str(case / "torch_trace")])
+    metrics = evidence.table(CompilationMetrics)
+    ours = Counter((row.record.co_name, row.record.guard_count) for row in metrics)
+    theirs = Counter(
+        (metric["co_name"], metric["guard_count"])
+        for metric in facts["compilation_metrics"]
+        if metric.get("co_name") is not None
+    )
+    assert ours == theirs
+    assert [row.record.pytorch_version for row in evidence.table(TorchVersion)] in (
+        [facts["torch"]],
+        [],
+    )
+    assert not evidence.unread
+    assert sum(source.kinds["torch_trace"] for source in inputs) > 100
+
+
+def test_the_compile_id_comes_from_the_envelope() -> None:
+    assert TorchTrace.frame_of('{"str": ["a", 1]}') == ""
+    assert TorchTrace.frame_of('{"x": {}, "frame_id": 3, "frame_compile_id": 1}\n{}') == "3/1"
+    assert TorchTrace.frame_of('{"x": {}, "frame_id": 3, "compiled_autograd_id": 0}') == "!0/3/0"
+    assert TorchTrace.frame_of("{broken") == ""
+
+
+def test_a_payload_that_its_kind_refuses_is_accounted_for(tmp_path: Path) -> None:
+    head = "V1120 11:02:58.170000 13148 torch/_dynamo/utils.py:2350] "
+    path = tmp_path / "trace.log"
+    path.write_text(
+        head
+        + '{"artifact": {"name": "torch_version"}, "has_payload": "x"}\n\tnot json\n'
+        + head
+        + '{"compilation_metrics": {"co_name": "f", "guard_count": 3}, "frame_id": 0}\n'
+    )
+    evidence, _ = read([str(path)])
+    assert [unread.lines for unread in evidence.unread] == [2]
+    assert [row.record.guard_count for row in evidence.table(CompilationMetrics)] == [3]
