@@ -11,7 +11,10 @@ A rule that raises is not an error either: its verdict is ``crashed`` and the ot
 
 from __future__ import annotations
 
-__all__ = ["PluginError", "SourceError", "TracelensError", "UsageError"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["PluginError", "SourceError", "TracelensError", "UsageError", "closest"]
 
 
 class TracelensError(Exception):
@@ -41,3 +44,10 @@ class SourceError(TracelensError):
 
 class PluginError(TracelensError):
     """An installed rule pack, log kind or renderer is broken."""
+
+
+def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a hint that names the ``known`` words nearest to ``word``; else ``otherwise``."""
+    cases = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), cases, n=3)
+    return f"did you mean {' or '.join(cases[name] for name in near)}?" if near else otherwise

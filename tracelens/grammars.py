@@ -42,6 +42,11 @@ class Branch(list[Any]):
         super().__init__(children)
         self.name = name
 
+    @property
+    def children(self) -> list[Any]:
+        """What Lark puts in the place of a rule whose name begins with an underscore."""
+        return self
+
 
 def path_of(name: str, module: str) -> Path:
     """Return the ``.lark`` file of log kind ``name`` whose models are in ``module``.

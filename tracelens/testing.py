@@ -1,1 +1,153 @@
-"""The pytest plug-in (placeholder)."""
+"""The pytest plug-in that tests rules: ours, and those of every pack.
+
+The whole test of a pack's rules is::
+
+    from tracelens.testing import RuleCase
+
+
+    def test_rule(rule_case: RuleCase) -> None:
+        rule_case.check()
+
+It runs once for every ``fixtures/rules/<CODE>-<name>/<promise>-<case>.log`` (or ``.log.gz``). The
+first word of the file name promises what the rule makes of that log, and no flag changes it. What
+the user gets to read is a syrupy snapshot, which ``--snapshot-update`` rewrites.
+
+==========  =====================================================================
+``fires-``  the rule fires, and some finding is more than a note
+``quiet-``  the rule has looked and found nothing, or harmless things only
+``absent-`` the log does not hold what the rule reads
+==========  =====================================================================
+
+This module is imported by every pytest run of its environment, so it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from tracelens.report import Report
+
+__all__ = ["RuleCase"]
+
+PROMISES = ("absent", "fires", "quiet")
+
+
+@dataclass(frozen=True)
+class RuleCase:
+    """One log, and what one rule must make of it."""
+
+    path: Path
+    snapshot: SnapshotAssertion
+
+    @property
+    def promise(self) -> str:
+        """What the file name says: ``fires``, ``quiet`` or ``absent``."""
+        return self.path.name.partition("-")[0]
+
+    def check(self) -> None:
+        """Ask the rule about the log; compare verdict and promise, text and snapshot.
+
+        Raises:
+            AssertionError: The rule is not installed, keeps another promise, reads differently, or
+                its report does not survive being saved.
+        """
+        from tracelens.report import Report
+
+        report = self.report()
+        # First, since an update run deletes the snapshots that it does not see being compared.
+        reads_the_same = _text(report) == self.snapshot
+        assert _kept(report) == self.promise, f"{self.path}: {report.verdicts[0]}"
+        assert Report.model_validate_json(report.to_json()) == report
+        assert reads_the_same
+
+    def report(self) -> Report:
+        """Return what the rule says about the log. Paths in it are relative to the log's folder."""
+        from tracelens.engine import judge, select_rules
+        from tracelens.source import read
+
+        code, _, name = self.path.parent.name.partition("-")
+        rules = [rule for rule in select_rules([code]) if rule.code == code]
+        assert [rule.name for rule in rules] == [name], f"the rule {code} is not called {name}"
+        with contextlib.chdir(self.path.parent):
+            evidence, inputs = read([self.path.name])
+        return judge(evidence, inputs, rules=rules)
+
+
+def _kept(report: Report) -> str:
+    """Return which promise the report of a single rule keeps.
+
+    A rule that warns and says only that it saw something harmless is quiet; a rule whose findings
+    are never more than notes fires when it has one.
+    """
+    from tracelens.engine import select_rules
+
+    verdict = report.verdicts[0].verdict.value
+    if verdict != "fired":
+        return str(verdict)
+    (rule,) = (rule for rule in select_rules() if rule.code == report.verdicts[0].code)
+    only_notes = rule.severity.value == "none"
+    loud = any(finding.severity.value != "none" for finding in report.findings)
+    return "fires" if loud or only_notes else "quiet"
+
+
+def _text(report: Report) -> str:
+    """Return what the user reads, free of what changes with every release."""
+    from tracelens.registry import discover
+    from tracelens.render import Options, Renderer
+
+    text: type[Renderer] = next(r for r in discover("renderers", Renderer) if r.name == "text")
+    return text.render(report, Options(verbose=True, redact=False))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a pack keep its logs elsewhere."""
+    parser.addini(
+        "tracelens_fixtures",
+        "folder of the logs that rules are tested with",
+        default="fixtures/rules",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one test of every log."""
+    if "rule_case" not in metafunc.fixturenames:
+        return
+    root = metafunc.config.rootpath / metafunc.config.getini("tracelens_fixtures")
+    logs = sorted(path for path in root.glob("*/*") if path.name.endswith((".log", ".log.gz")))
+    if not logs:
+        pytest.fail(
+            f"no logs in {root}/<CODE>-<name>/; the ini option tracelens_fixtures names the folder",
+            pytrace=False,
+        )
+    for path in logs:
+        if path.name.partition("-")[0] not in PROMISES:
+            pytest.fail(f"{path}: no promise: fires-, quiet- or absent-", pytrace=False)
+    ids = [f"{log.parent.name.partition('-')[0]}-{log.name.partition('.')[0]}" for log in logs]
+    metafunc.parametrize("rule_case", logs, ids=ids, indirect=True)
+
+
+@pytest.fixture
+def rule_case(request: pytest.FixtureRequest) -> RuleCase:
+    """Return one log of the pack, and the snapshot of what the rule says about it."""
+    if not request.config.pluginmanager.hasplugin("syrupy"):
+        pytest.fail("rule tests need syrupy: pip install torch-tracelens[testing]", pytrace=False)
+    from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+    # In tests/__snapshots__, as syrupy has it: of a folder that it writes to it deletes every file
+    # that it does not know, and beside the logs that would be the logs.
+    class Text(SingleFileSnapshotExtension):
+        """One readable file per log."""
+
+        _write_mode = WriteMode.TEXT
+        file_extension = "txt"
+
+    snapshot: SnapshotAssertion = request.getfixturevalue("snapshot")
+    return RuleCase(request.param, snapshot.use_extension(Text))

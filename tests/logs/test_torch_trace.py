@@ -32,7 +32,7 @@ def test_compilations_are_those_that_dynamo_counted(case: Path) -> None:
         [],
     )
     assert not evidence.unread
-    assert sum(source.kinds["torch_trace"] for source in inputs) > 100
+    assert sum(source.kinds["torch_trace"] for source in inputs) > 50
 
 
 def test_the_compile_id_comes_from_the_envelope() -> None:

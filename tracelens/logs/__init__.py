@@ -38,8 +38,10 @@ class Log:
     A text belongs to a kind in one of three ways, tried in this order:
 
     * a torch record carries one of its ``artifacts`` (``[__guards]``) in the prefix;
-    * a torch record without artifact, or an unprefixed line, begins with one of ``marks``;
-    * an unprefixed line after that one goes on with the record while ``continues`` matches it.
+    * a torch record without artifact, or an unprefixed line, begins with one of ``marks``, or an
+      unprefixed line matches ``begins``;
+    * an unprefixed line after that one goes on with the record while ``continues`` matches it, up
+      to the line that ``ends`` matches.
     """
 
     #: The stem of the module and of the grammar; the key in the report's ``kinds``.
@@ -54,8 +56,13 @@ class Log:
     prefixed: ClassVar[bool] = False
     #: The records are JSON behind torch's log prefix, with payload lines behind a tab.
     structured: ClassVar[bool] = False
+    #: The first line of a bare record, where literal ``marks`` are too weak; also for kinds whose
+    #: ``marks`` are ``prefixed``. Anchored at the start of the line.
+    begins: ClassVar[re.Pattern[str] | None] = None
     #: A line that belongs to the bare record above it. Anchored at the start of the line.
     continues: ClassVar[re.Pattern[str] | None] = None
+    #: The last line of a bare record: what comes after it is not the record's, however it looks.
+    ends: ClassVar[re.Pattern[str] | None] = None
     #: One line is one record, and only distinct lines matter: they are counted, never kept.
     counted: ClassVar[bool] = False
     #: Beginnings of lines at which one text must be cut in several records.

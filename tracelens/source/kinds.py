@@ -32,8 +32,13 @@ class Kinds:
         self.counted = counted
         self.bare_marks = tuple(mark for mark, _ in bare)
         self.counted_marks = tuple(mark for mark, _ in counted)
+        self.patterns = [(log.begins, log) for log in logs if log.begins is not None]
+        patterns = [pattern.pattern for pattern, _ in self.patterns]
+        #: Matches the first line of a bare record of some kind that is known by a pattern.
+        self.may_begin = re.compile("|".join(f"(?:{p})" for p in patterns) or "(?!)")
+        openers = {log for _, log in bare} | {log for _, log in self.patterns}
         continuing = {
-            log.name: log.continues.pattern for _, log in bare if log.continues is not None
+            log.name: log.continues.pattern for log in openers if log.continues is not None
         }
         self.structured = next((log for log in logs if log.structured), None)
         if self.structured is not None:
@@ -64,6 +69,12 @@ class Kinds:
     def of_line(self, line: bytes) -> type[Log]:
         """Return the kind whose mark ``line`` begins with."""
         return next(log for mark, log in (*self.counted, *self.bare) if line.startswith(mark))
+
+    def of_text(self, text: str) -> type[Log] | None:
+        """Return the kind whose bare records begin like ``text``, by its pattern."""
+        if self.may_begin.match(text) is None:
+            return None
+        return next((log for begins, log in self.patterns if begins.match(text)), None)
 
     def of_record(self, site: Site, text: str) -> type[Log] | None:
         """Return the kind that reads a torch record; None when no grammar does."""

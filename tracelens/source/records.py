@@ -63,3 +63,7 @@ class Block(Lines):
             return 1 if text.startswith("\t") else -1
         goes_on = self.log.continues
         return 0 if goes_on is not None and goes_on.match(text) else -1
+
+    def ends_with(self, text: str) -> bool:
+        """Tell whether a line that went on with this is its last one."""
+        return self.log.ends is not None and bool(self.log.ends.match(text))

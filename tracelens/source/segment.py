@@ -192,10 +192,14 @@ class Segmenter:
             cut = block.admits(text)
             if cut >= 0 and len(block.body) < MAX_RECORD_LINES:
                 block.go_on(line[cut:], number)
+                if block.ends_with(text):
+                    self._close_block(rank)
                 return
             self._close_block(rank)
         if line.startswith(self.kinds.bare_marks):
             self._blocks[rank] = Block(number, [line], self.kinds.of_line(line))
+        elif (log := self.kinds.of_text(text)) is not None:
+            self._blocks[rank] = Block(number, [line], log)
 
     # Closing: from lines to a record's text.
 

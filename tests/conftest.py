@@ -1,0 +1,23 @@
+"""Fixtures that several test modules share."""
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let one run write the reports of the gallery anew."""
+    parser.addoption("--update-gallery", action="store_true", help="rewrite reports/")
+
+
+class Text(SingleFileSnapshotExtension):
+    """One readable file per snapshot."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+
+@pytest.fixture
+def text_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Return a snapshot that is kept as a text file of its own."""
+    return snapshot.use_extension(Text)

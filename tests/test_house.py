@@ -1,0 +1,269 @@
+"""The rules of the house: what is true of every rule, log kind, renderer and file."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+import tracelens
+from tracelens import grammars
+from tracelens.logs import Log
+from tracelens.registry import discover
+from tracelens.render import Renderer
+from tracelens.rules import HEADINGS, Rule
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tracelens"
+FIXTURES = ROOT / "fixtures"
+#: Our own classes; packs that happen to be installed keep their own house.
+OURS = "tracelens."
+LOGS = [log for log in discover("logs", Log) if log.__module__.startswith(OURS)]
+RULES = [rule for rule in discover("rules", Rule) if rule.__module__.startswith(OURS)]
+RENDERERS = [cls for cls in discover("renderers", Renderer) if cls.__module__.startswith(OURS)]
+#: Codes that were in a release and are not to be given to another rule.
+RETIRED: frozenset[str] = frozenset()
+
+each_log = pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+
+
+# Rules.
+
+
+def test_no_code_is_used_twice() -> None:
+    codes = Counter(rule.code for rule in RULES)
+    assert [code for code, count in codes.items() if count > 1 or code in RETIRED] == []
+
+
+@each_rule
+def test_a_rule_lives_where_its_name_says(rule: type[Rule]) -> None:
+    assert re.fullmatch(r"[A-Z]{3}\d{3}", rule.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+    module = rule.name.replace("-", "_")
+    assert rule.__module__ == f"tracelens.rules.{rule.code[:3].lower()}.{module}"
+    assert rule.__name__ == module.title().replace("_", "")
+
+
+@each_rule
+def test_a_rule_has_the_headings_of_its_page(rule: type[Rule]) -> None:
+    doc = inspect.cleandoc(rule.__doc__ or "")
+    assert doc.partition("\n")[0].endswith("."), "the first line is one sentence"
+    assert tuple(re.findall(r"^## (.+)$", doc, re.MULTILINE)) == HEADINGS
+    assert [name for name, text in rule.sections().items() if not text.strip()] == []
+
+
+@each_rule
+def test_the_excerpt_on_a_rules_page_is_read(rule: type[Rule]) -> None:
+    section = rule.sections()["What it looks like"]
+    blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", f"{section}\n", re.MULTILINE)
+    excerpts = [dedent(block).strip("\n") for block in blocks if block.strip()]
+    assert excerpts, "no excerpt"
+    for excerpt in excerpts:
+        segmenter = Segmenter(Kinds(LOGS), "excerpt")
+        segmenter.feed(excerpt.encode().split(b"\n"))
+        evidence = segmenter.finish()
+        assert [(unread.kind, unread.reason) for unread in evidence.unread] == []
+        assert sum(evidence.kinds.values()), f"no grammar reads {excerpt!r}"
+
+
+@each_rule
+def test_a_rule_has_logs_that_show_it_and_logs_that_do_not(rule: type[Rule]) -> None:
+    folder = FIXTURES / "rules" / f"{rule.code}-{rule.name}"
+    promises = Counter(path.name.partition("-")[0] for path in folder.glob("*.log*"))
+    assert promises["fires"], f"no fires-*.log in {folder.name}"
+    assert promises["quiet"], f"no quiet-*.log in {folder.name}"
+
+
+def test_every_folder_of_rule_logs_belongs_to_a_rule() -> None:
+    known = {f"{rule.code}-{rule.name}" for rule in RULES}
+    assert {path.name for path in (FIXTURES / "rules").iterdir()} <= known
+
+
+# Log kinds and their grammars.
+
+
+class Example(NamedTuple):
+    """One record of a grammar's header."""
+
+    text: str
+    silent: bool
+
+
+def header(log: type[Log]) -> list[str]:
+    text = grammars.path_of(log.name, log.__module__).read_text(encoding="utf-8")
+    return text.partition("\n\n")[0].split("\n")
+
+
+def examples(log: type[Log]) -> Iterator[Example]:
+    """Yield the records of the header: a first line, and lines with the same indent."""
+    held: list[str] | None = None
+    silent = False
+    for line in [*header(log), "// end"]:
+        if held is not None and (line == "//" or line.startswith("//" + 11 * " ")):
+            held.append(line[13:])
+            continue
+        if held is not None:
+            yield Example("\n".join(held).rstrip("\n"), silent)
+            held = None
+        if line[:13] in {"// example   ", "// silent    "}:
+            held, silent = [line[13:]], line.startswith("// silent")
+
+
+@each_log
+def test_a_grammar_says_what_prints_it_and_where_it_goes(log: type[Log]) -> None:
+    lines = header(log)
+    assert re.fullmatch(rf"// {log.name}: [A-Za-z].+", lines[0])
+    keys = dict(
+        re.findall(r"^// (switch|written by|read into) {2,}(\S.*)$", "\n".join(lines), re.MULTILINE)
+    )
+    assert log.switch
+    assert log.switch in keys["switch"]
+    assert keys["written by"]
+    assert keys["read into"] == f"{log.__module__.replace('.', '/')}.py"
+    assert log.__module__.rpartition(".")[2] == log.name
+
+
+@each_log
+def test_a_grammar_reads_the_examples_of_its_header(log: type[Log]) -> None:
+    found = list(examples(log))
+    assert found
+    for example in found:
+        text = log.measure(example.text)[0] if log.counted else example.text
+        records = log.parse(text)
+        assert bool(records) is not example.silent, f"{len(records)} records in {example.text!r}"
+
+
+@each_log
+def test_reading_costs_no_more_tokens_than_it_did(log: type[Log], text_snapshot: object) -> None:
+    grammar = grammars.load(log.name, log.__module__)
+    counts = []
+    for example in examples(log):
+        text = log.measure(example.text)[0] if log.counted else example.text
+        counts.append(
+            f"{grammar.tokens(log.mask(text)):4}  {example.text.partition(chr(10))[0][:80]}"
+        )
+    assert "\n".join(counts) + "\n" == text_snapshot
+
+
+def test_every_grammar_belongs_to_a_log_kind() -> None:
+    names = {path.stem for path in (ROOT / "grammars").glob("*.lark")}
+    assert names == {log.name for log in LOGS}
+
+
+# Imports, and who may print.
+
+
+def test_analyzing_a_log_imports_no_numeric_library() -> None:
+    log = min((FIXTURES / "logs" / "samples").glob("*.log"))
+    probe = (
+        "import sys, tracelens.cli as cli\n"
+        f"cli.main(['analyze', {str(log)!r}, '-q'])\n"
+        "print(*({'torch', 'numpy', 'polars', 'dask', 'pandas'} & set(sys.modules)))"
+    )
+    assert python("-c", probe).strip() == ""
+
+
+def test_the_plugin_and_the_package_import_nothing_heavy() -> None:
+    probe = (
+        "import sys, tracelens.testing\n"
+        "print(*({'lark', 'pydantic', 'torch', 'jinja2', 'typer', 'isal'} & set(sys.modules)))"
+    )
+    assert python("-c", probe).strip() == ""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    probe = (
+        "import sys, tracelens.cli as cli\n"
+        "cli.main(['analyze', '--help'])\n"
+        "heavy = {'lark', 'pydantic', 'torch', 'jinja2', 'rich', 'isal', 'msgspec'}\n"
+        "print('\\n', *(heavy & set(sys.modules)))"
+    )
+    assert python("-c", probe).splitlines()[-1].strip() == ""
+
+
+def python(*arguments: str) -> str:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(PACKAGE.rglob("*.py")) if "cli" not in path.parts],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_only_the_command_line_prints_exits_and_reads_the_environment(path: Path) -> None:
+    forbidden = {"print", "exit", "sys.exit", "sys.stdout", "sys.stderr", "os.environ", "os.getenv"}
+    found = {
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name | ast.Attribute)
+    }
+    assert found & forbidden == set()
+
+
+def test_the_public_names_exist() -> None:
+    assert [name for name in tracelens.__all__ if not hasattr(tracelens, name)] == []
+
+
+# Files.
+
+#: A folder of some machine that fixtures were made on; home directories of nobody are fine.
+MACHINE = re.compile(r"(?<![\w.~-])/(?:root|work|workspace|farm|builds)/|/home/(?!ana/|runner/)\w+")
+
+
+def project_files() -> list[Path]:
+    folders = ("fixtures", "reports", "tests", "docs", "grammars", "tracelens")
+    return [
+        path
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and path != Path(__file__)
+    ]
+
+
+def test_no_file_names_a_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group()}"
+        for path in project_files()
+        if (match := MACHINE.search(contents(path)))
+    ]
+    assert found == []
+
+
+def contents(path: Path) -> str:
+    import gzip
+
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8", "replace")
+
+
+def test_the_manifest_lists_every_fixture() -> None:
+    missing = []
+    for path in sorted((*(FIXTURES / "rules").rglob("*"), *(FIXTURES / "logs").rglob("*"))):
+        if not path.is_file() or path.name.startswith("."):
+            continue
+        room, folder = path.relative_to(FIXTURES).parts[:2]
+        page = "logs" if room == "logs" else folder.partition("-")[0]
+        manifest = FIXTURES / "MANIFEST.d" / f"{page}.md"
+        if not manifest.is_file() or path.name not in manifest.read_text(encoding="utf-8"):
+            missing.append(f"{path.relative_to(FIXTURES)} in {manifest.name}")
+    assert missing == []
+
+
+def test_modules_and_functions_stay_small() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {lines} lines"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > 400
+    ]
+    assert long == []

@@ -1,0 +1,88 @@
+"""The command line: the only place that prints, exits, and knows about terminals.
+
+Every module here without a leading underscore is one command; a new command is a new module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pkgutil
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from tracelens.cli._app import app
+from tracelens.cli._terminal import flush, say
+from tracelens.errors import TracelensError
+
+__all__ = ["app", "main"]
+
+for _module in pkgutil.iter_modules(__path__):
+    if not _module.name.startswith("_"):
+        importlib.import_module(f"{__name__}.{_module.name}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code of the process.
+
+    0: clean or below the bar. 1: findings at or above it, or required evidence is missing.
+    2: misuse, or nothing readable in the input. 3: a bug of ours or of an installed pack.
+
+    Args:
+        argv: What stands behind the command's name; from the process when None.
+    """
+    given = list(sys.argv[1:] if argv is None else argv)
+    everywhere, rest = _hoisted(given)
+    try:
+        code = _run([*everywhere, *rest] if given else ["--help"])
+    except Exception as error:  # the last line of defence: no traceback unless asked for
+        if "--debug" in everywhere:
+            traceback.print_exc()
+        code = _complain(error)
+    flush()
+    return code if given else 2
+
+
+def _run(argv: list[str]) -> int:
+    command = typer.main.get_command(app)
+    result = command.main(args=argv, prog_name="tracelens", standalone_mode=False)
+    return result if isinstance(result, int) else 0
+
+
+def _hoisted(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split off the options that every command takes; they may stand anywhere before ``--``."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    everywhere: list[str] = []
+    rest: list[str] = []
+    words = iter(argv[:end])
+    for word in words:
+        if word == "--debug" or word.startswith("--color="):
+            everywhere.append(word)
+        elif word == "--color":
+            everywhere += [word, *itertools.islice(words, 1)]
+        else:
+            rest.append(word)
+    return everywhere, [*rest, *argv[end:]]
+
+
+def _complain(error: Exception) -> int:
+    """Say in one line on standard error what went wrong, and return the exit code."""
+    if isinstance(error, TracelensError):
+        message, hint, code = str(error), error.hint, error.exit_code
+    elif isinstance(error, typer.Abort):
+        message, hint, code = "interrupted", "", 130
+    elif callable(misuse := getattr(error, "format_message", None)):
+        context = getattr(error, "ctx", None)
+        message, code = misuse(), 2
+        hint = f"{context.command_path if context else 'tracelens'} --help"
+    else:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        message, code = f"internal error: {type(error).__name__}: {error} ({where})", 3
+        hint = "--debug shows the traceback"
+    say(message, hint=hint)
+    return code

@@ -1,0 +1,79 @@
+"""What there is to know about an installed rule, for the commands that list and explain rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracelens.errors import UsageError, closest
+
+if TYPE_CHECKING:
+    from tracelens.rules import Rule
+
+__all__ = ["Entry", "catalogue", "complete_rule", "find_rule"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One installed rule."""
+
+    code: str
+    name: str
+    severity: str
+    summary: str
+    #: The record types that it must have.
+    reads: tuple[str, ...]
+    #: Those that it uses when they are there.
+    uses: tuple[str, ...]
+    #: The switches that make torch and oneDNN print what it must have.
+    needs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> Entry:
+        """Describe one rule."""
+        from tracelens.engine import switches
+        from tracelens.evidence import needs
+
+        wanted = [(kind, must) for kind, must in needs(rule.check).values() if kind is not None]
+        required = [kind for kind, must in wanted if must]
+        return cls(
+            code=rule.code,
+            name=rule.name,
+            severity=rule.severity.value,
+            summary=rule.summary(),
+            reads=tuple(kind.__name__ for kind in required),
+            uses=tuple(kind.__name__ for kind, must in wanted if not must),
+            needs=tuple(dict.fromkeys(s for kind in required for s in switches(kind))),
+        )
+
+
+def catalogue() -> list[Entry]:
+    """Return every installed rule, by code."""
+    from tracelens.engine import select_rules
+
+    return [Entry.of(rule) for rule in select_rules()]
+
+
+def find_rule(wanted: str) -> Rule:
+    """Return the rule of this code or name.
+
+    Raises:
+        UsageError: There is none; the hint names the nearest.
+    """
+    from tracelens.engine import select_rules
+
+    rules = select_rules()
+    for rule in rules:
+        if wanted.upper() == rule.code or wanted.lower() == rule.name:
+            return rule
+    words = [word for rule in rules for word in (rule.code, rule.name)]
+    hint = closest(wanted, words, "tracelens rules lists them")
+    raise UsageError(f"no rule has the code or name {wanted!r}", hint=hint)
+
+
+def complete_rule(incomplete: str) -> list[tuple[str, str]]:
+    """Complete a rule's code in a shell."""
+    from tracelens.engine import select_rules
+
+    found = (rule for rule in select_rules() if rule.code.startswith(incomplete.upper()))
+    return [(rule.code, rule.name) for rule in found]

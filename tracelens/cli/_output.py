@@ -1,0 +1,186 @@
+"""Where reports go: which formats to which files, decided before anything is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracelens.cli._app import Terminal
+from tracelens.cli._terminal import emit, width
+from tracelens.errors import SourceError, UsageError, closest
+
+if TYPE_CHECKING:
+    from tracelens.render import Options, Renderer
+    from tracelens.report import Report
+
+__all__ = [
+    "FormatOption",
+    "MaxCharsOption",
+    "OutputOption",
+    "Plan",
+    "QuietOption",
+    "RedactOption",
+    "VerboseOption",
+]
+
+STDOUT = "-"
+
+
+def _formats(incomplete: str) -> list[str]:
+    return [name for name in _renderers() if name.startswith(incomplete)]
+
+
+OutputOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the report to FILE in the format of its suffix; - is stdout. Repeatable.",
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        autocompletion=_formats,
+        help="Format of standard output: text, markdown, html, json ...  [default: text]",
+    ),
+]
+RedactOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--redact/--no-redact",
+        help="Replace names of users, hosts and home directories.  "
+        "[default: in every format but JSON]",
+    ),
+]
+MaxCharsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-chars", metavar="N", help="Most characters of a Markdown report.  [default: 60000]"
+    ),
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Show also what is harmless, and what was neither understood nor there.",
+    ),
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Write nothing to standard output, unless -f or -o - asks for it."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to write where: (file or ``-``, renderer) in order."""
+
+    targets: tuple[tuple[str, type[Renderer]], ...]
+
+    @classmethod
+    def of(
+        cls, files: Sequence[str], name: str | None, *, quiet: bool, inputs: Sequence[str] = ()
+    ) -> Plan:
+        """Decide what to write, and check that it can be written.
+
+        Args:
+            files: The values of ``-o``.
+            name: The value of ``-f``.
+            quiet: Whether standard output stays empty when neither asks for it.
+            inputs: Files that must not be overwritten.
+
+        Raises:
+            UsageError: A format or a suffix that no renderer has, or a file that is an input.
+        """
+        renderers = _renderers()
+        if name is not None and name not in renderers:
+            known = ", ".join(sorted(renderers))
+            raise UsageError(
+                f"no format {name!r}", hint=closest(name, renderers, f"one of {known}")
+            )
+        targets = [(file, _by_suffix(file, renderers)) for file in files if file != STDOUT]
+        for file, _ in targets:
+            _check(file, inputs)
+        if name is not None or STDOUT in files or not quiet:
+            targets.append((STDOUT, renderers[name or "text"]))
+        return cls(tuple(targets))
+
+    def write(
+        self,
+        report: Report,
+        terminal: Terminal,
+        *,
+        max_chars: int,
+        redact: bool | None,
+        verbose: bool,
+    ) -> None:
+        """Render the report once per target, files first.
+
+        Raises:
+            SourceError: A file cannot be written.
+        """
+        from tracelens.render import Options
+
+        asked = Options(max_chars=max_chars, redact=redact, verbose=verbose)
+        for file, renderer in self.targets:
+            if file == STDOUT:
+                emit(renderer.render(report, _for_terminal(asked, terminal)))
+            else:
+                _save(Path(file), renderer.render(report, asked))
+
+
+def _for_terminal(options: Options, terminal: Terminal) -> Options:
+    from dataclasses import replace
+
+    return replace(options, color=terminal.color, width=width())
+
+
+def _renderers() -> dict[str, type[Renderer]]:
+    from tracelens.registry import discover
+    from tracelens.render import Renderer
+
+    return {renderer.name: renderer for renderer in discover("renderers", Renderer)}
+
+
+def _by_suffix(file: str, renderers: dict[str, type[Renderer]]) -> type[Renderer]:
+    suffixes = {suffix: cls for cls in renderers.values() for suffix in cls.suffixes}
+    suffix = Path(file).suffix
+    if suffix not in suffixes:
+        hint = f"the suffix names the format: {' '.join(sorted(suffixes))}"
+        raise UsageError(f"{file}: no format has the suffix {suffix!r}", hint=hint)
+    return suffixes[suffix]
+
+
+def _check(file: str, inputs: Sequence[str]) -> None:
+    path = Path(file)
+    if not path.parent.is_dir():
+        raise UsageError(f"{file}: {path.parent} is not a directory")
+    if path.is_dir():
+        raise UsageError(f"{file}: is a directory")
+    for source in inputs:
+        if path.exists() and Path(source).exists() and path.samefile(source):
+            raise UsageError(f"{file}: is an input as well; it would be overwritten")
+
+
+def _save(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(text.encode("utf-8", "backslashreplace"))
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise SourceError(f"{path}: cannot be written: {error.strerror}") from error

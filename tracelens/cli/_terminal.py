@@ -1,0 +1,97 @@
+"""Standard output and standard error: results on one, one-line remarks on the other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+__all__ = ["Progress", "emit", "flush", "say", "supports_color", "width"]
+
+
+def supports_color() -> bool:
+    """Return whether standard output wants colour: NO_COLOR, FORCE_COLOR, then the terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Return the characters per line of standard output; 80 where that has no meaning."""
+    return min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 80
+
+
+def emit(text: str) -> None:
+    """Write a result to standard output. A reader that has gone away is no error."""
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _hush()
+
+
+def flush() -> None:
+    """Write out what is still held back for standard output."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _hush()
+
+
+def _hush() -> None:
+    # The interpreter flushes standard output once more on its way out, and would complain.
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def say(message: str, *, hint: str = "") -> None:
+    """Write one line about the run to standard error, without control characters."""
+    line = f"tracelens: {message.rstrip('. ')}."
+    if hint:
+        line += f" Hint: {hint}"
+    printable = "".join(char if char.isprintable() else " " for char in line)
+    print(" ".join(printable.split()), file=sys.stderr)
+
+
+class Progress:
+    """Counts bytes on standard error, on a terminal, once reading takes longer than a second."""
+
+    #: Seconds before the first sign, and between two.
+    PATIENCE = 1.0
+    PERIOD = 0.1
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._next = time.monotonic() + self.PATIENCE
+        self._visible = False
+
+    def __call__(self, count: int) -> None:
+        """Add ``count`` bytes read."""
+        self._done += count
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self.PERIOD
+        self._visible = True
+        of = f" of {self._total / 1e6:,.0f}" if self._total else ""
+        print(f"\rread {self._done / 1e6:,.0f}{of} MB", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the line off the terminal."""
+        if self._visible:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    @classmethod
+    def on_terminal(cls, paths: list[str]) -> Progress | None:
+        """Return a progress line for reading ``paths``; None when nobody would see it."""
+        if not sys.stderr.isatty():
+            return None
+        return cls(sum(Path(path).stat().st_size for path in paths if Path(path).is_file()))

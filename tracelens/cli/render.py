@@ -1,0 +1,50 @@
+"""``tracelens render``: a saved report in other formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli._app import app
+from tracelens.cli._output import (
+    FormatOption,
+    MaxCharsOption,
+    OutputOption,
+    Plan,
+    QuietOption,
+    RedactOption,
+    VerboseOption,
+)
+
+__all__ = ["render"]
+
+
+@app.command()
+def render(
+    ctx: typer.Context,
+    report: Annotated[
+        str, typer.Argument(metavar="REPORT.json", help="A saved report; - is standard input.")
+    ],
+    *,
+    output: OutputOption = None,
+    fmt: FormatOption = None,
+    redact: RedactOption = None,
+    max_chars: MaxCharsOption = None,
+    verbose: VerboseOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a saved report in other formats, without reading the logs again."""
+    from tracelens import saved
+    from tracelens.config import load
+
+    config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
+    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=[report])
+    plan.write(
+        saved.load(report),
+        ctx.obj,
+        max_chars=config.max_chars,
+        redact=config.redact,
+        verbose=verbose,
+    )

@@ -1,0 +1,107 @@
+"""What to look for and when to fail: ``[tool.tracelens]`` of a project, then the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+
+from tracelens.errors import UsageError, closest
+
+__all__ = ["Config", "load"]
+
+
+def _kebab(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class Config(BaseModel):
+    """The settings of one analysis. Keys are written with hyphens."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=_kebab
+    )
+
+    #: Codes, prefixes of codes or names of the rules to ask; all when empty.
+    select: tuple[str, ...] = ()
+    #: Rules to ask as well as those of ``select``.
+    extend_select: tuple[str, ...] = ()
+    #: Rules whose findings are kept as ignored, with the reason for each.
+    ignore: dict[str, str] = {}
+    #: The severity from which a finding makes the exit code 1.
+    fail_on: Literal["error", "warning", "info", "never"] = "never"
+    #: Whether a rule without evidence makes the exit code 1.
+    fail_on_absent: bool = False
+    #: Rules that must have had evidence.
+    require: tuple[str, ...] = ()
+    #: Whether a text that its grammar refused makes the exit code 2.
+    strict: bool = False
+    #: Whether to hide names of users and machines; None = as each format prefers.
+    redact: bool | None = None
+    #: Most characters of a Markdown report.
+    max_chars: PositiveInt = 60_000
+    #: Processes that may share the work on one large file.
+    jobs: PositiveInt = 1
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """What to ask for; empty = everything."""
+        return (*self.select, *self.extend_select) if self.select else ()
+
+    def updated(self, options: Mapping[str, Any]) -> Config:
+        """Return the settings with ``options`` of the command line, by option name, laid over them.
+
+        An option that was not given (None or empty) changes nothing. ``select`` replaces all that
+        the project selects; ``extend-select``, ``ignore`` and ``require`` add to it.
+
+        Raises:
+            UsageError: A value is not one that the option takes.
+        """
+        held = self.model_dump(by_alias=True)
+        given = {name: value for name, value in options.items() if value not in (None, (), {})}
+        if "select" in given:
+            held["extend-select"] = ()
+        for name in given.keys() & {"extend-select", "require"}:
+            given[name] = (*held[name], *given[name])
+        if "ignore" in given:
+            given["ignore"] = given["ignore"] | held["ignore"]
+        return _checked(held | given, "--")
+
+
+def load(start: Path) -> Config:
+    """Return the settings of the nearest ``pyproject.toml`` at or above ``start`` that has any.
+
+    Raises:
+        UsageError: The file is no TOML, or its table has a key or a value that does not exist.
+    """
+    for folder in (start, *start.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file() and (table := _table(file)) is not None:
+            return _checked(table, f"{file}: [tool.tracelens] ")
+    return Config()
+
+
+def _table(file: Path) -> Mapping[str, Any] | None:
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("tracelens")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    if table is not None and not isinstance(table, dict):
+        raise UsageError(f"{file}: [tool.tracelens] is not a table")
+    return table
+
+
+def _checked(values: Mapping[str, Any], where: str) -> Config:
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        known = [_kebab(field) for field in Config.model_fields]
+        hint = closest(key, known, f"one of {', '.join(known)}")
+        raise UsageError(f"{where}{key}: no such setting", hint=hint)
+    raise UsageError(f"{where}{key}: {first['msg'][:1].lower()}{first['msg'][1:]}")

@@ -1,0 +1,238 @@
+"""What a guard checks, typed: the reasons of recompiles, whichever version wrote them.
+
+Two spellings of names occur, ``L['x'].shape`` up to torch 2.6 and ``x.shape`` from 2.7 on; a
+:class:`Source` is the same for both.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict
+
+from tracelens.logs import Record
+
+__all__ = [
+    "Check",
+    "Comment",
+    "Expression",
+    "GlobalState",
+    "IdentityCheck",
+    "KeysCheck",
+    "LengthCheck",
+    "RangeCheck",
+    "Relation",
+    "Source",
+    "TensorMismatch",
+    "TypeCheck",
+    "Unexplained",
+    "ValueCheck",
+]
+
+
+class Source(Record):
+    """Where the guarded value comes from: a name of the frame, and the path from there."""
+
+    #: ``L`` for a local, ``G`` for a global, empty where the log leaves it out (a local).
+    scope: str = ""
+    name: str
+    #: ``.config.use_cache``, ``['labels'][0]``; empty for the name itself.
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.path}"
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is an argument, a local or a closure variable, and not a part of one."""
+        return self.scope != "G" and not self.path and self.name.isidentifier()
+
+
+class _Check(Record):
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", str_strip_whitespace=True
+    )
+
+
+class Comment(_Check):
+    """The user's line for which a guard stands, after the guard itself.
+
+    ``file`` is shortened by torch to what follows the directory that it shares with site-packages,
+    plus one character: ``proj/model.py``, or ``sers/ana/model.py`` for ``/Users/ana/model.py``.
+    """
+
+    code: str = ""
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    #: Torch's own line that made the guard, ``_dynamo/variables/tensor.py:2606 in evaluate_expr``.
+    origin: str = ""
+    #: Not empty where torch says that 0/1 specialisation made the guard, not the user's code.
+    zero_one: str = ""
+    hint: str = ""
+    #: What else is said, such as ``(unknown var s77, please file a bug)``.
+    note: str = ""
+
+
+class TensorMismatch(_Check):
+    """``tensor 'x' size mismatch at index 0. expected 4, actual 8``."""
+
+    source: Source
+    what: Literal[
+        "size",
+        "stride",
+        "dtype",
+        "rank",
+        "requires_grad",
+        "dispatch key set",
+        "Tensor device index",
+    ]
+    #: The dimension; None where the property is the whole tensor's.
+    index: int | None = None
+    expected: str
+    #: Empty for ``requires_grad``, which has two values only.
+    actual: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        at = "" if self.index is None else f" at index {self.index}"
+        change = f"{self.expected} -> {self.actual}" if self.actual else f"was {self.expected}"
+        return f"{self.what} of {self.source}{at}: {change}"
+
+
+class ValueCheck(_Check):
+    """``n == 2``, ``mode is None``: a value that was fixed when the frame was compiled.
+
+    Exactly one of the last five fields holds it.
+    """
+
+    source: Source
+    operator: str = "=="
+    integer: int | None = None
+    number: float | None = None
+    string: str | None = None
+    constant: Literal["True", "False", "None"] | None = None
+    other: str | None = None
+
+    @property
+    def value(self) -> str:
+        """The value as it is printed."""
+        held = (self.integer, self.number, self.string, self.constant, self.other)
+        return next((str(value) for value in held if value is not None), "")
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.operator} {self.value}"
+
+
+class RangeCheck(_Check):
+    """``2 <= x.size()[0] <= 10``: the bounds of a symbolic size or number."""
+
+    low: int
+    subject: str
+    high: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.low} <= {self.subject}" + ("" if self.high is None else f" <= {self.high}")
+
+
+class Relation(_Check):
+    """``(x.size()[0] % 2) == 0``, ``k <= 2``: what must hold between symbolic numbers."""
+
+    left: str
+    comparison: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.comparison} {self.right}"
+
+
+class IdentityCheck(_Check):
+    """``___check_obj_id(func.__code__, 94296119093600), type=<class 'code'>``: the same object."""
+
+    source: Source
+    #: The ``id()`` that was compiled for.
+    object_id: int
+    #: The class of that object, as Python prints it.
+    held: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source} is another object"
+
+
+class TypeCheck(_Check):
+    """``___check_type_id(layer, 94865264879952), type=<class 'GCNConv'>``: the same class."""
+
+    source: Source
+    object_id: int | None = None
+    #: The class that was compiled for.
+    held: str = ""
+    #: The class that came instead, where torch tells.
+    found: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source} is of another type"
+
+
+class LengthCheck(_Check):
+    """``len(xs) == 1``, ``not args``: how many items a container holds."""
+
+    source: Source
+    operator: str = "=="
+    length: int = 0
+
+    def __str__(self) -> str:
+        return f"len({self.source}) {self.operator} {self.length}"
+
+
+class KeysCheck(_Check):
+    """``list(dict.keys(d))[0] == 'a'``, ``hasattr(x, 'y') == False``: which keys or attributes."""
+
+    source: Source
+    key: str = ""
+    expected: str = ""
+
+    def __str__(self) -> str:
+        return f"keys of {self.source}"
+
+
+class GlobalState(_Check):
+    """``GLOBAL_STATE changed: grad_mode``: grad mode, autocast, threads, default dtype."""
+
+    #: Which; empty in versions that do not say.
+    changed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"global state: {', '.join(self.changed) or 'changed'}"
+
+
+class Unexplained(_Check):
+    """Torch itself found no guard that failed, or another backend object."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Expression(_Check):
+    """A guard that is none of the others, as it stands."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Check = (
+    TensorMismatch
+    | ValueCheck
+    | RangeCheck
+    | Relation
+    | IdentityCheck
+    | TypeCheck
+    | LengthCheck
+    | KeysCheck
+    | GlobalState
+    | Unexplained
+    | Expression
+)

@@ -1,0 +1,260 @@
+"""The tables of timings that ``mode="max-autotune"`` prints, one per operator and shape."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+import msgspec
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["Autotune", "AutotuneTable", "Choice", "Gemm", "Stats"]
+
+#: Rows of the report's table.
+MAX_ROWS = 200
+#: How the names of generated candidates begin; every other name is a library's.
+TEMPLATES = (
+    "triton_",
+    "cpp_",
+    "cutlass",
+    "cutedsl_",
+    "ck_",
+    "ck_tile",
+    "rocm_",
+    "nv_universal_gemm",
+    "decompose_k",
+    "pallas_",
+)
+Shape = tuple[int | str, ...]
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _shapes(text: str) -> tuple[Shape, ...]:
+    """Split ``128x512, 512`` in ((128, 512), (512,)); a symbolic size stays text."""
+    parts = text.split(",")
+    return tuple(tuple(_number(size) for size in part.strip().split("x")) for part in parts)
+
+
+def _strides(text: str) -> tuple[Shape, ...]:
+    parts = text.strip().removeprefix("[").removesuffix("]").split("], [")
+    return tuple(tuple(_number(step) for step in part.split(", ") if step) for part in parts)
+
+
+def _dtypes(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().removeprefix("torch.") for part in text.split(",") if part.strip())
+
+
+def _split(how: Callable[[str], tuple[Any, ...]]) -> BeforeValidator:
+    """Return the validator of a tuple that stands in one token."""
+
+    def split(value: object) -> object:
+        one = value[0] if isinstance(value, list) and len(value) == 1 else None
+        return how(one) if isinstance(one, str) else value
+
+    return BeforeValidator(split)
+
+
+def _decoded(text: object) -> object:
+    """Decode the statistics; a line that was cut off holds none."""
+    try:
+        return msgspec.json.decode(text) if isinstance(text, str) else text
+    except msgspec.DecodeError:
+        return None
+
+
+class Autotune(Log):
+    """The tables that a tuned compilation prints to standard error."""
+
+    name = "autotune"
+    switch = 'torch.compile(mode="max-autotune")'
+    marks = ("AUTOTUNE ", "Autotune Choices Stats:")
+    continues = re.compile(
+        r'\{"num_|AUTOTUNE \S+\(|strides: \[|dtypes: torch|\w+ AUTOTUNE (?:benchmarking )?takes '
+        r"|  \S+ +(?:[\d.]+(?:e-?\d+)?|inf|nan) ?m?s +(?:[\d.]+(?:e-?\d+)?%|inf%|nan%|<DIVIDED)"
+    )
+
+    @classmethod
+    def pieces(cls, lines: Sequence[str]) -> list[tuple[int, str]]:
+        """Cut at every table: its statistics come first, where the version prints them."""
+        starts: list[int] = []
+        headed = True
+        for offset, line in enumerate(lines):
+            is_header = line.startswith("AUTOTUNE ")
+            if line.startswith("Autotune Choices Stats:"):
+                starts.append(offset)
+                headed = False
+            elif not starts or (is_header and headed):
+                starts.append(offset)
+            headed = headed or is_header
+        ends = [*starts[1:], len(lines)]
+        return [(a, "\n".join(lines[a:b])) for a, b in zip(starts, ends, strict=True)]
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``autotune``: who won on each shape, by how much, and what the search took."""
+        tables = [seen.record for seen in evidence.table(AutotuneTable) if seen.record.choices]
+        return {"autotune": [table.row() for table in tables[:MAX_ROWS]]} if tables else {}
+
+
+class Choice(Record):
+    """One candidate kernel. ``ms`` is infinite where it did not compile or run."""
+
+    at: int = 0
+    kernel: str
+    ms: float
+    #: The best time as a share of this one's, in percent.
+    percent: float | None = None
+    #: The parameters of a Triton template, ``BLOCK_M=64, ...``, as they are printed.
+    parameters: str = ""
+
+    @property
+    def is_template(self) -> bool:
+        """Whether Inductor generated it; otherwise it is a call into a library."""
+        return self.kernel.startswith(TEMPLATES)
+
+    @property
+    def ran(self) -> bool:
+        """Whether it has a time at all."""
+        return math.isfinite(self.ms)
+
+
+class Stats(Record):
+    """The summary line of torch 2.9 and later. Times in milliseconds."""
+
+    model_config: ClassVar = {**Record.model_config, "extra": "ignore"}
+
+    num_choices: int = 0
+    num_triton_choices: int = 0
+    best_kernel: str = ""
+    best_time: float | None = None
+    best_triton_pos: int | None = None
+    best_triton_time: float | None = None
+    best_triton_kernel: str = ""
+
+
+class AutotuneTable(Record):
+    """The candidates for one operator on one set of shapes, as far as they are printed."""
+
+    at: int = 0
+    op: str = ""
+    sizes: Annotated[tuple[Shape, ...], _split(_shapes)] = ()
+    strides: Annotated[tuple[Shape, ...], _split(_strides)] = ()
+    dtypes: Annotated[tuple[str, ...], _split(_dtypes)] = ()
+    choices: tuple[Choice, ...] = ()
+    stats: Annotated[Stats | None, BeforeValidator(_decoded)] = None
+    #: ``SingleProcess`` or ``SubProcess``.
+    process: str = ""
+    seconds: float | None = None
+    precompiling: float | None = None
+    prescreening: float | None = None
+    #: How many candidates there were; more than are listed where the table is limited.
+    tried: int | None = None
+
+    @property
+    def ranked(self) -> tuple[Choice, ...]:
+        """The choices that ran, fastest first."""
+        return tuple(sorted((c for c in self.choices if c.ran), key=lambda choice: choice.ms))
+
+    @property
+    def best(self) -> Choice | None:
+        """The winner; None when nothing ran or nothing was printed."""
+        return next(iter(self.ranked), None)
+
+    @property
+    def lead(self) -> float | None:
+        """How many times the winner's time the next best choice takes."""
+        first, second = (*self.ranked, None, None)[:2]
+        if first is None or second is None or not first.ms:
+            return None
+        return round(second.ms / first.ms, 2)
+
+    @property
+    def dtype(self) -> str:
+        """The data type of the first operand, such as ``bfloat16``; empty before torch 2.8."""
+        return self.dtypes[0] if self.dtypes else ""
+
+    @property
+    def shape(self) -> str:
+        """The sizes as they are printed."""
+        return ", ".join("x".join(map(str, size)) for size in self.sizes)
+
+    @property
+    def gemm(self) -> Gemm | None:
+        """The matrix product that was tuned; None for other operators and symbolic sizes."""
+        return _gemm(self.op, self.sizes)
+
+    def gflops(self, choice: Choice) -> float | None:
+        """Return how many billion operations per second ``choice`` reached."""
+        gemm = self.gemm
+        if gemm is None or not choice.ran or not choice.ms:
+            return None
+        return gemm.flops / choice.ms / 1e6
+
+    def row(self) -> dict[str, Any]:
+        """Return this table as a row of the report's ``autotune`` table."""
+        best = self.best
+        second = self.ranked[1] if len(self.ranked) > 1 else None
+        return {
+            "op": self.op,
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "winner": best.kernel if best is not None else None,
+            "winner_ms": best.ms if best is not None else None,
+            "runner_up": second.kernel if second is not None else None,
+            "ratio": self.lead,
+            "template_wins": best.is_template if best is not None else None,
+            "seconds": self.seconds,
+        }
+
+
+class Gemm(NamedTuple):
+    """A batch of products of an M x K by a K x N matrix."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.batch * self.m * self.n * self.k
+
+
+#: Operator -> where its two factors stand among the operands.
+_FACTORS = {
+    "mm": (0, 1),
+    "int_mm": (0, 1),
+    "_int_mm": (0, 1),
+    "mixed_mm": (0, 1),
+    "scaled_mm": (0, 1),
+    "_scaled_mm": (0, 1),
+    "bmm": (0, 1),
+    "addmm": (1, 2),
+    "baddbmm": (1, 2),
+}
+#: ... and for oneDNN and MKL, whose weight is N x K. The packed weight of MKL has no such shape.
+_TRANSPOSED = {"linear_unary": (0, 1), "linear_binary": (0, 2), "packed_linear": (0, 2)}
+
+
+def _gemm(op: str, sizes: Sequence[Shape]) -> Gemm | None:
+    left, right = _FACTORS.get(op) or _TRANSPOSED.get(op) or (0, len(sizes))
+    if right >= len(sizes):
+        return None
+    a = [size for size in sizes[left] if isinstance(size, int)]
+    b = [size for size in sizes[right] if isinstance(size, int)]
+    if op in _TRANSPOSED:
+        b.reverse()
+    if len(a) != len(sizes[left]) or len(b) != len(a) or len(a) not in {2, 3} or a[-1] != b[-2]:
+        return None
+    return Gemm(a[0] if len(a) == 3 else 1, a[-2], b[-1], a[-1])

@@ -1,0 +1,224 @@
+"""Where Dynamo had to leave the graph, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, ConfigDict, model_validator
+
+from tracelens.logs import Log, Record
+from tracelens.logs._stack import StackFrame
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = [
+    "Cause",
+    "Context",
+    "GraphBreak",
+    "GraphBreaks",
+    "Kind",
+    "LoneCause",
+    "NotConverted",
+    "Site",
+    "StackFrame",
+]
+
+#: Rows of the report's table.
+MAX_ROWS = 200
+#: Text that stands where it says yes.
+Flag = Annotated[bool, BeforeValidator(bool)]
+
+
+class GraphBreaks(Log):
+    """``[__graph_breaks]``, and the warning about ``Tensor.item()`` that needs no setting."""
+
+    name = "graph_breaks"
+    switch = 'TORCH_LOGS="graph_breaks"'
+    artifacts = frozenset({"__graph_breaks"})
+    marks = ("Graph break from `",)
+    prefixed = True
+    cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``graph_breaks``: per place and type, how often, and how many frames it cost."""
+        rows: dict[tuple[str, int, str], dict[str, Any]] = {}
+        for seen in evidence.table(GraphBreak):
+            record = seen.record
+            if record.announced:
+                continue
+            key = (record.file, record.line, record.text)
+            row = rows.setdefault(
+                key,
+                {
+                    "file": record.file,
+                    "line": record.line,
+                    "type": record.text,
+                    "gb": record.gb,
+                    "count": 0,
+                    "frames_skipped": 0,
+                },
+            )
+            row["count"] += seen.count
+            row["frames_skipped"] += seen.count if record.skips_frame else 0
+        ranked = sorted(rows.values(), key=lambda row: -row["count"])
+        return {"graph_breaks": ranked[:MAX_ROWS]} if rows else {}
+
+
+class _Told(Record):
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", str_strip_whitespace=True
+    )
+
+
+class Kind(_Told):
+    """What broke the graph, in the words of the version that wrote it.
+
+    Exactly one field holds the text; its name is the family, which is the same for all versions.
+    """
+
+    #: ``.item()``, ``.tolist()``, ``int(tensor)``.
+    scalar: str = ""
+    #: An operator whose result is no tensor; the context names it.
+    data_dependent: str = ""
+    #: ``if tensor:``, ``while tensor:``, ``assert tensor``.
+    branch: str = ""
+    #: A Python builtin, which the context names...
+    builtin_call: str = ""
+    #: ... or, up to torch 2.6, the text itself: here is the name.
+    builtin: str = ""
+    clock: str = ""
+    logger: str = ""
+    #: ``torch._dynamo.graph_break()``.
+    explicit: str = ""
+    #: ``torch.compiler.disable``.
+    disabled: str = ""
+    #: A function that Dynamo does not trace into.
+    skipped: str = ""
+    dynamic_shape: str = ""
+    context_manager: str = ""
+    loop: str = ""
+    recurrent: str = ""
+    autograd: str = ""
+    other: str = ""
+
+    @property
+    def family(self) -> str:
+        """The name of the field that holds the text."""
+        return next((name for name, text in self if text), "other")
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return next((str(text).strip("`") for _, text in self if text), "")
+
+
+class Context(_Told):
+    """What the developer debug context names."""
+
+    builtin: str = ""
+    module: str = ""
+    qualname: str = ""
+    #: The frame that was skipped, where the break is the loss of a frame.
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    operator: str = ""
+    other: str = ""
+
+
+class Site(_Told):
+    """Torch's page about one type of break. ``number`` (``gb0059``) is stable across versions."""
+
+    base: str = ""
+    number: str = ""
+    other: str = ""
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return self.other or f"{self.base}{self.number}.html"
+
+
+class Cause(_Told):
+    """One type of break with all that torch says about it."""
+
+    at: int = 0
+    kind: Kind
+    explanation: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    context: Context | None = None
+    site: Site | None = None
+
+    @property
+    def family(self) -> str:
+        """What broke the graph, in one word; see :class:`Kind`."""
+        family = self.kind.family
+        if family == "data_dependent" and self.context is not None:
+            return "scalar" if "_local_scalar_dense" in self.context.operator else family
+        return "builtin" if family == "builtin_call" else family
+
+
+#: The cause in forms that say nothing else about it.
+LoneCause = Cause
+
+
+class GraphBreak(_Told):
+    """One graph break. Its first cause is the true one; others happened while handling it."""
+
+    at: int = 0
+    file: str = ""
+    line: int = 0
+    causes: tuple[Cause, ...] = ()
+    #: What torch did about it, where it says so.
+    wrapper: str = ""
+    #: The whole frame runs eagerly.
+    skips_frame: Flag = False
+    #: The same break was printed before, with its stack.
+    duplicate: Flag = False
+    #: It is the warning about ``Tensor.item()``, which is printed beside the break itself.
+    announced: Flag = False
+    #: The user's stack, outermost first.
+    stack: tuple[StackFrame, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _place(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Take the place from the stack in versions that do not print it by itself."""
+        stack = values.get("stack")
+        if stack and not values.get("file"):
+            values = {**values, "file": stack[-1].file, "line": stack[-1].line}
+        return values
+
+    @property
+    def cause(self) -> Cause | None:
+        """The true cause; None where the log was cut before it."""
+        return self.causes[0] if self.causes else None
+
+    @property
+    def family(self) -> str:
+        """The family of the true cause."""
+        return self.cause.family if self.cause else "other"
+
+    @property
+    def text(self) -> str:
+        """The type of break as torch words it."""
+        return self.cause.kind.text if self.cause else ""
+
+    @property
+    def gb(self) -> str:
+        """Torch's number for the type, such as ``gb0059``; empty before torch 2.9."""
+        return self.cause.site.number if self.cause and self.cause.site else ""
+
+
+class NotConverted(_Told):
+    """A frame that runs eagerly because compiling it failed and errors are suppressed."""
+
+    at: int = 0
+    function: str
+    file: str
+    line: int
+    error: str = ""

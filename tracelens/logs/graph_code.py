@@ -1,0 +1,171 @@
+"""FX graphs: what Dynamo, AOTAutograd and Inductor hand to each other, as they print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from tracelens import grammars
+from tracelens.logs import Log, Record
+
+__all__ = [
+    "Call",
+    "FxGraph",
+    "GraphCode",
+    "GraphSizes",
+    "GraphTable",
+    "Node",
+    "Origin",
+    "OtherType",
+    "Parameter",
+    "Result",
+    "Submodule",
+    "SymbolType",
+    "TensorType",
+]
+
+Stripped = Annotated[str, BeforeValidator(lambda text: text.strip(' \n"'))]
+
+
+def _sizes(sizes: list[str]) -> tuple[int | str, ...]:
+    bare = [size.removesuffix(", ") for size in sizes]
+    return tuple(int(size) if size.isdecimal() else size for size in bare)
+
+
+Sizes = Annotated[tuple[int | str, ...], BeforeValidator(_sizes)]
+
+
+class GraphCode(Log):
+    """The graphs that Dynamo traced."""
+
+    name = "graph_code"
+    switch = 'TORCH_LOGS="graph_code"'
+    artifacts = frozenset({"__graph_code", "__graph_code_verbose", "__graph", "__graph_sizes"})
+
+
+class TensorType(Record):
+    """``f32[s77, 32][32, 1]cpu``: a symbolic size is its expression."""
+
+    dtype: Stripped
+    shape: Sizes = ()
+    #: Empty where the log leaves them out.
+    strides: Sizes = ()
+    device: Stripped = ""
+
+
+class SymbolType(Record):
+    """``Sym(s77)``: a size that is an input or a result itself."""
+
+    symbol: str
+
+
+class OtherType(Record):
+    """A type that says nothing of a tensor, such as ``torch.Tensor``."""
+
+    text: str
+
+
+Type = TensorType | SymbolType | OtherType
+
+
+class Parameter(Record):
+    """An input of a graph. ``type`` is None where the log leaves it out."""
+
+    input: str
+    type: Type | None = None
+
+
+class Origin(Record):
+    """The user's line that the statements below it come from."""
+
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+    #: Not empty where it is the line of the forward that a backward statement belongs to.
+    backward: Stripped = ""
+
+
+class Node(Record):
+    """A statement: ``label = target(arguments)``, or ``label = expression``."""
+
+    at: int = 0
+    label: Stripped
+    type: Type | None = None
+    #: ``torch.ops.aten.mm.default``; empty for an expression such as ``x @ w`` or ``t[0]``.
+    target: str = ""
+    #: As printed, with the parentheses.
+    arguments: str = ""
+    expression: str = ""
+
+
+class Result(Record):
+    """The ``return`` of a graph or of a nested module."""
+
+    returned: Stripped
+
+
+class Submodule(Record):
+    """Where a nested module begins: a branch, a loop body, a score function."""
+
+    title: Stripped
+
+
+class FxGraph(Record):
+    """One graph. Its statements are read only when ``nodes`` or ``calls`` is asked for."""
+
+    #: ``__compiled_fn_1_...``, ``Forward graph 0``, ``AFTER POST GRAD``: who hands it to whom.
+    name: str
+    file: Stripped = ""
+    #: The class, mostly ``GraphModule``; ``<lambda>`` for inference and ``inner_f`` for a joint graph.
+    module: str = ""
+    parameters: str = ""
+    body: str = ""
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        """The inputs, in order."""
+        return tuple(_read("parameters", self.parameters))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The statements of the graph and of the modules nested in it, in order."""
+        return tuple(node for node, _ in self.calls())
+
+    def calls(self) -> Iterator[tuple[Node, Origin | None]]:
+        """Yield each statement with the user's line that it comes from."""
+        origin = None
+        for part in _read("body", self.body):
+            if isinstance(part, Origin):
+                origin = part
+            elif isinstance(part, Node):
+                yield part, origin
+
+    @property
+    def statements(self) -> int:
+        """How many lines of code there are, without reading them."""
+        lines = map(str.lstrip, self.body.split("\n"))
+        return sum(" = " in line and not line.startswith("#") for line in lines)
+
+
+def _read(start: str, text: str) -> Any:
+    try:
+        return grammars.load(GraphCode.name, __name__).nested(start, text)
+    except grammars.Unreadable:
+        return ()
+
+
+class GraphTable(Record):
+    """A graph as the table of its nodes, kept as text."""
+
+    name: str
+    rows: str = ""
+
+
+class GraphSizes(Record):
+    """The size of every tensor in a graph, as printed: ``l_x_: (s0, 8)``."""
+
+    name: str
+    sizes: tuple[Stripped, ...] = ()

@@ -1,0 +1,115 @@
+"""What Dynamo checks before it runs a compiled frame, and how long the check takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, ConfigDict
+
+from tracelens.logs import Log, Record
+from tracelens.logs._checks import Comment
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["Comment", "FirstGuard", "FlatGuard", "Guard", "GuardLatency", "GuardTree", "Guards"]
+
+#: Rows of the report's table.
+MAX_ROWS = 200
+_ID = re.compile(r"(?<=, )\d{7,}(?=\))")
+
+
+def _depth(text: object) -> object:
+    """Count the levels of ``| | +- ``."""
+    return text.count("| ") if isinstance(text, str) else text
+
+
+class Guards(Log):
+    """``[__guards]``: the tree of each compiled frame, and its latency as a record of its own."""
+
+    name = "guards"
+    switch = 'TORCH_LOGS="guards"'
+    artifacts = frozenset({"__guards"})
+
+    @classmethod
+    def mask(cls, text: str) -> str:
+        """Hide the ids of objects, which differ from run to run."""
+        return _ID.sub("0", text)
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``guards``: per compiled frame, how many guards and how long one check takes."""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+
+        def row(writer: str, frame: str) -> dict[str, Any]:
+            empty = {"frame": frame, "guards": 0, "nodes": 0, "latency_us": None}
+            return rows.setdefault((writer, frame), empty)
+
+        for place, tree in evidence.table(GuardTree).events():
+            entry = row(place.writer, place.frame)
+            entry["guards"] += tree.record.count
+            entry["nodes"] += len(tree.record.guards)
+        for place, latency in evidence.table(GuardLatency).events():
+            row(place.writer, place.frame)["latency_us"] = latency.record.us
+        ranked = sorted(rows.values(), key=lambda entry: -entry["guards"])
+        return {"guards": ranked[:MAX_ROWS]} if rows else {}
+
+
+class Guard(Record):
+    """One node of the tree: a manager, which says where a value is, or a guard, which checks it.
+
+    Managers have a ``source``, guards an ``expression``. Up to torch 2.3 there are guards only,
+    without kind and depth.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", str_strip_whitespace=True
+    )
+
+    depth: Annotated[int, BeforeValidator(_depth)] = 0
+    #: ``GuardManager``, ``KeyManager: GuardManager``, ``TENSOR_MATCH``, ``EQUALS_MATCH``, ...
+    kind: str = ""
+    source: str = ""
+    #: What is checked; the ids of objects are replaced by 0.
+    expression: str = ""
+    comment: Comment | None = None
+
+    @property
+    def is_manager(self) -> bool:
+        """Whether it leads to a value and checks nothing itself."""
+        return self.kind.endswith("Manager")
+
+
+#: The lines of the flat list of torch 2.0 to 2.3.
+FirstGuard = FlatGuard = Guard
+
+
+class GuardTree(Record):
+    """The guards of one compiled frame. Up to torch 2.3 a frame may have several of these."""
+
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many nodes check something."""
+        return sum(1 for guard in self.guards if not guard.is_manager)
+
+    def checks(self) -> Iterator[tuple[str, Guard]]:
+        """Yield every guard with the source of the manager above it, empty at the root."""
+        above: list[tuple[int, str]] = []
+        for guard in self.guards:
+            while above and above[-1][0] >= guard.depth:
+                above.pop()
+            if guard.is_manager:
+                above.append((guard.depth, guard.source))
+            else:
+                yield next((source for _, source in reversed(above)), ""), guard
+
+
+class GuardLatency(Record):
+    """How long torch took to check one frame's guards right after it had compiled it."""
+
+    #: Microseconds.
+    us: float

@@ -1,0 +1,51 @@
+"""The warning that Dynamo gave up on a function. It needs no setting to be printed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tracelens import grammars
+from tracelens.logs import Log, Record
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.recompiles import GuardFailure, Recompiles
+
+__all__ = ["RecompileLimit", "RecompileLimits", "StackFrame"]
+
+
+def _reason(value: object) -> object:
+    """Read the reason as recompiles has it; one that stands in no guard's form is no failure."""
+    if not isinstance(value, str):
+        return value
+    grammar = grammars.load(Recompiles.name, Recompiles.__module__)
+    return grammar.nested("failures", value)[0]
+
+
+class RecompileLimits(Log):
+    """``torch._dynamo hit config.recompile_limit (8)`` and what follows it."""
+
+    name = "recompile_limits"
+    switch = "nothing: the warning is always printed"
+    marks = ("torch._dynamo hit config.",)
+    prefixed = True
+
+
+class RecompileLimit(Record):
+    """A function that Dynamo will not compile any more."""
+
+    at: int = 0
+    #: ``recompile_limit`` (``cache_size_limit`` up to torch 2.6), of one function; with
+    #: ``accumulated_`` before it, of all together.
+    name: str
+    limit: int
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    reason: Annotated[GuardFailure | None, BeforeValidator(_reason)] = None
+    stack: tuple[StackFrame, ...] = ()
+
+    @property
+    def is_accumulated(self) -> bool:
+        """Whether the limit of all functions together was hit."""
+        return self.name.startswith("accumulated")

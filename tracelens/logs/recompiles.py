@@ -1,0 +1,133 @@
+"""Why Dynamo compiled a function again: the guards of each compiled entry that did not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import ConfigDict
+
+from tracelens.logs import Log, Record
+from tracelens.logs._checks import (
+    Check,
+    Comment,
+    Expression,
+    GlobalState,
+    IdentityCheck,
+    KeysCheck,
+    LengthCheck,
+    RangeCheck,
+    Relation,
+    Source,
+    TensorMismatch,
+    TypeCheck,
+    Unexplained,
+    ValueCheck,
+)
+from tracelens.logs._stack import StackFrame
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = [
+    "Check",
+    "Comment",
+    "Expression",
+    "GlobalState",
+    "GuardFailure",
+    "IdentityCheck",
+    "KeysCheck",
+    "LengthCheck",
+    "LoneFailure",
+    "RangeCheck",
+    "Recompile",
+    "Recompiles",
+    "Relation",
+    "Source",
+    "StackFrame",
+    "TensorMismatch",
+    "TypeCheck",
+    "Unexplained",
+    "ValueCheck",
+]
+
+#: Rows of the report's table.
+MAX_ROWS = 200
+
+
+class Recompiles(Log):
+    """``[__recompiles]`` and ``[__recompiles_verbose]``: one record per recompile."""
+
+    name = "recompiles"
+    switch = 'TORCH_LOGS="recompiles"'
+    artifacts = frozenset({"__recompiles", "__recompiles_verbose"})
+    cuts = re.compile(r"\(?['\"]?Recompiling function ")
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``recompiles``: per frame and function, how often and on which guards."""
+        rows: dict[tuple[str, ...], dict[str, Any]] = {}
+        for place, seen in evidence.table(Recompile).events():
+            record = seen.record
+            frame = place.frame.partition("/")[0]
+            key = (place.writer, frame, record.file, str(record.line))
+            row = rows.setdefault(
+                key,
+                {
+                    "frame": frame,
+                    "function": record.function,
+                    "file": record.file,
+                    "line": record.line,
+                    "count": 0,
+                    "causes": [],
+                },
+            )
+            row["count"] += 1
+            cause = str(record.newest.check) if record.newest else ""
+            if cause not in row["causes"]:
+                row["causes"].append(cause)
+        return {"recompiles": list(rows.values())[:MAX_ROWS]} if rows else {}
+
+
+class GuardFailure(Record):
+    """One compiled entry that did not fit, and the first guard of it that failed."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", str_strip_whitespace=True
+    )
+
+    at: int = 0
+    #: ``0/1``: the entry, by its compile id; empty up to torch 2.4.
+    entry: str = ""
+    #: None where torch gives no reason.
+    check: Check | None = None
+    comment: Comment | None = None
+    hint: str = ""
+    #: The user's stack where the guard was made, innermost last; torch 2.11 and later.
+    stack: tuple[StackFrame, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """Which entry of its frame it is, 0 for the first; -1 where the log does not say."""
+        number = self.entry.rpartition("/")[2].partition("_")[0]
+        return int(number) if number.isdecimal() else -1
+
+
+#: The failure in the one line of torch 2.1.
+LoneFailure = GuardFailure
+
+
+class Recompile(Record):
+    """A function was compiled once more, because none of its entries fitted the call."""
+
+    at: int = 0
+    function: str
+    file: str
+    line: int
+    failures: tuple[GuardFailure, ...] = ()
+
+    @property
+    def newest(self) -> GuardFailure | None:
+        """The failure of the entry that was compiled last, whatever the order of the lines."""
+        return max(self.failures, key=lambda failure: failure.number, default=None)

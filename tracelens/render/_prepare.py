@@ -1,0 +1,30 @@
+"""What every format does to a report before it draws it."""
+
+from __future__ import annotations
+
+import json
+
+from tracelens.render import Options, Renderer
+from tracelens.render._redact import redact
+from tracelens.render._strings import clean, map_strings
+from tracelens.report import Report
+
+__all__ = ["prepare"]
+
+
+def prepare(
+    report: Report, options: Options, format_: type[Renderer]
+) -> tuple[Report, Report, int]:
+    """Return the report to store, the one to draw, and how many names were replaced in both.
+
+    The report goes through its own JSON, so that one in memory and one from disk draw alike. The
+    one to draw holds no control characters.
+    """
+    wanted = format_.redacts if options.redact is None else options.redact
+    stored, replaced = redact(report) if wanted else (_reloaded(report), 0)
+    drawn = Report.model_validate(map_strings(json.loads(stored.to_json()), clean))
+    return stored, drawn, replaced
+
+
+def _reloaded(report: Report) -> Report:
+    return Report.model_validate_json(report.to_json())

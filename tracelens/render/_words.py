@@ -1,0 +1,260 @@
+"""What a report says, in words that every format shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from tracelens.report import (
+    Advice,
+    Confirmation,
+    Cost,
+    Coverage,
+    Environment,
+    Finding,
+    Input,
+    Outcome,
+    Report,
+    Severity,
+)
+
+__all__ = [
+    "advice",
+    "confirmation",
+    "cost",
+    "coverage",
+    "environment",
+    "headline",
+    "inputs",
+    "joined",
+    "judged",
+    "looked_at",
+    "milliseconds",
+    "names",
+    "not_understood",
+    "number",
+    "percent",
+    "plural",
+    "replaced",
+    "seen",
+    "silenced",
+]
+
+#: Code units of a list in running text before "and N more".
+MAX_NAMED = 5
+
+_STATES = {
+    "not_tried": "",
+    "confirmed": "confirmed by running it again",
+    "confirmed_structure": "confirmed in structure by running it again, not in time",
+    "refuted": "refuted by running it again",
+    "inconclusive": "run again without a clear result",
+}
+
+
+def number(value: float) -> str:
+    """Return a count with thousands separated, or a measurement with three digits."""
+    if not math.isfinite(value):
+        return "?"
+    if isinstance(value, int) or (value.is_integer() and abs(value) >= 1000):
+        return f"{value:,.0f}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Return ``1 line`` or ``12,431 lines``."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share between 0 and 1 in percent; less than all is never 100 %, some never 0 %."""
+    value = share * 100
+    if 0 < value < 1:
+        return f"{value:.2g} %" if value >= 0.01 else "< 0.01 %"
+    if 99.9 < value < 100:
+        return "99.9 %"
+    return f"{value:.1f} %".replace(".0 %", " %")
+
+
+def milliseconds(ms: float) -> str:
+    """Return a time in the unit that a reader would choose."""
+    if not math.isfinite(ms):
+        return "?"
+    if abs(ms) >= 120_000:
+        return f"{number(ms / 60_000)} min"
+    if abs(ms) >= 1000:
+        return f"{number(ms / 1000)} s"
+    if abs(ms) >= 0.1 or not ms:
+        return f"{number(ms)} ms"
+    return f"{number(ms * 1000)} us"
+
+
+def cost(value: Cost | None) -> str:
+    """Return what a finding costs and how that is known; empty when it is not."""
+    if value is None or (value.ms is None and value.share is None):
+        return ""
+    parts = [] if value.ms is None else [milliseconds(value.ms)]
+    if value.share is not None:
+        parts.append(
+            percent(value.share) + (f" of {' '.join(value.of.split())}" if value.of else "")
+        )
+    words = ", ".join(parts)
+    if value.basis == "estimated":
+        return f"about {words} (estimated)"
+    if value.basis == "upper_bound":
+        return f"at most {words}"
+    return (
+        f"{words} ({'confirmed by running it again' if value.basis == 'confirmed' else 'measured'})"
+    )
+
+
+def advice(value: Advice) -> str:
+    """Return what to do, in one line, and in which versions it holds."""
+    words = " ".join(value.text.split())
+    held = _versions(value)
+    return f"{words.removesuffix('.')} ({held})." if held else words
+
+
+def _versions(value: Advice) -> str:
+    """Return ``torch 2.6 to 2.14``; a bare number is a torch version."""
+    since, until = (_version(version) for version in (value.since, value.until))
+    if since and until:
+        return f"{since} to {until.removeprefix('torch ')}"
+    return f"since {since}" if since else f"until {until}" if until else ""
+
+
+def _version(value: str | None) -> str:
+    words = " ".join((value or "").split())
+    return f"torch {words}" if words[:1].isdigit() else words
+
+
+def seen(finding: Finding) -> str:
+    """Return how often a finding was seen and how sure it is, as far as it is worth a word."""
+    parts = [f"seen {finding.count:,} times"] if finding.count > 1 else []
+    if finding.confidence != "high":
+        parts.append(f"{finding.confidence} confidence")
+    return ", ".join(parts)
+
+
+def confirmation(value: Confirmation) -> str:
+    """Return what running it again showed; empty when nobody tried."""
+    details = [
+        f"{key.replace('_', ' ')}: {detail}"
+        for key, detail in (value.model_extra or {}).items()
+        if isinstance(detail, str | int | float) and detail not in {"", True, False}
+    ]
+    words = _STATES[value.state]
+    return f"{words} ({', '.join(details)})" if words and details else words
+
+
+def silenced(finding: Finding) -> str:
+    """Return why a folded finding is not shown with the others."""
+    if finding.ignored:
+        return f"ignored: {finding.ignored}"
+    if finding.suppressed_by:
+        return f"not reliable while {finding.suppressed_by} stands"
+    return "harmless here"
+
+
+def headline(report: Report) -> str:
+    """Return the result in a few words: ``1 error and 2 warnings``."""
+    nouns = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
+    counts = {
+        severity: sum(finding.severity is severity for finding in report.shown)
+        for severity in nouns
+    }
+    parts = [
+        plural(count, severity.value, nouns[severity])
+        for severity, count in counts.items()
+        if count
+    ]
+    if parts:
+        return joined(parts)
+    return "Nothing to fix" if judged(report) or not report.verdicts else "Nothing could be judged"
+
+
+def joined(parts: list[str]) -> str:
+    """Return ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def names(values: Iterable[str], most: int = MAX_NAMED) -> str:
+    """Return the first ``most`` values in a row, and how many more there are."""
+    listed = list(values)
+    more = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def looked_at(report: Report) -> str:
+    """Return what the rules had before them: records per log kind, largest first."""
+    total: dict[str, int] = {}
+    for source in report.inputs:
+        for kind, count in source.kinds.items():
+            total[kind] = total.get(kind, 0) + count
+    ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    parts = [f"{count:,} {kind}" for kind, count in ranked]
+    if len(parts) > 6:
+        parts = [*parts[:5], f"{len(parts) - 5} more kinds of"]
+    return f"{joined(parts)} records" if parts else "no records"
+
+
+def judged(report: Report) -> int:
+    """Return how many rules had evidence to look at."""
+    answers = {Outcome.FIRED, Outcome.QUIET, Outcome.IGNORED}
+    return sum(verdict.verdict in answers for verdict in report.verdicts)
+
+
+def coverage(value: Coverage) -> str:
+    """Return how much of the input was understood, in one sentence without a full stop."""
+    ours = value.understood_lines + value.known_lines + value.unread_lines
+    parts = []
+    if value.lines or not value.events:
+        share = f", {percent(value.share)} understood" if ours else ""
+        parts.append(plural(value.lines, "line") + share)
+    if value.events:
+        read = value.understood_events or 0
+        parts.append(
+            f"{plural(value.events, 'trace event')}, {percent(read / value.events)} understood"
+        )
+    program = value.program_lines
+    tail = f"; {plural(program, 'line')} from the program itself" if program and ours else ""
+    return "; ".join(parts) + tail
+
+
+def not_understood(value: Coverage) -> list[str]:
+    """Return what kept the share below 100 %, one phrase for each reason."""
+    out = []
+    if value.known_lines:
+        sites = names((f"{site.site} ({site.count:,})" for site in value.known), 3)
+        out.append(f"{plural(value.known_lines, 'line')} that no grammar reads yet: {sites}")
+    if value.unread_lines:
+        first: dict[str, int] = {}
+        for text in value.unread:
+            first[text.kind] = min(text.first_line, first.get(text.kind, text.first_line))
+        refused = names((f"{kind}, first at line {line}" for kind, line in first.items()), 3)
+        out.append(f"{plural(value.unread_lines, 'line')} that a grammar refused: {refused}")
+    return [*out, *value.notes]
+
+
+def environment(value: Environment) -> list[tuple[str, str]]:
+    """Return what the logs say about machine and software, as (name, value)."""
+    labels = {"onednn": "oneDNN", "isa": "ISA", "cpu": "CPU"}
+    said = value.model_dump(mode="json")
+    return [
+        (labels.get(key, key.replace("_", " ")), str(item))
+        for key, item in said.items()
+        if item not in (None, "")
+    ]
+
+
+def replaced(count: int) -> str:
+    """Return how many names were replaced."""
+    what = plural(count, "mention of a name, path or secret", "mentions of names, paths or secrets")
+    return f"{what} replaced"
+
+
+def inputs(sources: Iterable[Input]) -> str:
+    """Return the names of the inputs."""
+    return names((source.path for source in sources), 3) or "no input"

@@ -1,0 +1,145 @@
+"""The HTML format: one file that needs no network, and is refused any by its own policy."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracelens.render import Options, Renderer, _words
+from tracelens.render._absent import missing
+from tracelens.render._prepare import prepare
+from tracelens.render._strings import elide, one_line, one_row, spans
+from tracelens.render._tables import About, Layout, about, layout
+from tracelens.report import Coverage, EvidenceLine, Finding, Outcome, Report
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["Html"]
+
+#: Characters of a log line, and of a cell; all of it is in the data at the end of the file.
+MAX_LINE, MAX_CELL = 2_000, 300
+#: Evidence lines per finding, and rows per table.
+MAX_EVIDENCE, MAX_ROWS = 40, 200
+
+
+class Html(Renderer):
+    """A page to read, filter, print and attach; it works without JavaScript."""
+
+    name = "html"
+    suffixes = (".html", ".htm")
+    redacts = True
+
+    @classmethod
+    def render(cls, report: Report, options: Options) -> str:
+        """Render the page and put the data that it was made from at its end."""
+        stored, drawn, replaced = prepare(report, options, cls)
+        environment = _environment()
+        templates = files("tracelens.render") / "templates"
+        style = (templates / "style.css").read_text(encoding="utf-8")
+        script = (templates / "script.js").read_text(encoding="utf-8")
+        page = environment.get_template("report.html").render(
+            report=drawn,
+            data=_data(stored),
+            replaced=replaced,
+            style=style,
+            script=script,
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+            missing=missing(drawn),
+            tables=list(_tables(drawn)),
+            crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],
+            slowest=_slowest(drawn),
+        )
+        # No address is spelled out in the source, so that nothing can be mistaken for a request.
+        return page.replace("://", ":&#47;&#47;")
+
+
+class Table(NamedTuple):
+    """A table of the report with what is known about it."""
+
+    about: About
+    rows: int
+    grid: Layout
+
+
+class Part(NamedTuple):
+    """A part of the input's lines, for the bar of the coverage."""
+
+    name: str
+    kind: str
+    lines: int
+    start: float
+    share: float
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+
+    environment = Environment(
+        loader=PackageLoader("tracelens.render", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(words=_words, quotes=quotes, parts=parts, spans=spans)
+    environment.filters.update(
+        line=lambda text: elide(one_row(text), MAX_LINE),
+        cell=lambda text: elide(one_line(text), MAX_CELL),
+        paragraph=lambda text: elide(one_line(text), MAX_LINE),
+    )
+    return environment
+
+
+def _hash(source: str) -> str:
+    """Return the digest by which a policy allows one inline script or style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+def _data(report: Report) -> str:
+    """Return the report's JSON with nothing in it that could end a script element."""
+    text = report.to_json()
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text.replace("://", ":\\/\\/")
+
+
+def _tables(report: Report) -> Iterator[Table]:
+    for name, rows in report.tables.items():
+        if rows:
+            yield Table(about(name), len(rows), layout(rows, MAX_ROWS))
+
+
+def _slowest(report: Report) -> float:
+    """Return the largest cost, to which the others are compared; 0 where there are no others."""
+    costs = [f.cost.ms for f in report.shown if f.cost and f.cost.ms]
+    return max(costs) if len(costs) > 1 else 0.0
+
+
+def quotes(finding: Finding) -> list[tuple[str, list[EvidenceLine]]]:
+    """Return the evidence of ``finding`` by input, in its own order."""
+    shown = finding.evidence[:MAX_EVIDENCE]
+    return [(path, list(lines)) for path, lines in groupby(shown, key=lambda line: line.input)]
+
+
+def parts(coverage: Coverage) -> list[Part]:
+    """Return what the lines of the input are, as consecutive parts of a whole."""
+    counts = (
+        ("understood", "understood", coverage.understood_lines),
+        ("no grammar yet", "known", coverage.known_lines),
+        ("refused by a grammar", "unread", coverage.unread_lines),
+        ("from the program itself", "program", coverage.program_lines),
+    )
+    total = sum(count for _, _, count in counts)
+    out: list[Part] = []
+    for name, kind, count in counts:
+        if count:
+            start = out[-1].start + out[-1].share if out else 0.0
+            out.append(Part(name, kind, count, start, count / total))
+    return out

@@ -1,0 +1,247 @@
+"""The Markdown format, for an issue: nothing in it mentions anybody, and it fits into a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from tracelens.render import Options, Renderer, _words
+from tracelens.render._absent import missing
+from tracelens.render._github import MAX_TEXT, code, details, fence, grid, paragraphs, text
+from tracelens.render._prepare import prepare
+from tracelens.render._strings import elide, one_line, one_row
+from tracelens.render._tables import about as about_table
+from tracelens.render._tables import layout
+from tracelens.report import Advice, Finding, Outcome, Report
+
+__all__ = ["Markdown"]
+
+#: GitHub refuses a body of more than 65,536 characters.
+MAX_CHARS = 60_000
+#: Characters of a log line, and of a line to paste.
+MAX_LINE, MAX_PASTE = 400, 2_000
+#: Evidence lines per finding, rows of the summary and of other tables.
+MAX_EVIDENCE, MAX_SUMMARY, MAX_ROWS = 12, 40, 30
+
+
+class Markdown(Renderer):
+    """GitHub-flavoured Markdown; whole sections are left out where it would grow too long."""
+
+    name = "markdown"
+    suffixes = (".md",)
+    redacts = True
+
+    @classmethod
+    def render(cls, report: Report, options: Options) -> str:
+        """Render the headline, the costliest findings that fit, and the rest folded."""
+        _, report, replaced = prepare(report, options, cls)
+        budget = options.max_chars or MAX_CHARS
+        page = fitted(list(sections(report, replaced)), budget)
+        return page if len(page) <= budget else headline(report)[: budget - 1].rstrip() + "\n"
+
+
+class Section(NamedTuple):
+    """A part of the page that is shown whole, in its short form, or left out."""
+
+    name: str
+    full: str
+    short: str = ""
+    #: What goes first where space is short: the highest value.
+    value: int = 0
+
+
+def fitted(page: list[Section], budget: int) -> str:
+    """Join as many sections as ``budget`` characters hold, the most valuable first.
+
+    Sections of value 0 are always there. A section that does not fit takes its short form, and all
+    of lower value after the first that fits in neither form are left out.
+    """
+    chosen = {i: section.full for i, section in enumerate(page) if section.value == 0}
+    left = budget - sum(len(text) + 1 for text in chosen.values()) - 300
+    rest = sorted((i for i in range(len(page)) if page[i].value), key=lambda i: page[i].value)
+    dropped: list[str] = []
+    for i in rest:
+        forms = [] if dropped else [page[i].full, page[i].short]
+        fits = next((form for form in forms if form and len(form) < left), "")
+        if fits:
+            chosen[i] = fits
+            left -= len(fits) + 1
+        else:
+            dropped.append(page[i].name)
+    if dropped:
+        note = f"Left out to stay below {budget:,} characters: {_words.names(dropped, 8)}."
+        chosen[len(page)] = f"_{note}_\n"
+    return "\n".join(chosen[i] for i in sorted(chosen))
+
+
+def sections(report: Report, replaced: int) -> Iterator[Section]:
+    """Yield the page in the order in which it is read."""
+    yield Section("the headline", headline(report) + "\n\n" + about(report, replaced))
+    if report.shown:
+        yield Section("the overview", overview(report), value=1)
+    for number, finding in enumerate(report.shown):
+        name = finding.id
+        yield Section(name, full(finding), brief(finding), 2 + number)
+    last = 2 + len(report.shown)
+    if report.folded:
+        yield Section("the notes", notes(report), value=last + 1)
+    absent = not_judged(report)
+    if absent:
+        yield Section("what could not be judged", absent, value=last)
+    for name, rows in report.tables.items():
+        if rows:
+            title = about_table(name).title
+            yield Section(f"the table {text(title)}", table(title, rows), value=last + 3)
+    yield Section("the coverage", coverage(report), value=last + 2)
+
+
+def headline(report: Report) -> str:
+    """Return the first line: the result, and of what."""
+    return f"## tracelens: {_words.headline(report)} in {code(_words.inputs(report.inputs))}"
+
+
+def about(report: Report, replaced: int) -> str:
+    """Return the lines below the headline: versions, coverage, redaction."""
+    parts = [
+        f"{text(name)} {text(value)}" for name, value in _words.environment(report.environment)
+    ]
+    lines = [" · ".join(parts)] if parts else []
+    if not report.shown:
+        judged = _words.plural(_words.judged(report), "rule")
+        lines.append(f"{judged} looked at {text(_words.looked_at(report))}.")
+    last = f"{_words.coverage(report.coverage)}. tracelens {text(report.tool.version)}."
+    if replaced:
+        last += f" {_words.replaced(replaced)}."
+    return "\n\n".join([*lines, last]) + "\n"
+
+
+def overview(report: Report) -> str:
+    """Return the table of what is wrong, worst first."""
+    rows = [
+        [
+            finding.severity.value,
+            text(finding.code),
+            text(finding.title),
+            code(str(finding.where)) if finding.where else "",
+            text(_words.cost(finding.cost)),
+        ]
+        for finding in report.shown[:MAX_SUMMARY]
+    ]
+    more = len(report.shown) - MAX_SUMMARY
+    tail = f"\nand {_words.plural(more, 'more finding')}\n" if more > 0 else ""
+    return grid(["", "Rule", "What is wrong", "Where", "Cost"], rows) + tail
+
+
+def full(finding: Finding) -> str:
+    """Return the section of a finding with its evidence folded."""
+    if not finding.evidence:
+        return brief(finding)
+    shown = finding.evidence[:MAX_EVIDENCE]
+    gutter = max(len(str(line.line)) for line in shown)
+    lines = []
+    for path, quotes in groupby(shown, key=lambda line: line.input):
+        lines.append(elide(one_line(path), MAX_LINE))
+        for quote in quotes:
+            lines.append(f"{quote.line:>{gutter}} | {elide(one_row(quote.text), MAX_LINE)}")
+            if quote.note:
+                lines.append(f"{'':>{gutter}} | ^ {elide(one_line(quote.note), MAX_LINE)}")
+    more = len(finding.evidence) - MAX_EVIDENCE
+    if more > 0:
+        lines.append(f"... {_words.plural(more, 'more line')}")
+    title = f"Evidence ({_words.plural(len(finding.evidence), 'line')})"
+    return brief(finding) + "\n" + details(title, fence("\n".join(lines), "text"))
+
+
+def brief(finding: Finding) -> str:
+    """Return the section of a finding without evidence."""
+    facts = []
+    if finding.where:
+        facts.append(f"**Where** {code(str(finding.where))}")
+    if finding.cost and _words.cost(finding.cost):
+        facts.append(f"**Cost** {text(_words.cost(finding.cost))}")
+    if _words.seen(finding):
+        facts.append(_words.seen(finding))
+    if _words.confirmation(finding.confirmation):
+        facts.append(text(_words.confirmation(finding.confirmation)))
+    parts = [f"### {finding.severity.value} {text(finding.code)}: {text(finding.title)}"]
+    parts += [" · ".join(facts)] if facts else []
+    parts += [paragraphs(finding.message)] if finding.message.strip() else []
+    parts += [advice(item) for item in finding.advice]
+    return "\n\n".join(parts) + "\n"
+
+
+def advice(item: Advice) -> str:
+    """Return what to do, and below it what to paste."""
+    said = f"**Fix** {text(_words.advice(item), MAX_TEXT)}"
+    blocks = [
+        fence(paste(value), language)
+        for value, language in ((item.setting, "python"), (item.env, "sh"), (item.code, "python"))
+        if value and value.strip()
+    ]
+    return "\n\n".join([said, *blocks])
+
+
+def notes(report: Report) -> str:
+    """Return the folded findings, one line each."""
+    lines = [
+        f"- {text(finding.code)} {text(finding.title)} ({text(_words.silenced(finding))})"
+        for finding in report.folded[:MAX_SUMMARY]
+    ]
+    more = len(report.folded) - MAX_SUMMARY
+    lines += [f"- and {more:,} more"] if more > 0 else []
+    return details(f"{_words.plural(len(report.folded), 'note')}, nothing to do", "\n".join(lines))
+
+
+def not_judged(report: Report) -> str:
+    """Return which rules had no evidence, with the command that shows it; empty for none."""
+    absent = missing(report)
+    parts = []
+    if absent.command:
+        parts.append("Record the run again with\n\n" + fence(absent.command, "sh"))
+    if absent.codes:
+        rows = [
+            [code(switch) if switch else "", text(_words.names(codes, 30))]
+            for switch, codes in absent.by_switch.items()
+        ]
+        parts.append(grid(["Switch", "Rules"], rows))
+    parts += [
+        f"{text(verdict.code)} crashed: {text(verdict.reason)}"
+        for verdict in report.verdicts
+        if verdict.verdict is Outcome.CRASHED
+    ]
+    count = _words.plural(len(absent.codes), "rule")
+    title = f"{count} had nothing to look at" if absent.codes else "What could not be judged"
+    return details(title, "\n\n".join(parts)) if parts else ""
+
+
+def coverage(report: Report) -> str:
+    """Return what was read, and what of it was not understood."""
+    rows = [
+        [code(source.path), f"{source.lines:,}", text(kinds(source.kinds)), source.sha256[:16]]
+        for source in report.inputs[:MAX_ROWS]
+    ]
+    parts = [grid(["Input", "Lines", "Records", "SHA-256"], rows)] if rows else []
+    reasons = [f"- {text(reason, 600)}" for reason in _words.not_understood(report.coverage)]
+    reasons += [f"- {code(s.path)} is cut off at its end" for s in report.inputs if s.truncated]
+    return details("What was read", "\n\n".join([*parts, "\n".join(reasons)]))
+
+
+def kinds(counts: dict[str, int]) -> str:
+    """Return the records per log kind."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+
+
+def table(title: str, rows: list[dict[str, object]]) -> str:
+    """Return a table of the report, folded."""
+    laid = layout(rows, MAX_ROWS)
+    heads = [text(column.heading) for column in laid.columns]
+    body = [[text(cell.text, 120) for cell in row] for row in laid.rows]
+    tail = f"\nand {_words.plural(laid.left_out, 'more row')}\n" if laid.left_out else ""
+    numeric = [column.numeric for column in laid.columns]
+    return details(title, grid(heads, body, numeric) + tail)
+
+
+def paste(value: str) -> str:
+    """Return code to paste as it is; only absurdly long lines lose their middle."""
+    return "\n".join(elide(line, MAX_PASTE) for line in value.rstrip().splitlines()[:60])

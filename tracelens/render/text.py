@@ -1,0 +1,261 @@
+"""The terminal format: what is wrong, where, what it costs and what to set, on the first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from tracelens.render import Options, Renderer, _words
+from tracelens.render._absent import missing
+from tracelens.render._prepare import prepare
+from tracelens.render._strings import elide, one_line, one_row, width, wrap
+from tracelens.render._tables import Layout, about, layout
+from tracelens.report import Advice, EvidenceLine, Finding, Outcome, Report
+
+__all__ = ["Text"]
+
+#: Findings told in full; the others get one line each.
+MAX_FULL = 12
+#: Evidence lines per finding.
+MAX_EVIDENCE = 4
+#: Cells for the end of a log line that is too long: a time in milliseconds.
+TAIL = 10
+#: Cells of a place: beyond the width, so that a path stays whole and can be clicked.
+MAX_PLACE = 200
+#: Rows per table.
+MAX_ROWS = 15
+
+_SGR = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "note": "1",
+    "bold": "1",
+    "dim": "2",
+    "place": "34",
+    "fix": "1;32",
+}
+
+
+class Text(Renderer):
+    """What ``tracelens analyze run.log`` prints."""
+
+    name = "text"
+    suffixes = (".txt",)
+    redacts = False
+
+    @classmethod
+    def render(cls, report: Report, options: Options) -> str:
+        """Render findings, then notes, then what could not be judged, then the coverage."""
+        _, report, replaced = prepare(report, options, cls)
+        page = _Page(report, options)
+        lines = list(page.lines())
+        if replaced:
+            lines.append(f"{_words.replaced(replaced)}.")
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+class _Page:
+    """The lines of one report, at one width."""
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self.report = report
+        self.options = options
+        self.width = max(options.width, 40)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the page."""
+        if not self.report.shown:
+            yield from self.result()
+            yield ""
+        full = MAX_FULL if not self.options.verbose else len(self.report.shown)
+        for finding in self.report.shown[:full]:
+            yield from self.finding(finding)
+            yield ""
+        brief = self.report.shown[full:]
+        if brief:
+            yield f"{_words.plural(len(brief), 'more finding')} (-v tells all):"
+            yield from map(self.brief, brief)
+            yield ""
+        if self.report.folded:
+            yield from self.folded()
+            yield ""
+        if self.options.verbose:
+            yield from self.tables()
+        yield from self.not_judged()
+        yield from self.crashed()
+        if self.report.shown:
+            yield from self.result()
+        yield from self.coverage()
+
+    def paint(self, style: str, text: str) -> str:
+        code = _SGR.get(style)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.options.color and code and text else text
+
+    def wrapped(self, first: str, text: str, indent: int, style: str = "") -> Iterator[str]:
+        """Yield ``first`` and ``text`` behind it, wrapped, all lines indented alike."""
+        lead = first.ljust(indent)
+        for number, line in enumerate(wrap(text, self.width - indent)):
+            start = self.paint(style, lead) if number == 0 else " " * indent
+            yield start + line
+
+    def finding(self, finding: Finding) -> Iterator[str]:
+        word = finding.severity.value
+        tag = f"{word}[{finding.code}]"
+        title = wrap(one_line(finding.title), self.width - len(tag) - 1)
+        yield f"{self.paint(word, tag)} {self.paint('bold', title[0])}"
+        for line in title[1:]:
+            yield " " * (len(tag) + 1) + self.paint("bold", line)
+        if finding.where is not None:
+            place = elide(one_line(str(finding.where)), MAX_PLACE)
+            yield f"  {self.paint('place', '-->')} {place}"
+        yield from self.facts(finding)
+        if finding.message:
+            yield ""
+            yield from self.wrapped("", finding.message.strip(), 2)
+        if finding.evidence:
+            yield ""
+            yield from self.evidence(finding)
+        if finding.advice:
+            yield ""
+        for advice in finding.advice:
+            yield from self.advice(advice)
+
+    def facts(self, finding: Finding) -> Iterator[str]:
+        """Yield what it costs, how often it was seen, and what a second run said."""
+        cost, seen = _words.cost(finding.cost), _words.seen(finding)
+        if cost and seen and width(cost) + width(seen) + 10 <= self.width:
+            cost, seen = f"{cost}; {seen}", ""
+        if cost:
+            yield from self.wrapped("  cost: ", cost, 8, "bold")
+        if seen:
+            yield from self.wrapped("  seen: ", seen.removeprefix("seen "), 8, "bold")
+        confirmed = _words.confirmation(finding.confirmation)
+        if confirmed:
+            yield from self.wrapped("  live: ", confirmed, 8, "bold")
+
+    def evidence(self, finding: Finding) -> Iterator[str]:
+        most = len(finding.evidence) if self.options.verbose else MAX_EVIDENCE
+        shown = finding.evidence[:most]
+        gutter = max(len(str(line.line)) for line in shown)
+        for path, lines in groupby(shown, key=lambda line: line.input):
+            yield "  " + self.paint("dim", elide(one_line(path), self.width - 2))
+            for line in lines:
+                yield from self.quote(line, gutter)
+        if len(finding.evidence) > most:
+            rest = _words.plural(len(finding.evidence) - most, "more line")
+            yield " " * (gutter + 3) + self.paint("dim", f"... {rest} (-v shows them)")
+
+    def quote(self, line: EvidenceLine, gutter: int) -> Iterator[str]:
+        room = self.width - gutter - 5
+        number, bar = self.paint("dim", str(line.line).rjust(gutter)), self.paint("dim", "|")
+        yield f"  {number} {bar} {elide(one_row(line.text), room, TAIL)}"
+        if line.note:
+            for row, note in enumerate(wrap(one_line(line.note), room - 2)):
+                mark = "^" if row == 0 else " "
+                yield f"  {' ' * gutter} {bar} {self.paint('bold', f'{mark} {note}')}"
+
+    def advice(self, advice: Advice) -> Iterator[str]:
+        yield from self.wrapped("  fix: ", _words.advice(advice), 7, "fix")
+        for value in (advice.setting, advice.env, advice.code):
+            if value and value is advice.env and advice.setting:
+                yield "       or in the environment:"
+            # What is pasted stays in one piece, however wide.
+            for line in (value or "").rstrip().splitlines():
+                yield " " * 9 + line
+
+    def brief(self, finding: Finding) -> str:
+        tag = f"{finding.severity.value}[{finding.code}]"
+        cost = _words.cost(finding.cost)
+        where = f" --> {one_line(str(finding.where))}" if finding.where else ""
+        text = one_line(finding.title) + where + (f": {cost}" if cost else "")
+        return (
+            f"  {self.paint(finding.severity.value, tag)} {elide(text, self.width - len(tag) - 3)}"
+        )
+
+    def folded(self) -> Iterator[str]:
+        folded = self.report.folded
+        yield f"{_words.plural(len(folded), 'note')}, nothing to do:"
+        most = len(folded) if self.options.verbose else MAX_FULL
+        for finding in folded[:most]:
+            reason = _words.silenced(finding)
+            text = f"{one_line(finding.title)} ({reason})"
+            yield f"  {finding.code} {elide(text, self.width - len(finding.code) - 3)}"
+        if len(folded) > most:
+            yield f"  and {len(folded) - most} more (-v lists them)"
+
+    def tables(self) -> Iterator[str]:
+        """Yield the summaries with the columns that matter most."""
+        for name, rows in self.report.tables.items():
+            if rows:
+                table = about(name)
+                yield self.paint("bold", elide(one_line(table.title), self.width))
+                yield from _grid(layout(rows, MAX_ROWS, table.brief), self.width)
+                yield ""
+
+    def not_judged(self) -> Iterator[str]:
+        absent = missing(self.report)
+        if not absent.codes:
+            return
+        count = _words.plural(len(absent.codes), "rule")
+        ways = [absent.command, *absent.others] if absent.command else absent.others
+        tail = " Record the run again with" if ways else ""
+        yield from self.wrapped("", f"{count} had nothing to look at.{tail}", 0)
+        for number, way in enumerate(ways):
+            yield f"  {'and ' if number else ''}{elide(one_line(way), MAX_PLACE)}"
+        if self.options.verbose:
+            for switch, codes in absent.by_switch.items():
+                yield from self.wrapped(f"  {switch or 'no switch'}: ", " ".join(codes), 4)
+        yield ""
+
+    def crashed(self) -> Iterator[str]:
+        """Yield the rules that failed, which is their fault or ours."""
+        crashed = [v for v in self.report.verdicts if v.verdict is Outcome.CRASHED]
+        for verdict in crashed:
+            reason = f"{verdict.code} {verdict.name} crashed: {verdict.reason}"
+            yield from self.wrapped("", one_line(reason), 0)
+        if crashed:
+            yield ""
+
+    def result(self) -> Iterator[str]:
+        """Yield the sum of the findings, and for a clean log what was looked at."""
+        report = self.report
+        text = f"{_words.headline(report)} in {_words.inputs(report.inputs)}"
+        if not report.shown:
+            judged = _words.plural(_words.judged(report), "rule")
+            text += f": {judged} looked at {_words.looked_at(report)}"
+        yield from self.wrapped("", f"{text}.", 0)
+
+    def coverage(self) -> Iterator[str]:
+        """Yield how much of the input was understood, and what was not."""
+        yield from self.wrapped("", f"{_words.coverage(self.report.coverage)}.", 0)
+        for reason in _words.not_understood(self.report.coverage):
+            yield from self.wrapped("  - ", reason, 4)
+        for source in self.report.inputs:
+            if source.truncated:
+                yield from self.wrapped("  - ", f"{source.path} is cut off at its end", 4)
+
+
+def _grid(table: Layout, cells: int) -> Iterator[str]:
+    """Yield a table in aligned columns; those at the right go where not all of them fit."""
+    columns = table.columns[: max(1, cells // 10)]
+    grid = [[column.heading for column in columns]]
+    grid += [[one_line(cell.text) for cell in row[: len(columns)]] for row in table.rows]
+    widths = [max(width(line[i]) for line in grid) for i in range(len(columns))]
+    texts = [i for i, column in enumerate(columns) if not column.numeric] or [0]
+    while sum(widths) + 2 * len(widths) > cells:
+        widest = max(texts, key=lambda i: widths[i])
+        if widths[widest] <= 6:
+            break
+        widths[widest] -= 1
+    for line in grid:
+        fitted = [elide(text, room) for text, room in zip(line, widths, strict=True)]
+        padded = [
+            " " * (room - width(text)) + text
+            if column.numeric
+            else text + " " * (room - width(text))
+            for text, room, column in zip(fitted, widths, columns, strict=True)
+        ]
+        yield elide("  " + "  ".join(padded).rstrip(), cells)
+    if table.left_out:
+        yield f"  and {_words.plural(table.left_out, 'more row')}"

@@ -1,0 +1,1 @@
+"""Rules about the environment: threads, machine, settings."""

@@ -1,0 +1,1 @@
+"""Rules about oneDNN: which implementations ran, and what they needed to."""

@@ -1,0 +1,126 @@
+"""Join the refusals of implementations with the primitive that was chosen in the end.
+
+A refusal that prints the problem is joined by the problem. One that prints only a message belongs
+to the primitive whose creation follows: it stands between that line and the creation or execution
+before it. Where torch packed the weights first, the refusals before their reorder count as well:
+they are the cause, and those before the primitive itself the consequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, cast
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs.onednn_verbose import (
+    DispatchRejection,
+    LibraryRejection,
+    Primitive,
+    PrimitiveCreate,
+    PrimitiveExec,
+)
+from tracelens.onednn import work
+from tracelens.onednn.reasons import Reason, why
+from tracelens.report import EvidenceLine
+
+__all__ = ["Refusal", "Refusals"]
+
+_Row = Seen[DispatchRejection] | Seen[LibraryRejection]
+_OWNERS = {"acl": "Arm Compute Library"}
+
+
+class Refusal(NamedTuple):
+    """Who refused, and why."""
+
+    who: str
+    message: str
+    quote: EvidenceLine
+
+    @property
+    def reason(self) -> Reason:
+        """The class of the message."""
+        return why(self.message)
+
+    def __str__(self) -> str:
+        return f"{self.who}: {self.message}"
+
+
+class Refusals:
+    """The refusals of a log, by the primitive that they are about."""
+
+    def __init__(
+        self,
+        dispatches: Table[DispatchRejection],
+        library: Table[LibraryRejection],
+        creates: Table[PrimitiveCreate],
+        execs: Table[PrimitiveExec],
+    ) -> None:
+        self._by_problem: dict[tuple[str, str, str], list[Seen[DispatchRejection]]] = {}
+        self._loose: list[_Row] = list(library)
+        for row in dispatches:
+            if row.record.primitive:
+                self._by_problem.setdefault(_problem(row.record), []).append(row)
+            else:
+                self._loose.append(row)
+        self._made: list[Seen[Primitive]] = [
+            *cast("Table[Primitive]", creates),
+            *cast("Table[Primitive]", execs),
+        ]
+        self._settled = {row.first[:2] for row in self._made}
+
+    def of(self, run: PrimitiveExec) -> list[Refusal]:
+        """Return what refused before ``run``'s implementation was chosen, each message once."""
+        rows: list[_Row] = [*self._by_problem.get(_problem(run), ())]
+        for place in self._creations(run):
+            rows += self._between(place, run.primitive)
+        found: dict[tuple[str, str], Refusal] = {}
+        for row in rows:
+            refusal = _refusal(row)
+            found.setdefault(refusal[:2], refusal)
+        return list(found.values())
+
+    def _creations(self, run: PrimitiveExec) -> Iterator[Place]:
+        """Yield where ``run`` was created, or first ran, and where its weights were packed."""
+        yield _earliest(
+            row.first
+            for row in self._made
+            if row.record.impl == run.impl and _problem(row.record) == _problem(run)
+        )
+        packed = {(md.layout, work.elements(run, md)) for md in run.weights}
+        targets = [
+            row.first
+            for row in self._made
+            if row.record.primitive == "reorder" and _result(row.record) in packed
+        ]
+        if targets:
+            yield _earliest(targets)
+
+    def _between(self, place: Place, primitive: str) -> Iterator[_Row]:
+        """Yield the refusals without problem between ``place`` and what was settled before it."""
+        before = max((at for at in self._settled if at < place[:2]), default=(place.input, 0))
+        for row in self._loose:
+            ours = isinstance(row.record, LibraryRejection) or primitive in row.record.component
+            if ours and before < row.first[:2] < place[:2]:
+                yield row
+
+
+def _problem(run: Primitive) -> tuple[str, str, str]:
+    return run.primitive, run.precision, run.shape
+
+
+def _result(run: Primitive) -> tuple[tuple[str, str, str, str], int | None]:
+    """Return the layout and the size of what a reorder writes."""
+    return run.mds[-1].layout, work.elements(run, run.mds[-1])
+
+
+def _earliest(places: Iterable[Place]) -> Place:
+    return min(places, key=lambda place: (place.input, place.line))
+
+
+def _refusal(row: _Row) -> Refusal:
+    record = row.record
+    if isinstance(record, LibraryRejection):
+        who = _OWNERS.get(record.owner, record.owner)
+    else:
+        who = f"`{record.impl or record.component}`"
+    return Refusal(who, record.message, row.quote("refused"))

@@ -1,0 +1,95 @@
+"""What rules ask of executed primitives: groups of equal work, and the fastest alternative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Seen, Table, Times
+from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+from tracelens.onednn.implementations import COMPUTE, Grade, grade
+
+__all__ = ["Runs", "groups", "instruction_set", "percent"]
+
+
+@dataclass(slots=True)
+class Runs:
+    """All executions of one primitive on one implementation, data types and shape."""
+
+    run: PrimitiveExec
+    rows: list[Seen[PrimitiveExec]] = field(default_factory=list)
+    times: Times = field(default_factory=Times)
+
+    @property
+    def count(self) -> int:
+        """How often it ran."""
+        return sum(row.count for row in self.rows)
+
+    @property
+    def ms(self) -> float:
+        """Total milliseconds, without what the first execution took longer."""
+        return self.times.steady
+
+    @property
+    def subject(self) -> tuple[str, str, str, str]:
+        """What a finding about these executions is about."""
+        return self.run.primitive, self.run.precision, self.run.shape, self.run.impl
+
+    @property
+    def label(self) -> str:
+        """Primitive, data types and shape, for a title."""
+        return f"{self.run.primitive} {self.run.precision} {self.run.shape}"
+
+    def grade(self, isa: str) -> Grade:
+        """How much the implementation does about speed."""
+        return grade(self.run.primitive, self.run.impl, isa)
+
+    def alternative(self, others: Iterable[Runs], isa: str) -> tuple[float, str] | None:
+        """Return what one execution would take on an optimised implementation, and how one knows.
+
+        Equal work in the same log is the best witness; the highest rate seen is the next best.
+        None where nothing in the log was faster.
+        """
+        flops, median = self.run.flops, self.times.median
+        if not flops or self.run.primitive not in COMPUTE:
+            return None
+        fast = [
+            other
+            for other in others
+            if other.grade(isa) is Grade.OPTIMISED
+            and other.run.impl
+            and (other.run.flops or 0) * median > flops * other.times.median > 0
+        ]
+        equal = [o for o in fast if o.run.flops == flops]
+        if equal:
+            best = min(equal, key=lambda o: o.times.median)
+            where = f"{best.run.primitive} {best.run.precision} on `{best.run.impl}`"
+            return best.times.median, f"equal work took {best.times.median:.3g} ms as {where}"
+        rates = [((o.run.flops or 0) / o.times.median, o) for o in fast]
+        rate, best = max(rates, key=lambda pair: pair[0], default=(0.0, self))
+        if not rate:
+            return None
+        text = f"`{best.run.impl}` reached {rate / 1e6:.3g} GFLOP/s in this log"
+        return flops / rate, text
+
+
+def groups(execs: Table[PrimitiveExec]) -> list[Runs]:
+    """Return the executions grouped by primitive, implementation, data types and shape."""
+    found: dict[tuple[str, str, str, str], Runs] = {}
+    for row in execs:
+        run = Runs(row.record)
+        runs = found.setdefault(run.subject, run)
+        runs.rows.append(row)
+        if row.times is not None:
+            runs.times.merge(row.times)
+    return list(found.values())
+
+
+def instruction_set(isas: Table[CpuIsa]) -> str:
+    """Return the line about the instruction set; empty where the header is missing."""
+    return next((row.record.isa for row in isas), "")
+
+
+def percent(share: float) -> str:
+    """Return a fraction for a sentence."""
+    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"

@@ -1,0 +1,160 @@
+"""TUN002 library-kernel-wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
+from tracelens.evidence import Seen, Table
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.tun._tables import implausible, label
+
+__all__ = ["LibraryKernelWins"]
+
+#: Tables told apart in a message and quoted.
+MAX_TOLD = 4
+
+
+class LibraryKernelWins(Rule):
+    """A library kernel beat every template: the search for this shape bought nothing.
+
+    ## Why it matters
+    ``mode="max-autotune"`` compiles and measures Inductor's own templates against the library.
+    Where the library wins, the compiled model is the same as without the search, which took its
+    seconds; and an activation after the product stays a kernel of its own, where a template could
+    take it in.
+
+    ## What it looks like
+    The first row is a call into a library (``mm``, ``addmm``, ``_mkl_linear``,
+    ``_linear_pointwise``), not a generated kernel (``triton_...``, ``cpp_...``):
+
+        AUTOTUNE packed_linear(128x512, 1459233x1, 512x512)
+          _mkl_linear 0.7478 ms 100.0%
+          cpp_CppMicroGemmFP32Vec_0 0.8649 ms 86.5%
+        SingleProcess AUTOTUNE benchmarking takes 12.1937 seconds and 0.0001 seconds precompiling
+
+    ## When it is harmless
+    Always, for the step time. It is worth acting on where start-up time counts. Shapes on which a
+    template won are told in a note of severity ``none``: which one, by how much, and whether what
+    follows the product went into it.
+
+    ## What to do
+    Nothing, or leave the search out for models whose shapes the library wins anyway.
+
+    ## How a live run confirms it
+    Step time and compile time of ``max-autotune-no-cudagraphs`` against the default mode. Confirmed
+    when the step takes the same time; refuted when it is faster: the search pays on other shapes.
+
+    ## See also
+    IND002 for the kernel that is left over, TUN001 for tables that cannot be believed.
+    """
+
+    code = "TUN002"
+    name = "library-kernel-wins"
+    severity = Severity.INFO
+
+    def check(
+        self, tables: Table[AutotuneTable], *, modules: Table[OutputModule]
+    ) -> Iterator[Finding]:
+        """Yield one finding about the shapes that libraries win, and a note about the others."""
+        ranked = [row for row in tables if row.record.best is not None]
+        library = [row for row in ranked if row.record.best and not row.record.best.is_template]
+        templates = [row for row in ranked if row not in library]
+        if library:
+            yield self._library(library, len(ranked), modules)
+        if templates:
+            yield self._templates(templates, len(ranked), modules)
+
+    def _library(
+        self, rows: list[Seen[AutotuneTable]], of: int, modules: Table[OutputModule]
+    ) -> Finding:
+        seconds = sum(row.record.seconds or 0.0 for row in rows)
+        told = "; ".join(_told(row.record) for row in rows[:MAX_TOLD])
+        left = _left_over(rows, modules)
+        doubtful = sum(1 for row in rows if implausible(row.record))
+        message = f"{told}. The search took {seconds:.3g} s." if seconds else f"{told}."
+        if left:
+            message += f" What follows the product stays a kernel of its own: {', '.join(left)}."
+        if doubtful:
+            message += f" {doubtful} of these tables cannot be believed: see TUN001."
+        return self.finding(
+            "library",
+            title=f"a library kernel won {_of(len(rows), of)}",
+            message=message,
+            confidence=Confidence.LOW if doubtful == len(rows) else Confidence.HIGH,
+            count=len(rows),
+            evidence=[_quote(row) for row in rows[:MAX_TOLD]],
+            cost=Cost(ms=seconds * 1e3, basis="measured", of="tuning time at start-up")
+            if seconds
+            else None,
+            advice=_ADVICE,
+        )
+
+    def _templates(
+        self, rows: list[Seen[AutotuneTable]], of: int, modules: Table[OutputModule]
+    ) -> Finding:
+        calls = [call for module in modules for call in template_calls(module)]
+        told, lines = [], []
+        for row in rows[:MAX_TOLD]:
+            found = next((c for c in calls if makes(row.record.gemm, c.content, c.operands)), None)
+            told.append(_told(row.record) + (f", {_inside(found)}" if found else ""))
+            lines.append(_quote(row))
+            lines += [quote(found.seen, found.step, found.epilogue)] if found else []
+        doubtful = sum(1 for row in rows if implausible(row.record))
+        doubt = f" {doubtful} of these tables cannot be believed: see TUN001." if doubtful else ""
+        return self.finding(
+            "template",
+            title=f"a template won {_of(len(rows), of)}",
+            message=f"{'; '.join(told)}.{doubt}",
+            severity=Severity.NONE,
+            count=len(rows),
+            evidence=lines,
+        )
+
+
+def _of(won: int, of: int) -> str:
+    return f"{won} of {of} tuned shapes" if of > 1 else "the only tuned shape"
+
+
+def _told(table: AutotuneTable) -> str:
+    """Say who won on one shape, and by how much."""
+    best, second = table.best, table.ranked[1] if len(table.ranked) > 1 else None
+    if best is None:
+        return label(table)
+    if second is None:
+        return f"{label(table)}: `{best.kernel}`, {best.ms:.3g} ms, alone"
+    ratio = f", {table.lead:.3g} times as long" if table.lead is not None else ""
+    return (
+        f"{label(table)}: `{best.kernel}` {best.ms:.3g} ms, then `{second.kernel}` "
+        f"{second.ms:.3g} ms{ratio}"
+    )
+
+
+def _inside(call: TemplateCall) -> str:
+    return f"compiled into `{call.kernel.kernel}`, {call.epilogue}"
+
+
+def _left_over(rows: list[Seen[AutotuneTable]], modules: Table[OutputModule]) -> list[str]:
+    """Return the kernels that re-read what the winning library calls wrote."""
+    wanted = Table(rows)
+    pairs = [pair for module in modules for pair in unfused(module)]
+    return list(
+        dict.fromkeys(f"`{p.kernel.kernel}`" for p in pairs if winner(wanted, p) is not None)
+    )
+
+
+def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
+    best = row.record.best
+    return row.quote(label(row.record).replace("`", ""), at=best.at if best is not None else 0)
+
+
+_ADVICE = (
+    Advice(
+        text="Leave the templates out of the search, if start-up time matters.",
+        setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+        env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+    ),
+)

@@ -1,0 +1,63 @@
+"""Read a report that an earlier run has saved."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tracelens import __version__
+from tracelens.errors import SourceError
+from tracelens.report import Report
+
+__all__ = ["load"]
+
+#: The version of the contract that this release reads and writes.
+SCHEMA_VERSION: int = Report.model_fields["schema_version"].default
+
+
+def load(path: str) -> Report:
+    """Return the report in the file ``path`` (``-``: standard input).
+
+    Raises:
+        SourceError: The file cannot be read, is no report, or is of another schema version.
+    """
+    data = _decoded(path)
+    if not isinstance(data, dict) or "schema_version" not in data or "findings" not in data:
+        raise SourceError(
+            f"{path}: not a tracelens report", hint="tracelens analyze LOG -o report.json makes one"
+        )
+    tool = data.get("tool")
+    writer = str(tool.get("version", "unknown")) if isinstance(tool, dict) else "unknown"
+    if data["schema_version"] != SCHEMA_VERSION:
+        raise SourceError(
+            f"{path}: schema version {data['schema_version']!r}, written by tracelens {writer}; "
+            f"tracelens {__version__} reads version {SCHEMA_VERSION}",
+            hint=f"pip install torch-tracelens=={writer}",
+        )
+    try:
+        return Report.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SourceError(
+            f"{path}: {where}: {first['msg']}",
+            hint=f"it was written by tracelens {writer}, and this is {__version__}",
+        ) from None
+
+
+def _decoded(path: str) -> Any:
+    try:
+        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return json.loads(text)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise SourceError(f"{path}: not a tracelens report: not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise SourceError(f"{path}: not a tracelens report: nested too deeply") from None
