@@ -255,6 +255,7 @@ def test_an_unexpected_error_is_one_line_and_exits_3(
         ("", ""),
         ("analyse x", "No such command 'analyse'"),
         ("analyze", "no input"),
+        ("analyze x.log --sample", "--sample is an input of its own"),
         ("analyze --nonsense", "--nonsense"),
         ("analyze --sample -f htlm", "did you mean html"),
         ("analyze --sample -o report.pdf", "no format has the suffix '.pdf'"),

@@ -4,6 +4,7 @@ After a change that is meant, ``pytest tests/test_gallery.py --update-gallery`` 
 """
 
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -84,6 +85,19 @@ def test_the_page_of_a_rule_is_up_to_date(
     check(PAGES / f"{rule.code}.md", capsys.readouterr().out, pytestconfig)
 
 
+def test_the_readme_shows_what_the_first_command_prints(
+    capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+) -> None:
+    assert main(["analyze", "--sample"]) == 0
+    shown = capsys.readouterr().out
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    prompt = "```console\n$ tracelens analyze --sample\n"
+    before, _, after = page.partition(prompt)
+    check(
+        ROOT / "README.md", f"{before}{prompt}{shown}```{after.partition('```')[2]}", pytestconfig
+    )
+
+
 def test_every_page_belongs_to_a_rule() -> None:
     assert {path.stem for path in PAGES.iterdir()} == {rule.code for rule in RULES}
 
@@ -97,7 +111,7 @@ def check(path: Path, text: str, config: pytest.Config) -> None:
 
 
 class Outside(HTMLParser):
-    """Collects the addresses in a page that are not plain links."""
+    """Collects the addresses in a page that a browser would fetch: all but plain links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,3 +121,7 @@ class Outside(HTMLParser):
         for name, value in attrs:
             if "://" in (value or "") and (tag, name) != ("a", "href"):
                 self.found.append(f"<{tag} {name}={value!r}>")
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "style":
+            self.found += re.findall(r"url\(.{0,40}|@import.{0,40}", data)

@@ -72,7 +72,11 @@ def test_the_excerpt_on_a_rules_page_is_read(rule: type[Rule]) -> None:
         segmenter = Segmenter(Kinds(LOGS), "excerpt")
         segmenter.feed(excerpt.encode().split(b"\n"))
         evidence = segmenter.finish()
-        assert [(unread.kind, unread.reason) for unread in evidence.unread] == []
+        refused = [(unread.kind, unread.reason) for unread in evidence.unread]
+        if rule.code.startswith("LOG"):  # about what cannot be read
+            assert refused or evidence.kinds
+            continue
+        assert refused == []
         assert sum(evidence.kinds.values()), f"no grammar reads {excerpt!r}"
 
 
@@ -184,7 +188,7 @@ def test_the_plugin_and_the_package_import_nothing_heavy() -> None:
 def test_help_imports_nothing_heavy() -> None:
     probe = (
         "import sys, tracelens.cli as cli\n"
-        "cli.main(['analyze', '--help'])\n"
+        "cli.main(['--help'])\n"
         "heavy = {'lark', 'pydantic', 'torch', 'jinja2', 'rich', 'isal', 'msgspec'}\n"
         "print('\\n', *(heavy & set(sys.modules)))"
     )
@@ -218,7 +222,9 @@ def test_the_public_names_exist() -> None:
 # Files.
 
 #: A folder of some machine that fixtures were made on; home directories of nobody are fine.
-MACHINE = re.compile(r"(?<![\w.~-])/(?:root|work|workspace|farm|builds)/|/home/(?!ana/|runner/)\w+")
+MACHINE = re.compile(
+    r"(?<![\w.~-])/(?:root|work|workspace|farm|builds)/|/home/(?!ana\b|runner\b)\w+"
+)
 
 
 def project_files() -> list[Path]:

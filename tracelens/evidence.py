@@ -65,6 +65,8 @@ class Evidence:
         self._texts: dict[tuple[str, str], tuple[Seen[Any], ...] | Unread] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
         self._silent = 0
+        #: Kinds of which only the first place of each record is kept.
+        self._counted: set[str] = set()
         self.kinds: dict[str, int] = {}
         self.understood_lines = 0
         self.unread_lines = 0
@@ -111,6 +113,8 @@ class Evidence:
             return
         self.understood_lines += lines
         self.kinds[log.name] = self.kinds.get(log.name, 0) + count * max(1, len(held))
+        if log.counted:
+            self._counted.add(log.name)
         room = 1 if log.counted else MAX_PLACES
         for seen in held:
             seen.count += count
@@ -151,6 +155,7 @@ class Evidence:
 
     def merge(self, other: Evidence, *, shift: int = 0) -> None:
         """Add ``other``, whose lines come ``shift`` lines later."""
+        self._counted |= other._counted
         for (kind, text), theirs in other._texts.items():
             ours = self._texts.get((kind, text))
             if isinstance(theirs, Unread):
@@ -165,7 +170,7 @@ class Evidence:
                 self._texts[kind, text] = ours
             for mine, seen in zip(ours, theirs, strict=True):
                 mine.count += seen.count
-                room = (1 if mine.times else MAX_PLACES) - len(mine.places)
+                room = (1 if kind in self._counted else MAX_PLACES) - len(mine.places)
                 mine.places += [place.shifted(shift) for place in seen.places[: max(0, room)]]
                 if seen.times is not None:
                     mine.times = mine.times or Times()

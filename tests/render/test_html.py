@@ -186,3 +186,13 @@ def luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_what_is_not_shown_is_counted(reports: dict[str, Report]) -> None:
+    finding = reports["reference"].findings[0]
+    finding = finding.model_copy(update={"evidence": finding.evidence * 10})
+    rows = [{"shape": n} for n in range(230)]
+    update = {"findings": (finding,), "tables": {"primitives": rows}}
+    source = Html.render(reports["reference"].model_copy(update=update), Options())
+    assert "10 more lines in the data of this file" in source
+    assert "30 more rows in the data of this file" in source

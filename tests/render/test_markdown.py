@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tracelens.render import Options
+from tracelens.render._github import text
+from tracelens.render._strings import one_line, spans
 from tracelens.render.markdown import MAX_CHARS, Markdown
 from tracelens.report import EvidenceLine, Report
 
@@ -119,3 +123,20 @@ def test_the_budget_holds_and_the_worst_stays(reports: dict[str, Report], limit:
             assert token.map is not None
             assert lines[token.map[1] - 1] == token.markup
     assert text.count("<details>") == text.count("</details>")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="`*_[]()<>@#|\\~:$&!-+= a1./\n\u202e", max_size=40))
+def test_any_text_stays_text(value: str) -> None:
+    tokens = list(leaves(parsed(f"{text(value)}\n")))
+    assert {token.type for token in tokens} <= {
+        "paragraph_open",
+        "paragraph_close",
+        "inline",
+        "text",
+        "code_inline",
+    }
+    shown = "".join(token.content for token in tokens if token.type in {"text", "code_inline"})
+    wanted = "".join(part.strip() if ticked else part for ticked, part in spans(one_line(value)))
+    assert not LIVE.search("".join(t.content for t in tokens if t.type == "text"))
+    assert "".join(shown.replace("\u200b", "").split()) == "".join(wanted.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +52,7 @@ def analyze(
         list[str] | None,
         typer.Argument(
             metavar="[INPUT]...",
-            help="Files (.gz and .xz too), directories, globs, or - for standard input.",
+            help="Files (.gz, .xz, .zst too), directories, globs, or - for standard input.",
             show_default=False,
         ),
     ] = None,
@@ -115,9 +116,9 @@ def analyze(
     from tracelens.cli._gate import exit_code
     from tracelens.config import load
 
-    paths = [*(inputs or ()), *([_sample()] if sample else ())]
-    if not paths:
-        raise UsageError("no input", hint="tracelens analyze FILE, or tracelens analyze --sample")
+    if bool(inputs) is sample:
+        what = "--sample is an input of its own" if sample else "no input"
+        raise UsageError(what, hint="tracelens analyze FILE, or tracelens analyze --sample")
     options = {
         "select": _words(select),
         "extend-select": _words(extend_select),
@@ -131,8 +132,9 @@ def analyze(
         "jobs": jobs,
     }
     config = load(Path.cwd()).updated(options)
-    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=paths)
-    report = _report(paths, config, kind)
+    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=inputs or ())
+    with contextlib.chdir(_samples() if sample else Path.cwd()):
+        report = _report(inputs or [SAMPLE], config, kind)
     if baseline is not None:
         report = _compared(report, baseline)
     plan.write(report, ctx.obj, max_chars=config.max_chars, redact=config.redact, verbose=verbose)
@@ -173,10 +175,10 @@ def _compared(report: Report, path: str) -> Report:
     return report
 
 
-def _sample() -> str:
-    """Return the log that ships with the package: in a wheel, or in a checkout."""
+def _samples() -> Path:
+    """Return the folder of the log that ships with the package: in a wheel, or in a checkout."""
     package = Path(__file__).parents[1]
     for folder in (package / "samples", package.parent / "fixtures" / "logs" / "samples"):
         if (folder / SAMPLE).is_file():
-            return str(folder / SAMPLE)
+            return folder
     raise SourceError(f"{SAMPLE} is missing from this installation")

@@ -42,7 +42,8 @@ def explain(
         emit("\n".join(_page(Entry.of(found), doc)) + "\n")
         return
     bold, plain = ("\x1b[1m", "\x1b[0m") if ctx.obj.color else ("", "")
-    lines = "\n".join((*_head(Entry.of(found)), *_body(doc, width()))).rstrip("\n")
+    columns = width()
+    lines = "\n".join((*_head(Entry.of(found), columns), *_body(doc, columns))).rstrip("\n")
     emit(lines.replace("\1", bold).replace("\2", plain) + "\n")
 
 
@@ -55,11 +56,11 @@ def _page(entry: Entry, doc: str) -> Iterator[str]:
     yield doc
 
 
-def _head(entry: Entry) -> Iterator[str]:
+def _head(entry: Entry, columns: int) -> Iterator[str]:
     yield f"\1{entry.code} {entry.name}\2"
     yield ""
     for name, text in _facts(entry):
-        yield f"{name:10}{text}"
+        yield from textwrap.wrap(f"{name:10}{text}", columns, subsequent_indent=10 * " ")
     yield ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -43,6 +44,7 @@ class GraphCode(Log):
     name = "graph_code"
     switch = 'TORCH_LOGS="graph_code"'
     artifacts = frozenset({"__graph_code", "__graph_code_verbose", "__graph", "__graph_sizes"})
+    cuts = re.compile(r"TRACED GRAPH")
 
 
 class TensorType(Record):

@@ -61,6 +61,10 @@ __all__ = [
     "ZeroPoint",
 ]
 
+#: What takes longer did not happen. In milliseconds.
+MAX_MS = 1e12
+#: How nearly every line begins.
+_USUAL = ("onednn_verbose,v1,primitive,exec", "onednn_verbose,v1,primitive,create")
 #: Beginnings, after marker, version and time stamp, of the lines that end in a time.
 _TIMED = tuple(
     component + operation
@@ -302,17 +306,25 @@ class OnednnVerbose(Log):
         The comma before the time stays: the field is there, its value is elsewhere. Output of the
         program that is glued to the time goes with it.
         """
-        start = line.find(",") + 1
-        if line[start : start + 1] == "v":
-            start = line.find(",", start) + 1
-        if line[start : start + 1].isdigit():
-            stamp = line.find(",", start) + 1
-            line = line[:start] + line[stamp:] if stamp else line
-        if not line.startswith(_TIMED, start):
-            return line, None
+        if not line.startswith(_USUAL):
+            start = line.find(",") + 1
+            if line[start : start + 1] == "v":
+                start = line.find(",", start) + 1
+            if line[start : start + 1].isdigit():
+                stamp = line.find(",", start) + 1
+                line = line[:start] + line[stamp:] if stamp else line
+            if not line.startswith(_TIMED, start):
+                return line, None
         comma = line.rfind(",") + 1
-        time = _TIME.match(line, comma)
-        return (line[:comma], float(time.group())) if time else (line, None)
+        time = line[comma:]
+        if not time[:1].isdigit():
+            return line, None
+        try:
+            ms = float(time)
+        except ValueError:
+            glued = _TIME.match(time)
+            ms = float(glued.group()) if glued else MAX_MS
+        return (line[:comma], ms) if ms < MAX_MS else (line, None)
 
     @classmethod
     def environment(cls, evidence: Evidence) -> Mapping[str, Any]:

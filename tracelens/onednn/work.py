@@ -20,6 +20,8 @@ __all__ = ["bits_of", "elements", "flops", "traffic"]
 #: Gates per cell of a recurrent network, by algorithm.
 _GATES = {"vanilla_rnn": 1, "vanilla_lstm": 4}
 _OTHER_GATES = 3
+#: What arithmetic on a shape raises that does not belong to its primitive.
+_UNFIT = (LookupError, ValueError, ArithmeticError)
 
 
 def bits_of(dtype: str) -> int:
@@ -41,7 +43,7 @@ def flops(run: Primitive) -> int | None:
         return None
     try:
         return count(run)
-    except (IndexError, KeyError):
+    except _UNFIT:
         return None
 
 
@@ -65,7 +67,7 @@ def elements(run: Primitive, md: MemoryDescriptor) -> int | None:
         return None
     try:
         return _elements(run).get(_role(md), 0)
-    except (IndexError, KeyError):
+    except _UNFIT:
         return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tracelens.report import (
     Advice,
+    Confidence,
     Confirmation,
     Cost,
     Coverage,
@@ -38,6 +39,7 @@ __all__ = [
     "replaced",
     "seen",
     "silenced",
+    "unsure",
 ]
 
 #: Code units of a list in running text before "and N more".
@@ -131,11 +133,13 @@ def _version(value: str | None) -> str:
 
 
 def seen(finding: Finding) -> str:
-    """Return how often a finding was seen and how sure it is, as far as it is worth a word."""
-    parts = [f"seen {finding.count:,} times"] if finding.count > 1 else []
-    if finding.confidence != "high":
-        parts.append(f"{finding.confidence} confidence")
-    return ", ".join(parts)
+    """Return ``4 times``; empty for once."""
+    return f"{finding.count:,} times" if finding.count > 1 else ""
+
+
+def unsure(finding: Finding) -> str:
+    """Return ``medium confidence``; empty where the log leaves no doubt."""
+    return "" if finding.confidence is Confidence.HIGH else f"{finding.confidence} confidence"
 
 
 def confirmation(value: Confirmation) -> str:

@@ -88,7 +88,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(words=_words, quotes=quotes, parts=parts, spans=spans)
+    environment.globals.update(
+        words=_words, quotes=quotes, parts=parts, spans=spans, MAX_EVIDENCE=MAX_EVIDENCE
+    )
     environment.filters.update(
         line=lambda text: elide(one_row(text), MAX_LINE),
         cell=lambda text: elide(one_line(text), MAX_CELL),

@@ -21,6 +21,8 @@ __all__ = ["Markdown"]
 MAX_CHARS = 60_000
 #: Characters of a log line, and of a line to paste.
 MAX_LINE, MAX_PASTE = 400, 2_000
+#: Characters kept free for the note on what was left out.
+MAX_NOTE = 600
 #: Evidence lines per finding, rows of the summary and of other tables.
 MAX_EVIDENCE, MAX_SUMMARY, MAX_ROWS = 12, 40, 30
 
@@ -38,7 +40,9 @@ class Markdown(Renderer):
         _, report, replaced = prepare(report, options, cls)
         budget = options.max_chars or MAX_CHARS
         page = fitted(list(sections(report, replaced)), budget)
-        return page if len(page) <= budget else headline(report)[: budget - 1].rstrip() + "\n"
+        if len(page) > budget:
+            page = f"## tracelens: {_words.headline(report)}"[: budget - 1].rstrip() + "\n"
+        return page
 
 
 class Section(NamedTuple):
@@ -47,19 +51,19 @@ class Section(NamedTuple):
     name: str
     full: str
     short: str = ""
-    #: What goes first where space is short: the highest value.
-    value: int = 0
+    #: 0 = always shown; the others from 1 on, the most valuable first, as long as there is room.
+    rank: int = 0
 
 
 def fitted(page: list[Section], budget: int) -> str:
     """Join as many sections as ``budget`` characters hold, the most valuable first.
 
-    Sections of value 0 are always there. A section that does not fit takes its short form, and all
-    of lower value after the first that fits in neither form are left out.
+    A section that does not fit takes its short form. Once one fits in neither, it is left out, and
+    so are all that are worth less.
     """
-    chosen = {i: section.full for i, section in enumerate(page) if section.value == 0}
-    left = budget - sum(len(text) + 1 for text in chosen.values()) - 300
-    rest = sorted((i for i in range(len(page)) if page[i].value), key=lambda i: page[i].value)
+    chosen = {i: section.full for i, section in enumerate(page) if not section.rank}
+    left = budget - sum(len(text) + 1 for text in chosen.values()) - MAX_NOTE
+    rest = sorted((i for i in range(len(page)) if page[i].rank), key=lambda i: page[i].rank)
     dropped: list[str] = []
     for i in rest:
         forms = [] if dropped else [page[i].full, page[i].short]
@@ -68,7 +72,7 @@ def fitted(page: list[Section], budget: int) -> str:
             chosen[i] = fits
             left -= len(fits) + 1
         else:
-            dropped.append(page[i].name)
+            dropped.append(text(page[i].name, 40))
     if dropped:
         note = f"Left out to stay below {budget:,} characters: {_words.names(dropped, 8)}."
         chosen[len(page)] = f"_{note}_\n"
@@ -79,21 +83,20 @@ def sections(report: Report, replaced: int) -> Iterator[Section]:
     """Yield the page in the order in which it is read."""
     yield Section("the headline", headline(report) + "\n\n" + about(report, replaced))
     if report.shown:
-        yield Section("the overview", overview(report), value=1)
+        yield Section("the overview", overview(report), rank=1)
     for number, finding in enumerate(report.shown):
-        name = finding.id
-        yield Section(name, full(finding), brief(finding), 2 + number)
+        yield Section(finding.id, full(finding), brief(finding), 2 + number)
     last = 2 + len(report.shown)
     if report.folded:
-        yield Section("the notes", notes(report), value=last + 1)
+        yield Section("the notes", notes(report), rank=last + 1)
     absent = not_judged(report)
     if absent:
-        yield Section("what could not be judged", absent, value=last)
+        yield Section("what could not be judged", absent, rank=last)
     for name, rows in report.tables.items():
         if rows:
             title = about_table(name).title
-            yield Section(f"the table {text(title)}", table(title, rows), value=last + 3)
-    yield Section("the coverage", coverage(report), value=last + 2)
+            yield Section(f"the table {title}", table(title, rows), rank=last + 3)
+    yield Section("the coverage", coverage(report), rank=last + 2)
 
 
 def headline(report: Report) -> str:
@@ -161,7 +164,9 @@ def brief(finding: Finding) -> str:
     if finding.cost and _words.cost(finding.cost):
         facts.append(f"**Cost** {text(_words.cost(finding.cost))}")
     if _words.seen(finding):
-        facts.append(_words.seen(finding))
+        facts.append(f"**Seen** {_words.seen(finding)}")
+    if _words.unsure(finding):
+        facts.append(_words.unsure(finding))
     if _words.confirmation(finding.confirmation):
         facts.append(text(_words.confirmation(finding.confirmation)))
     parts = [f"### {finding.severity.value} {text(finding.code)}: {text(finding.title)}"]

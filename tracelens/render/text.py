@@ -124,12 +124,12 @@ class _Page:
     def facts(self, finding: Finding) -> Iterator[str]:
         """Yield what it costs, how often it was seen, and what a second run said."""
         cost, seen = _words.cost(finding.cost), _words.seen(finding)
-        if cost and seen and width(cost) + width(seen) + 10 <= self.width:
-            cost, seen = f"{cost}; {seen}", ""
-        if cost:
-            yield from self.wrapped("  cost: ", cost, 8, "bold")
-        if seen:
-            yield from self.wrapped("  seen: ", seen.removeprefix("seen "), 8, "bold")
+        rest = ", ".join(filter(None, (seen and f"seen {seen}", _words.unsure(finding))))
+        if cost and rest and width(cost) + width(rest) + 10 <= self.width:
+            cost, rest = f"{cost}; {rest}", ""
+        for label, text in (("cost", cost), ("note", rest)):
+            if text:
+                yield from self.wrapped(f"  {label}: ", text, 8, "bold")
         confirmed = _words.confirmation(finding.confirmation)
         if confirmed:
             yield from self.wrapped("  live: ", confirmed, 8, "bold")
@@ -157,12 +157,20 @@ class _Page:
 
     def advice(self, advice: Advice) -> Iterator[str]:
         yield from self.wrapped("  fix: ", _words.advice(advice), 7, "fix")
-        for value in (advice.setting, advice.env, advice.code):
-            if value and value is advice.env and advice.setting:
-                yield "       or in the environment:"
+        forms = (
+            ("", advice.setting),
+            ("or in the environment:", advice.env),
+            ("in code:", advice.code),
+        )
+        told = False
+        for lead, value in forms:
+            if not value or not value.strip():
+                continue
+            if told:
+                yield f"       {self.paint('dim', lead)}"
             # What is pasted stays in one piece, however wide.
-            for line in (value or "").rstrip().splitlines():
-                yield " " * 9 + line
+            yield from (" " * 9 + line for line in value.rstrip().splitlines())
+            told = True
 
     def brief(self, finding: Finding) -> str:
         tag = f"{finding.severity.value}[{finding.code}]"

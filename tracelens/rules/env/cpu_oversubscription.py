@@ -95,9 +95,9 @@ class CpuOversubscription(Rule):
             title="primitives wait for the scheduler: the CPU is oversubscribed",
             message=(
                 f"{count} executions of small primitives took up to {slowest:.3g} ms instead of "
-                f"microseconds: waiting is {ms:.3g} of {whole:.3g} ms of oneDNN execution time. The "
-                f"worst is {worst.primitive} {worst.shape}. {_who(threads)} Times in this log cannot "
-                "be trusted."
+                f"microseconds: waiting is {ms:.3g} of {whole:.3g} ms of oneDNN execution time. "
+                f"The worst is {worst.primitive} {worst.shape}. {_who(threads)} Times in this log "
+                "cannot be trusted."
             ),
             confidence=Confidence.HIGH if count >= 2 * needed else Confidence.MEDIUM,
             count=count,

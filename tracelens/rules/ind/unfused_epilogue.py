@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 
-from tracelens.epilogues import Unfused, unfused, winner
 from tracelens.evidence import Table
+from tracelens.inductor.epilogues import Unfused, unfused, winner
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.ind._causes import Cause, advice, cause_of, moved, severity, why
 
 __all__ = ["UnfusedEpilogue"]
 
-#: Bytes per call of the graph that stay in the nearest cache: not worth a word.
-SMALL = 8 << 10
-#: ... and that are worth a warning: more than a core's first-level cache holds.
-LARGE = 64 << 10
 #: Pairs of lines quoted per finding.
 MAX_QUOTED = 3
-
-
-class Cause(Enum):
-    """Why the library call has no epilogue."""
-
-    ACL = "acl"
-    TRAINING = "training"
-    TUNED = "tuned"
-    UNFROZEN = "unfrozen"
-    PLAIN = "plain"
-    MKL = "mkl"
-    ONEDNN = "onednn"
-    GPU = "gpu"
 
 
 class UnfusedEpilogue(Rule):
@@ -95,7 +78,7 @@ class UnfusedEpilogue(Rule):
         groups: dict[tuple[str, Cause], list[Unfused]] = {}
         for row in modules:
             for found in unfused(row):
-                cause = _cause(found, tables, acl=acl, training=training)
+                cause = cause_of(found, tables, acl=acl, training=training)
                 groups.setdefault((found.call.op, cause), []).append(found)
         for (op, cause), group in groups.items():
             yield self._finding(op, cause, group, tables)
@@ -108,38 +91,20 @@ class UnfusedEpilogue(Rule):
         table = winner(tables, pairs[0]) if cause is Cause.TUNED else None
         if table is not None and table.record.best is not None:
             lines.append(table.quote("the library won", at=table.record.best.at))
-        results = f"one result of `{op}` passes"
-        if len(pairs) > 1:
-            results = f"{len(pairs)} results of `{op}` pass"
+        results = f"{len(pairs)} results of `{op}` pass"
+        if len(pairs) == 1:
+            results = f"one result of `{op}` passes"
         return self.finding(
             op,
             cause.value,
-            title=(
-                f"one result of `{op}` passes" if one else f"{len(pairs)} results of `{op}` pass"
-            )
-            + " through memory to a separate kernel",
-            message=f"{_moved(pairs)} {_WHY[cause]}",
-            severity=_severity(cause, pairs),
-            confidence=Confidence.MEDIUM if None in _sizes(pairs) else Confidence.HIGH,
+            title=f"{results} through memory to a separate kernel",
+            message=f"{_told(pairs)} {why(cause)}",
+            severity=severity(cause, pairs),
+            confidence=Confidence.HIGH if moved(pairs)[1] else Confidence.MEDIUM,
             count=len(pairs),
             evidence=lines,
-            advice=_ADVICE.get(cause, ()),
+            advice=advice(cause),
         )
-
-
-def _cause(found: Unfused, tables: Table[AutotuneTable], *, acl: bool, training: bool) -> Cause:
-    frozen = any(c.result.startswith("_frozen") for c in found.seen.record.constants)
-    mkldnn = found.call.target.startswith("torch.ops.mkldnn.")
-    whys = {
-        Cause.GPU: found.kernel.device != "cpu",
-        Cause.ACL: acl,
-        Cause.TUNED: winner(tables, found) is not None,
-        Cause.MKL: found.call.op == "_mkl_linear",
-        Cause.ONEDNN: mkldnn,
-        Cause.PLAIN: frozen,
-        Cause.TRAINING: training,
-    }
-    return next((cause for cause, holds in whys.items() if holds), Cause.UNFROZEN)
 
 
 def _heaviest(group: list[Unfused]) -> list[Unfused]:
@@ -151,91 +116,21 @@ def _heaviest(group: list[Unfused]) -> list[Unfused]:
     return sorted(pairs, key=lambda pair: -(pair.bytes or 0))
 
 
-def _sizes(pairs: list[Unfused]) -> list[int | None]:
-    return [pair.bytes for pair in pairs]
-
-
-def _severity(cause: Cause, pairs: list[Unfused]) -> Severity:
-    sizes = _sizes(pairs)
-    moved = sum(size or 0 for size in sizes)
-    small = moved < SMALL and None not in sizes and cause is not Cause.GPU
-    if small or cause in {Cause.ACL, Cause.TRAINING}:
-        return Severity.NONE
-    own = cause in {Cause.MKL, Cause.ONEDNN, Cause.GPU}
-    return Severity.WARNING if own and moved >= LARGE else Severity.INFO
-
-
-def _moved(pairs: list[Unfused]) -> str:
+def _told(pairs: list[Unfused]) -> str:
     first = pairs[0]
     size = "x".join(map(str, first.content.size or ())) or "unknown size"
     buffer = f"`{first.content.name}` ({size}, {first.content.dtype})"
     text = f"{buffer} is written by `{first.call.target}` and read only by `{first.kernel.kernel}`"
-    sizes = [size for size in _sizes(pairs) if size is not None]
-    if not sizes:
+    count, known = moved(pairs)
+    if not count:
         return f"{text}; its size is symbolic."
     others = len(pairs) - 1
-    more = f" With {others} more such pair{'s' if others > 1 else ''}," if others else ""
-    moved = f"{_bytes(sum(sizes))} per call are written and read for nothing."
-    return f"{text}.{more or ' That is:'} {moved}"
+    more = f"With {others} more such pair{'s' if others > 1 else ''}, " if others else ""
+    least = "" if known else "at least "
+    return f"{text}. {more}{least}{_bytes(count)} per call are written and read for nothing."
 
 
 def _bytes(count: int) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < 1024 or unit == "MiB":
-            return f"{count:.3g} {unit}" if unit != "bytes" else f"{count} bytes"
-        count //= 1024
-    return ""
-
-
-_WHY = {
-    Cause.ACL: "This is expected: on AArch64 builds with the Arm Compute Library, Inductor "
-    "registers no such fusions (torch 2.6 to 2.15).",
-    Cause.TRAINING: "Nothing can take it in: the model is being trained on a CPU, so its weights "
-    "cannot be packed, and Inductor generates no template for them.",
-    Cause.TUNED: "AUTOTUNE measured the library as faster than the template that would take it "
-    "in; it times the product alone, without what follows.",
-    Cause.UNFROZEN: "It follows from IND004: the weights are inputs of the graph, so this is a "
-    "plain ATen call, which takes nothing along.",
-    Cause.PLAIN: "Although the model is frozen, this is a plain ATen call, which takes nothing "
-    "along: oneDNN does not take this data type on this machine.",
-    Cause.MKL: "A frozen float32 linear layer calls MKL, which takes nothing along; even the bias "
-    "is added by the separate kernel.",
-    Cause.ONEDNN: "oneDNN was called without a post-op: Inductor has none for what follows.",
-    Cause.GPU: "The library takes nothing along; a Triton template would.",
-}
-
-_TUNE_CPU = Advice(
-    text="Tune the frozen model: Inductor's C++ template takes what follows into the product.",
-    env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
-    code='torch.compile(model, mode="max-autotune")',
-    since="2.4",
-)
-_ADVICE = {
-    Cause.TUNED: (
-        Advice(
-            text="Let the benchmark include what follows.",
-            setting="torch._inductor.config.benchmark_epilogue_fusion = True",
-            env="TORCHINDUCTOR_BENCHMARK_EPILOGUE_FUSION=1",
-        ),
-    ),
-    Cause.UNFROZEN: (
-        Advice(
-            text="Freeze the model for inference, under torch.no_grad(): oneDNN then takes "
-            "activations and sums along, and a batch norm disappears into the weights.",
-            setting="torch._inductor.config.freezing = True",
-            env="TORCHINDUCTOR_FREEZING=1",
-            since="2.1",
-        ),
-        _TUNE_CPU,
-    ),
-    Cause.PLAIN: (_TUNE_CPU,),
-    Cause.MKL: (_TUNE_CPU,),
-    Cause.ONEDNN: (_TUNE_CPU,),
-    Cause.GPU: (
-        Advice(
-            text="Let Triton templates compete: they take what follows into the product.",
-            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM=1",
-            code='torch.compile(model, mode="max-autotune")',
-        ),
-    ),
-}
+    if count < 1 << 10:
+        return f"{count} bytes"
+    return f"{count / 1024:.3g} KiB" if count < 1 << 20 else f"{count / 1048576:.3g} MiB"

@@ -26,6 +26,8 @@ from tracelens.report import EvidenceLine
 __all__ = ["Refusal", "Refusals"]
 
 _Row = Seen[DispatchRejection] | Seen[LibraryRejection]
+#: What a reorder is refused for: it stands among the causes when weights are packed.
+_OF_REORDERS = {Reason.LAYOUT, Reason.SHAPE, Reason.DEFERRED, Reason.CHAIN, Reason.OTHER}
 _OWNERS = {"acl": "Arm Compute Library"}
 
 
@@ -71,31 +73,36 @@ class Refusals:
     def of(self, run: PrimitiveExec) -> list[Refusal]:
         """Return what refused before ``run``'s implementation was chosen, each message once."""
         rows: list[_Row] = [*self._by_problem.get(_problem(run), ())]
-        for place in self._creations(run):
-            rows += self._between(place, run.primitive)
+        packing = self._packing(run)
+        if packing is not None:
+            before = self._before(packing, run.primitive)
+            rows += [row for row in before if why(row.record.message) not in _OF_REORDERS]
+        rows += self._before(self._creation(run), run.primitive)
         found: dict[tuple[str, str], Refusal] = {}
         for row in rows:
             refusal = _refusal(row)
             found.setdefault(refusal[:2], refusal)
         return list(found.values())
 
-    def _creations(self, run: PrimitiveExec) -> Iterator[Place]:
-        """Yield where ``run`` was created, or first ran, and where its weights were packed."""
-        yield _earliest(
+    def _creation(self, run: PrimitiveExec) -> Place:
+        """Return where ``run`` was created, or else first ran."""
+        return _earliest(
             row.first
             for row in self._made
             if row.record.impl == run.impl and _problem(row.record) == _problem(run)
         )
+
+    def _packing(self, run: PrimitiveExec) -> Place | None:
+        """Return where the weights of ``run`` were packed."""
         packed = {(md.layout, work.elements(run, md)) for md in run.weights}
         targets = [
             row.first
             for row in self._made
             if row.record.primitive == "reorder" and _result(row.record) in packed
         ]
-        if targets:
-            yield _earliest(targets)
+        return _earliest(targets) if targets else None
 
-    def _between(self, place: Place, primitive: str) -> Iterator[_Row]:
+    def _before(self, place: Place, primitive: str) -> Iterator[_Row]:
         """Yield the refusals without problem between ``place`` and what was settled before it."""
         before = max((at for at in self._settled if at < place[:2]), default=(place.input, 0))
         for row in self._loose:

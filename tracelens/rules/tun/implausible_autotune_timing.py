@@ -72,14 +72,17 @@ class ImplausibleAutotuneTiming(Rule):
             return
         row, choices = max(wrong, key=lambda pair: pair[1][-1].ms)
         worst = choices[-1]
-        rows = sum(1 for row in tables if row.record.ranked)
+        of = sum(1 for row in tables if row.record.ranked)
+        which = (
+            f"{len(wrong)} of {of} AUTOTUNE tables hold" if of > 1 else "the AUTOTUNE table holds"
+        )
         yield self.finding(
             "autotune",
-            title=f"{len(wrong)} of {rows} AUTOTUNE tables hold times that no kernel can take",
+            title=f"{which} times that no kernel can take",
             message=(
                 f"`{worst.kernel}` on {label(row.record)} took {worst.ms:.3g} ms: "
                 f"{row.record.gflops(worst) or 0:.2g} GFLOP/s, where plain scalar code reaches 1. "
-                f"The machine was busy while it was measured, so {_doubt(wrong)}."
+                f"The machine must have been busy with other work, so {_doubt(wrong)}."
             ),
             confidence=Confidence.HIGH if len(choices) > 1 else Confidence.MEDIUM,
             count=len(wrong),

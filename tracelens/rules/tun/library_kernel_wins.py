@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
 from tracelens.evidence import Seen, Table
+from tracelens.inductor.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
@@ -125,7 +125,9 @@ def _told(table: AutotuneTable) -> str:
     if best is None:
         return label(table)
     if second is None:
-        return f"{label(table)}: `{best.kernel}`, {best.ms:.3g} ms, alone"
+        failed = sum(1 for choice in table.choices if not choice.ran)
+        others = f"the other {failed} did not run" if failed else "alone"
+        return f"{label(table)}: `{best.kernel}`, {best.ms:.3g} ms, {others}"
     ratio = f", {table.lead:.3g} times as long" if table.lead is not None else ""
     return (
         f"{label(table)}: `{best.kernel}` {best.ms:.3g} ms, then `{second.kernel}` "

@@ -6,13 +6,14 @@ nothing; as a kernel of its own it writes the result to memory and reads it back
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tracelens.dataflow import Content, Dataflow
+from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.kernels import KernelDef
+from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.autotune import AutotuneTable, Gemm
-from tracelens.logs.output_code import Dim, ExternCall, KernelCall, KernelDef, OutputModule, Step
+from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import EvidenceLine
 from tracelens.tables import Seen, Table
 
@@ -177,9 +178,9 @@ def winner(tables: Table[AutotuneTable], found: Unfused) -> Seen[AutotuneTable] 
 
 def makes(gemm: Gemm | None, result: Content, operands: Sequence[Content]) -> bool:
     """Whether a call with these operands and this result computes ``gemm``, going by sizes."""
-    if gemm is None or _count(result.size) != gemm.batch * gemm.m * gemm.n:
+    if gemm is None or result.count != gemm.batch * gemm.m * gemm.n:
         return False
-    return any(_count(content.size) == gemm.batch * gemm.m * gemm.k for content in operands)
+    return any(content.count == gemm.batch * gemm.m * gemm.k for content in operands)
 
 
 def _only_reader(module: OutputModule, content: Content) -> tuple[Step, KernelDef] | None:
@@ -194,10 +195,5 @@ def _only_reader(module: OutputModule, content: Content) -> tuple[Step, KernelDe
 
 def _same_size(content: Content, written: Sequence[Content]) -> bool:
     """Whether the reader's result has the same number of elements, as far as one can see."""
-    count = _count(content.size)
-    return any(_count(other.size) == count for other in written)
-
-
-def _count(size: Sequence[Dim] | None) -> int | None:
-    numbers = [dim for dim in size or () if isinstance(dim, int)]
-    return math.prod(numbers) if size is not None and len(numbers) == len(size) else None
+    count = content.count
+    return any(other.count == count for other in written)

@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tracelens.logs.output_code import (
+from tracelens.inductor.kernels import Parameter
+from tracelens.inductor.statements import (
     Alias,
     Allocation,
     Check,
@@ -20,12 +21,10 @@ from tracelens.logs.output_code import (
     Dim,
     ExternCall,
     KernelCall,
-    OutputModule,
-    Parameter,
     Returned,
-    Step,
     Unpack,
 )
+from tracelens.logs.output_code import OutputModule, Step
 
 __all__ = ["Content", "Dataflow", "item_size"]
 
@@ -70,9 +69,14 @@ class Content:
     under: tuple[Content, ...] = ()
 
     @property
+    def count(self) -> int | None:
+        """How many elements it has; None for symbolic sizes."""
+        return _count(self.size)
+
+    @property
     def bytes(self) -> int | None:
         """How many bytes it occupies; None for symbolic sizes and unknown types."""
-        count, item = _count(self.size), item_size(self.dtype)
+        count, item = self.count, item_size(self.dtype)
         return None if count is None or item is None else count * item
 
 
@@ -174,7 +178,8 @@ class Dataflow:
             content.dtype = dtype or content.dtype
 
     def _extern(self, step: Step, code: ExternCall) -> None:
-        read = [*code.names, code.target.partition(".")[0]]
+        # ``buf0.copy_(...)`` is a call of a buffer's method.
+        read = [code.target.partition(".")[0], *code.names]
         self._reads(step, read)
         operands = self.operands(step)
         dtype = next((content.dtype for content in operands if content.dtype), "")

@@ -1,0 +1,1 @@
+"""What the code that Inductor generates consists of, and what follows from it."""

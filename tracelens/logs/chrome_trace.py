@@ -1,0 +1,400 @@
+"""Traces of the PyTorch profiler: what the names of their events say, and what was measured on them.
+
+The reader in :mod:`tracelens.traces` hands each distinct name to the grammar once, with the number
+of its events and their times. What does not follow from names alone is measured while the events
+pass by, and is here as records too: :class:`Step`, :class:`Window`, :class:`DeviceBusy` and others.
+``str()`` of an event record is the event's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+from tracelens.traces import measured
+from tracelens.traces.events import described
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence, Seen
+
+__all__ = [
+    "Annotation",
+    "BackwardNode",
+    "BuiltinFunction",
+    "ChromeTrace",
+    "Collective",
+    "CompilePhase",
+    "CompiledGraph",
+    "CompiledRegion",
+    "DataLoading",
+    "DeviceKernel",
+    "DispatchStage",
+    "InductorKernel",
+    "MemoryCopy",
+    "MemoryEvent",
+    "MemorySet",
+    "ModuleCall",
+    "Operator",
+    "OptimizerCall",
+    "ParallelCall",
+    "PhaseValue",
+    "ProfilerMark",
+    "ProfilerOverhead",
+    "ProfilerStep",
+    "PythonFunction",
+    "RuntimeCall",
+    "TraceEvent",
+]
+
+#: Rows of the report's ``operators`` and ``regions`` tables.
+MAX_ROWS = 50
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
+
+
+class ChromeTrace(Log):
+    """The JSON that ``export_chrome_trace`` writes."""
+
+    name = "chrome_trace"
+    switch = "torch.profiler.profile(...)"
+    begins = re.compile(r'\{\s*"ph"\s*:\s*"')
+    counted = True
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the record of a category, a tab and a name, or of one event in JSON."""
+        return super().parse(described(text) if cls.begins.match(text) else text)
+
+    @classmethod
+    def mask(cls, text: str) -> str:
+        """Put addresses of objects aside."""
+        return _ADDRESS.sub("0x", text) if "0x" in text else text
+
+    @classmethod
+    def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
+        """Return the device and the version of torch that a trace names."""
+        headers = [seen.record for seen in evidence.table(measured.TraceHeader)]
+        devices = [name for header in headers for name in header.devices if name]
+        versions = [header.torch for header in headers if header.torch]
+        return {"device": next(iter(devices), None), "torch": next(iter(versions), None)}
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``operators``, the costliest names, and ``regions``, the compiled regions."""
+        timed = [seen for seen in evidence.table(TraceEvent) if seen.times]
+        if not timed:
+            return {}
+        steps = sum(seen.record.ms for seen in evidence.table(measured.Step))
+        whole = steps or sum(seen.record.ms for seen in evidence.table(measured.Window))
+        own = {row.record.name: row.record.ms for row in evidence.table(measured.SelfTime)}
+        wanted = [seen for seen in timed if isinstance(seen.record, _WORK)]
+        regions = [seen for seen in timed if isinstance(seen.record, CompiledRegion)]
+        tables = {
+            "operators": [
+                {
+                    "category": seen.record.category,
+                    **_row(seen, whole),
+                    "self_ms": own.get(str(seen.record)),
+                    "of": "the profiled steps" if steps else "the trace",
+                }
+                for seen in _costliest(wanted)
+            ],
+            "regions": [_row(seen, whole) for seen in _costliest(regions)],
+        }
+        return {name: rows for name, rows in tables.items() if rows}
+
+
+def _costliest(rows: list[Seen[TraceEvent]]) -> list[Seen[TraceEvent]]:
+    return sorted(rows, key=lambda seen: (-seen.ms, seen.text))[:MAX_ROWS]
+
+
+def _row(seen: Seen[TraceEvent], whole: float) -> dict[str, Any]:
+    return {
+        "name": str(seen.record),
+        "count": seen.count,
+        "ms": round(seen.ms, 3),
+        "mean_us": round(seen.ms / seen.count * 1000, 3),
+        "share": round(seen.ms / whole, 4) if whole else None,
+    }
+
+
+class TraceEvent(Record):
+    """Base of all events. The row's ``count`` and ``times`` are those of all events of that name."""
+
+    #: ``cpu_op``, ``kernel``, ``python_function`` ...; ``Operator``, ``Kernel`` in 2021; may be empty.
+    category: str = ""
+
+
+class _Named(TraceEvent):
+    """An event whose name is only a name."""
+
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# Operators, and what torch.compile adds.
+
+
+class Operator(TraceEvent):
+    """An operator of ATen or of another library: ``aten::addmm``, ``mkldnn::_linear_pointwise``."""
+
+    namespace: str
+    op: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}::{self.op}"
+
+
+class BackwardNode(TraceEvent):
+    """A node of the autograd graph, or its evaluation, which contains it."""
+
+    evaluated: Annotated[bool, BeforeValidator(bool)] = False
+    node: str
+
+    def __str__(self) -> str:
+        return ("autograd::engine::evaluate_function: " if self.evaluated else "") + self.node
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is the backward pass of a compiled function."""
+        return self.node.startswith("CompiledFunction")
+
+
+class CompiledRegion(TraceEvent):
+    """A call of a compiled frame; it contains the frames that continue after graph breaks."""
+
+    #: Compile id ``0/1``; empty where the version does not print it.
+    frame: str = ""
+
+    def __str__(self) -> str:
+        return f"Torch-Compiled Region: {self.frame}" if self.frame else "Torch-Compiled Region"
+
+
+class CompiledGraph(TraceEvent):
+    """The code that Inductor generated for one graph runs. A frozen graph has no hash."""
+
+    hash: str
+
+    def __str__(self) -> str:
+        return f"## Call CompiledFxGraph {self.hash} ##"
+
+
+class DispatchStage(TraceEvent):
+    """Work between the call of a compiled function and its graph: guards, prologues."""
+
+    stage: str
+
+    def __str__(self) -> str:
+        return self.stage
+
+
+class PhaseValue(Record):
+    """``compile_id=0/1``."""
+
+    key: str
+    value: str = ""
+
+
+class CompilePhase(TraceEvent):
+    """A phase of a compilation, or (with values, and without length) the note on whose it was."""
+
+    phase: str
+    timed: Annotated[bool, BeforeValidator(bool)] = False
+    values: tuple[PhaseValue, ...] = ()
+
+    def __str__(self) -> str:
+        if self.values:
+            return f"{self.phase}_data: {', '.join(f'{v.key}={v.value}' for v in self.values)}"
+        return f"{self.phase} (dynamo_timed)" if self.timed else self.phase
+
+    @property
+    def compile_id(self) -> str:
+        """The compile id of the note; empty for the phase itself."""
+        return next((value.value for value in self.values if value.key == "compile_id"), "")
+
+
+class InductorKernel(TraceEvent):
+    """A kernel that Inductor generated, under its name in the output code."""
+
+    #: Number of the graph, where the profiled wrapper prints it.
+    graph: int | None = None
+    #: ``cpp`` or ``triton``.
+    backend: str
+    #: ``poi`` (pointwise), ``red`` and ``per`` (reductions), ``tem`` (template) ...
+    kind: str = ""
+    #: ``add_relu``; empty for a kernel without named operators.
+    ops: str = ""
+    number: int
+
+    def __str__(self) -> str:
+        graph = "" if self.graph is None else f"graph_{self.graph}_"
+        kind = f"_{self.kind}" if self.kind else ""
+        ops = f"_{self.ops}" if self.ops else ""
+        return f"{graph}{self.backend}{kind}_fused{ops}_{self.number}"
+
+
+# The device and its driver.
+
+
+class DeviceKernel(_Named):
+    """Any other kernel, by its C++ or mangled name."""
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether it moves data between ranks."""
+        return self.name.startswith(("nccl", "rccl", "mscclpp", "void nccl"))
+
+
+class MemoryCopy(TraceEvent):
+    """A copy on the device: ``HtoD`` from ``Pageable`` to ``Device``."""
+
+    direction: str
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"Memcpy {self.direction} ({self.source} -> {self.target})"
+
+
+class MemorySet(_Named):
+    """Memory of the device is filled."""
+
+
+class RuntimeCall(_Named):
+    """A call into the CUDA, HIP or other runtime or driver."""
+
+    @property
+    def launches(self) -> bool:
+        """Whether it starts kernels on the device."""
+        return "LaunchKernel" in self.name or "GraphLaunch" in self.name
+
+    @property
+    def synchronizes(self) -> bool:
+        """Whether it waits for the device."""
+        return "Synchronize" in self.name
+
+
+# Annotations.
+
+
+class ProfilerStep(TraceEvent):
+    """One step of the profiler's schedule. All steps of a trace are one row, without number."""
+
+    number: int | None = None
+
+    def __str__(self) -> str:
+        return "ProfilerStep*" if self.number is None else f"ProfilerStep#{self.number}"
+
+
+class Collective(TraceEvent):
+    """A collective operation of a process group: ``nccl:all_reduce``."""
+
+    communicator: str
+    operation: str
+
+    def __str__(self) -> str:
+        return f"{self.communicator}:{self.operation}"
+
+
+class ParallelCall(TraceEvent):
+    """A data-parallel wrapper at work: ``DistributedDataParallel.forward``, ``FSDP::all_gather``."""
+
+    wrapper: str
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.wrapper}{'::' if self.wrapper == 'FSDP' else '.'}{self.method}"
+
+
+class OptimizerCall(TraceEvent):
+    """``Optimizer.step#SGD.step``."""
+
+    call: str
+    optimizer: str
+
+    def __str__(self) -> str:
+        return f"Optimizer.{self.call}#{self.optimizer}.{self.call}"
+
+
+class DataLoading(TraceEvent):
+    """The program waits for the next batch of a ``DataLoader`` or ``DataPipe``."""
+
+    loader: str
+    iterator: str
+
+    def __str__(self) -> str:
+        return f"enumerate({self.loader})#{self.iterator}"
+
+
+class Annotation(_Named):
+    """``record_function`` of the program or of a library, under whatever name."""
+
+
+class MemoryEvent(TraceEvent):
+    """An allocation or release, recorded with ``profile_memory=True``."""
+
+    def __str__(self) -> str:
+        return "[memory]"
+
+
+class ProfilerMark(TraceEvent):
+    """The recorded window itself."""
+
+    mark: str
+
+    def __str__(self) -> str:
+        return self.mark
+
+
+class ProfilerOverhead(_Named):
+    """Time that the profiler itself took."""
+
+
+# Python, recorded with ``with_stack=True``.
+
+
+class PythonFunction(TraceEvent):
+    """A call of a function written in Python; ``line`` is that of its definition."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}({self.line}): {self.function}"
+
+
+class ModuleCall(TraceEvent):
+    """A call of an ``nn.Module``; ``index`` counts the modules of that class."""
+
+    module: str
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return f"nn.Module: {self.module}" + ("" if self.index is None else f"_{self.index}")
+
+
+class BuiltinFunction(_Named):
+    """A call of a function written in C, ``<built-in function max>``."""
+
+
+#: Rows of the operators table; the rest are frames, annotations around others, and notes.
+_WORK = (
+    Operator,
+    BackwardNode,
+    CompiledRegion,
+    CompiledGraph,
+    DispatchStage,
+    InductorKernel,
+    DeviceKernel,
+    MemoryCopy,
+    MemorySet,
+    RuntimeCall,
+    DataLoading,
+    OptimizerCall,
+)

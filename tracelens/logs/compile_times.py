@@ -1,0 +1,66 @@
+"""The table of compile phases that Dynamo prints at the end, or on request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["CompileTimes", "Phase", "PhaseTimes"]
+
+#: Rows of the report's table.
+MAX_ROWS = 100
+
+
+class CompileTimes(Log):
+    """``compile_times()``, printed by the program or by torch itself."""
+
+    name = "compile_times"
+    switch = 'TORCH_LOGS="+dynamo"'
+    marks = ("TorchDynamo compilation metrics:",)
+    prefixed = True
+    begins = re.compile(r"TorchDynamo compilation metrics:")
+    continues = re.compile(r"Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}")
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``compile_phases``: the last table, longest phase first."""
+        tables = evidence.table(PhaseTimes).events()
+        last = max(tables, key=lambda event: (event[0].input, event[0].line), default=None)
+        if last is None:
+            return {}
+        phases = sorted(last[1].record.phases, key=lambda phase: -phase.total)
+        return {"compile_phases": [phase.row() for phase in phases[:MAX_ROWS]]}
+
+
+def _split(texts: list[str]) -> list[str]:
+    return [part for text in texts for part in text.replace(",", " ").split()]
+
+
+class Phase(Record):
+    """One phase, and the seconds of each of its runs."""
+
+    name: Annotated[str, BeforeValidator(str.strip)]
+    seconds: Annotated[tuple[float, ...], BeforeValidator(_split)]
+
+    @property
+    def total(self) -> float:
+        """Seconds in all."""
+        return sum(self.seconds)
+
+    def row(self) -> dict[str, Any]:
+        """Return this phase as a row of the report's table."""
+        return {"phase": self.name, "runs": len(self.seconds), "seconds": round(self.total, 4)}
+
+
+class PhaseTimes(Record):
+    """All phases, as of one moment."""
+
+    phases: tuple[Phase, ...] = ()

@@ -1,0 +1,165 @@
+"""Dynamic shapes: which sizes and numbers became symbols, why, and what was guarded on them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+from tracelens.logs._checks import Comment
+
+__all__ = [
+    "ChangedValue",
+    "Comment",
+    "CreateSymbol",
+    "DuckSized",
+    "Dynamic",
+    "GuardAdded",
+    "MarkedDynamic",
+    "RangeUpdated",
+    "Replaced",
+    "ShapeNote",
+    "Specialized",
+    "UnbackedSymbol",
+]
+
+Stripped = Annotated[str, BeforeValidator(str.strip)]
+InBrackets = Annotated[str, BeforeValidator(lambda text: text.strip(" ()"))]
+Bound = Annotated[str, BeforeValidator(lambda text: text.removeprefix("VR").strip("[, "))]
+
+
+class Dynamic(Log):
+    """What the shape environment says of its symbols; a record without artifact."""
+
+    name = "dynamic"
+    switch = 'TORCH_LOGS="dynamic"'
+    artifacts = frozenset({"__sym_node", "__trace_shape_events"})
+    marks = (
+        "create_env",
+        "create_symbol ",
+        "create_unbacked_sym",
+        "produce_guards",
+        "eval ",
+        "runtime_assert ",
+        "set_replacement",
+        "skipped set_replacement",
+        "_update_var_to_range ",
+        "Specializing ",
+        "SPECIALIZATION",
+        "marking ",
+        "automatic dynamic ",
+        "track_sym",
+        "Skipping guard ",
+        "lru_cache_stats ",
+        "constrain_symbol_range ",
+        "compute_unbacked_bindings ",
+        "rebind_unbacked",
+        "Data dependent variable ",
+        "could not evaluate ",
+        "failed during evaluate_expr(",
+        "failed while running ",
+        "Ignored guard ",
+        "propagate_real_tensors ",
+        "symbol_guard_limit_before_specialize",
+        "put_code_state",
+        "get_code_state",
+    )
+    prefixed = True
+
+
+class CreateSymbol(Record):
+    """An input's size or number became the symbol ``symbol``, which was ``value`` at that time."""
+
+    at: int = 0
+    symbol: str
+    value: str
+    #: ``L['x'].size()[0]``
+    source: str
+    low: Bound = ""
+    high: Bound = ""
+    where: Comment | None = None
+
+
+class DuckSized(Record):
+    """A size that was equal to another one shares its symbol."""
+
+    at: int = 0
+    symbol: str
+    source: str
+
+
+class UnbackedSymbol(Record):
+    """A value that is only known when the graph runs became a symbol."""
+
+    at: int = 0
+    symbol: str
+    low: Bound = ""
+    high: Bound = ""
+    where: Comment | None = None
+
+
+class GuardAdded(Record):
+    """A condition on symbols was evaluated, and its outcome became a guard."""
+
+    at: int = 0
+    how: Stripped
+    expression: str
+    where: Comment | None = None
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether torch made the symbol a constant by it."""
+        return "forcing_spec" in self.how
+
+
+class RangeUpdated(Record):
+    """The range of a symbol is known better than before."""
+
+    symbol: str
+    low: Bound
+    high: Bound
+    change: InBrackets = ""
+
+
+class Replaced(Record):
+    """A symbol is another expression from now on, or a constant."""
+
+    at: int = 0
+    symbol: str
+    target: str
+    reason: InBrackets = ""
+
+
+class Specialized(Record):
+    """A size that the user marked as dynamic became a constant."""
+
+    at: int = 0
+    source: str
+    value: str
+
+
+class MarkedDynamic(Record):
+    """A source will be a symbol in the compilation that begins."""
+
+    at: int = 0
+    source: str
+    reason: InBrackets = ""
+
+
+class ChangedValue(Record):
+    """A size or number differs from that of the compilation before."""
+
+    at: int = 0
+    source: str
+    #: ``val``, ``size(0)``, ``stride(1)`` or ``dim()``.
+    what: Stripped
+    new: str
+    old: str
+
+
+class ShapeNote(Record):
+    """Another line of the shape environment."""
+
+    at: int = 0
+    note: str

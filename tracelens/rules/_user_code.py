@@ -1,0 +1,118 @@
+"""Whose code is it: from the stacks and comments of Dynamo's logs to the place to look at.
+
+Dynamo names the innermost frame, which is often a wrapper of a library, a line of the standard
+library or a generated ``__init__``. What helps is the innermost frame of a program or of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from tracelens.logs._checks import Comment
+from tracelens.logs._stack import StackFrame
+from tracelens.report import Where
+
+__all__ = ["best", "caller", "distance", "located", "short", "where"]
+
+#: What forwards a call and says nothing about it, when it stands in a library.
+WRAPPERS = frozenset(
+    {
+        "__call__",
+        "_call_impl",
+        "_fn",
+        "_wrapped_call_impl",
+        "decorate_context",
+        "forward_with_checkpointing",
+        "inner",
+        "new_forward",
+        "wrapped",
+        "wrapper",
+    }
+)
+#: Directories of torch, as they stand in a comment, which has lost the ``torch/`` before them.
+TORCH_DIRECTORIES = (
+    "_decomp/",
+    "_dynamo/",
+    "_functorch/",
+    "_higher_order_ops/",
+    "_inductor/",
+    "_prims_common/",
+    "_refs/",
+    "_tensor.py",
+    "ao/",
+    "autograd/",
+    "distributed/",
+    "functional.py",
+    "fx/",
+    "nn/",
+    "optim/",
+    "overrides.py",
+)
+
+
+def distance(file: str, function: str = "") -> int:
+    """Return how far a frame is from code that somebody would change; 0 is there."""
+    path = file.replace("\\", "/")
+    packaged = path.partition("-packages/")[2]
+    if path.startswith("<") or (not packaged and "/lib/python3" in path) or "/lib/py" in path[:6]:
+        return 3
+    if packaged.startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
+        return 3 if function in WRAPPERS else 2
+    if function in WRAPPERS and (packaged or not path.startswith(("/", "\\")) or path[1:2] == ":"):
+        return 1
+    return 0
+
+
+def best(frames: Iterable[StackFrame]) -> StackFrame | None:
+    """Return the innermost of the frames (outermost first) that are nearest to the user."""
+    return min(reversed(list(frames)), key=lambda f: distance(f.file, f.function), default=None)
+
+
+def caller(frames: Iterable[StackFrame], file: str) -> StackFrame | None:
+    """Return the innermost frame outside all packages, if ``file`` is in one."""
+    if "-packages/" not in file.replace("\\", "/"):
+        return None
+    own = [
+        frame
+        for frame in frames
+        if "-packages/" not in frame.file.replace("\\", "/")
+        and distance(frame.file, frame.function) == 0
+    ]
+    return own[-1] if own else None
+
+
+def located(comment: Comment, function: str, files: Sequence[str]) -> StackFrame | None:
+    """Return the line that a guard's comment names, with the file's full path where it is known.
+
+    Args:
+        comment: Its file has lost the beginning of its path, and sometimes one letter more.
+        function: The function that the record is about.
+        files: Full paths of the record, the function's own first.
+    """
+    if not comment.file:
+        return None
+    full = next((file for file in files if file.endswith(comment.file)), None)
+    name = PurePosixPath(comment.file).name
+    if full is None and comment.function == function and files and files[0].endswith("/" + name):
+        full = files[0]
+    return StackFrame(
+        file=full or comment.file,
+        line=comment.line,
+        function=comment.function,
+        code=comment.code,
+    )
+
+
+def where(frame: StackFrame | None) -> Where | None:
+    """Return the place of a finding."""
+    if frame is None or not frame.file:
+        return None
+    return Where(file=frame.file, line=frame.line or None, function=frame.function or None)
+
+
+def short(file: str, line: int = 0) -> str:
+    """Return the last two parts of a path, and the line: enough to recognise it in a sentence."""
+    parts = file.replace("\\", "/").split("/")
+    name = "/".join(parts[-2:]) if len(parts) > 1 and parts[-2] else parts[-1]
+    return f"{name}:{line}" if line else name

@@ -1,0 +1,123 @@
+"""Graph breaks by place: many records, and two forms of one record, are one thing to fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs.graph_breaks import GraphBreak, StackFrame
+from tracelens.report import EvidenceLine
+from tracelens.rules import _user_code
+
+__all__ = ["BreakSite", "effect", "once", "records", "sites"]
+
+MAX_QUOTED = 3
+
+
+@dataclass
+class BreakSite:
+    """One line of the program at which the graph breaks for one reason."""
+
+    family: str
+    events: list[tuple[Place, Seen[GraphBreak]]] = field(default_factory=list)
+    #: The longest stack that any of the records prints.
+    stack: tuple[StackFrame, ...] = ()
+
+    @property
+    def record(self) -> GraphBreak:
+        """The record that says most."""
+        return max((seen.record for _, seen in self.events), key=_told)
+
+    @property
+    def count(self) -> int:
+        """How many records there are; the announcement of a break is the same break."""
+        breaks = [seen for _, seen in self.events if not seen.record.announced]
+        return len(breaks) or len(self.events)
+
+    @property
+    def skipped(self) -> int:
+        """In how many of them the whole frame was given up."""
+        return sum(seen.record.skips_frame for _, seen in self.events)
+
+    @property
+    def line(self) -> StackFrame:
+        """The innermost line of the program or of a model, with its code."""
+        record = self.record
+        inner = StackFrame(file=record.file, line=record.line)
+        return _user_code.best([inner, *self.stack]) or inner
+
+    @property
+    def caller(self) -> StackFrame | None:
+        """The user's own line that leads there, if the break is in a package."""
+        return _user_code.caller(self.stack, self.line.file)
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What the break is about, without line numbers."""
+        line = self.line
+        return _user_code.short(line.file), line.function, line.code
+
+    def quotes(self) -> list[EvidenceLine]:
+        """Return the records, the line that names the place and the one that names the type."""
+        lines = []
+        for place, seen in self.events[:MAX_QUOTED]:
+            cause = seen.record.cause
+            lines.append(seen.quote(place=place))
+            if cause is not None and cause.at and len(lines) < MAX_QUOTED + 1:
+                lines.append(seen.quote(place=place, at=cause.at))
+        return lines
+
+
+def sites(breaks: Table[GraphBreak], families: Iterable[str] = ()) -> list[BreakSite]:
+    """Return the places of the breaks of some families (all when empty), in order of appearance.
+
+    The warning that announces ``Tensor.item()`` and the record of the same break are one event.
+    """
+    wanted = frozenset(families)
+    found: dict[tuple[str, int, str], BreakSite] = {}
+    for place, seen in breaks.events():
+        record = seen.record
+        if wanted and record.family not in wanted:
+            continue
+        key = (record.file, record.line, record.family)
+        site = found.setdefault(key, BreakSite(record.family))
+        site.events.append((place, seen))
+        if len(record.stack) > len(site.stack):
+            site.stack = record.stack
+    return list(found.values())
+
+
+def records(found: Iterable[BreakSite]) -> int:
+    """Return how many breaks all of them are."""
+    return sum(site.count for site in found)
+
+
+def once(site: BreakSite) -> str:
+    """Return where the break is, for a sentence: the line, its code, and who called it."""
+    line = site.line
+    code = f": `{line.code}`" if line.code else ""
+    caller = site.caller
+    via = f", reached from {_user_code.short(caller.file, caller.line)}" if caller else ""
+    return f"{_user_code.short(line.file, line.line)}{code}{via}"
+
+
+def effect(site: BreakSite) -> str:
+    """Return what the break does to the compiled code."""
+    if not site.skipped:
+        return "The function is cut in two graphs here, with Python in between in every call."
+    lost = [
+        cause.context.function
+        for _, seen in site.events
+        for cause in seen.record.causes
+        if cause.context is not None and cause.context.function
+    ]
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(lost))
+    what = f"the whole function {names}" if names else "the whole function"
+    times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
+    return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
+
+
+def _told(record: GraphBreak) -> tuple[bool, int, int]:
+    cause = record.cause
+    return not record.announced, len(record.stack), len(cause.hints) if cause else 0

@@ -1,0 +1,87 @@
+"""GBR012 break-count-summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.gbr._breaks import BreakSite, records, sites
+
+__all__ = ["BreakCountSummary"]
+
+#: Places that are spelled out.
+MAX_LISTED = 5
+
+
+class BreakCountSummary(Rule):
+    """How many graph breaks there are, at how many places of the program.
+
+    ## Why it matters
+    The log repeats a break for every variant and every resumed function: 46 records can be ten
+    lines of code. The places are what there is to fix, and the number of records says how often
+    each of them hurts.
+
+    ## What it looks like
+    Most records are repetitions, which torch prints without their stack since 2.7:
+
+        [2/0] [__graph_breaks] Graph break (user stack suppressed due to duplicate graph break) \
+in user code at /home/ana/proj/model.py:39
+        [2/0] [__graph_breaks] Graph Break Reason: Data-dependent branching
+
+    ## When it is harmless
+    A few breaks between large graphs cost little. Breaks in set-up code of the first call do not
+    come again. The finding is a summary: what to fix stands in the findings about single places.
+
+    ## What to do
+    Fix the places from the top: those with many records, and those that gave up whole functions.
+
+    ## How a live run confirms it
+    ``torch._dynamo.explain(model)(*inputs)`` counts the graphs per call before and after.
+
+    ## See also
+    GBR001, GBR002, GBR003 (single places), GBR015 (many small graphs).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.graph_breaks_index.html>
+    """
+
+    code = "GBR012"
+    name = "break-count-summary"
+    severity = Severity.INFO
+
+    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+        """Yield the summary."""
+        by_place: dict[tuple[str, int], list[BreakSite]] = {}
+        for site in sites(breaks):
+            by_place.setdefault((site.record.file, site.record.line), []).append(site)
+        ranked = sorted(by_place.values(), key=lambda group: -records(group))
+        if not ranked:
+            return
+        count = sum(records(group) for group in ranked)
+        skipped = sum(site.skipped for group in ranked for site in group)
+        lost = f"; {skipped} of them gave up a whole function" if skipped else ""
+        yield self.finding(
+            "summary",
+            title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}",
+            message=f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
+            + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
+            count=count,
+            where=_user_code.where(ranked[0][0].line),
+            evidence=[
+                seen.quote(f"{records(group)} records", place=place)
+                for group in ranked[:MAX_LISTED]
+                for place, seen in group[0].events[:1]
+            ],
+            advice=[Advice(text="Fix the places with most records first.")],
+        )
+
+
+def _listed(group: list[BreakSite]) -> str:
+    record = group[0].record
+    types = ", ".join(dict.fromkeys(site.record.text for site in group))
+    return f"{_user_code.short(record.file, record.line)} ({records(group)}, {types})"
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"

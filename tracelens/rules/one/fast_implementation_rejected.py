@@ -1,0 +1,142 @@
+"""ONE007 fast-implementation-rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import (
+    CpuIsa,
+    DispatchRejection,
+    LibraryRejection,
+    PrimitiveCreate,
+    PrimitiveExec,
+)
+from tracelens.onednn.implementations import COMPUTE, Grade, grade
+from tracelens.onednn.reasons import Reason, actionable, remedy
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._refusals import Refusal, Refusals
+from tracelens.rules.one._runs import instruction_set
+
+__all__ = ["FastImplementationRejected"]
+
+#: Reasons that say nothing where the implementation that was chosen is fast, too.
+_USUAL = frozenset({Reason.DATA_TYPE, Reason.INSTRUCTIONS, Reason.ATTRIBUTES})
+
+
+class FastImplementationRejected(Rule):
+    """Faster implementations refused a primitive, for a reason that can be changed.
+
+    ## Why it matters
+    oneDNN asks its implementations in order, the fastest first, and takes the first one that accepts.
+    The refusals say what kept the faster ones from it: a layout, a data type, a bias, a size that is
+    known at run time only.
+
+    ## What it looks like
+    The implementation, the problem, the reason and its place in oneDNN's source:
+
+        onednn_verbose,v1,primitive,create:dispatch,convolution,unsupported format tag,src/cpu/x64/jit_brgemm_conv_utils.cpp:261
+        onednn_verbose,v1,primitive,create:dispatch,matmul,cpu,matmul,brg:sve_512,undef,src:bf16::blocked:ab::f0 wei:bf16:a:any:any::f0 dst:bf16::blocked:ab::f0,attr-scratchpad:user,,64x64:64x64,unsupported isa,src/cpu/aarch64/matmul/brgemm_matmul.cpp:99
+
+    ## When it is harmless
+    Nearly always: dozens of refusals per primitive are normal. Implementations for other instruction
+    sets, data types or kinds of convolution refuse first, and a fast one accepts. Shape heuristics
+    are oneDNN's own business. Then this is a note of severity ``none``. Where the reference
+    implementation was chosen, ONE001 tells the reasons.
+
+    ## What to do
+    What the finding says for its reason, if the primitive is worth it: see its share in the table of
+    primitives.
+
+    ## How a live run confirms it
+    The primitive is run with the reason removed. Confirmed when an implementation that refused is
+    chosen.
+
+    ## See also
+    <https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ONE007"
+    name = "fast-implementation-rejected"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        dispatches: Table[DispatchRejection],
+        *,
+        execs: Table[PrimitiveExec],
+        creates: Table[PrimitiveCreate],
+        library: Table[LibraryRejection],
+        isas: Table[CpuIsa],
+    ) -> Iterator[Finding]:
+        """Yield one finding per primitive and reason, or one note about all refusals."""
+        isa = instruction_set(isas)
+        refusals = Refusals(dispatches, library, creates, execs)
+        found: dict[tuple[str, Reason], _Refused] = {}
+        for run in {_choice(row.record): row.record for row in (*creates, *execs)}.values():
+            level = grade(run.primitive, run.impl, isa)
+            if run.primitive not in COMPUTE or level is Grade.REFERENCE:
+                continue
+            for refusal in refusals.of(run):
+                reason = refusal.reason
+                if refusal.who == f"`{run.impl}`":
+                    continue
+                if actionable(reason) and not (level is Grade.OPTIMISED and reason in _USUAL):
+                    refused = found.setdefault((run.primitive, reason), _Refused())
+                    refused.add(refusal, run.impl, run.shape)
+        for (primitive, reason), refused in found.items():
+            yield self._finding(primitive, reason, refused)
+        if not found:
+            yield self._note(dispatches)
+
+    def _finding(self, primitive: str, reason: Reason, refused: _Refused) -> Finding:
+        messages = list(refused.messages.values())
+        said = "; ".join(str(refusal) for refusal in messages[:3])
+        chosen = ", ".join(f"`{impl}`" for impl in list(refused.chosen)[:3])
+        shapes = "one shape" if len(refused.shapes) == 1 else f"{len(refused.shapes)} shapes"
+        return self.finding(
+            primitive,
+            reason.name,
+            title=f"{primitive}: faster implementations refused because of {reason.value}",
+            message=f"For {shapes}: {said}. What ran instead: {chosen}.",
+            confidence=Confidence.MEDIUM,
+            count=len(messages),
+            evidence=[refusal.quote for refusal in messages[:3]],
+            advice=[Advice(text=f"If its time matters, {remedy(reason)}.")],
+        )
+
+    def _note(self, dispatches: Table[DispatchRejection]) -> Finding:
+        rows = list(dispatches)
+        return self.finding(
+            "usual",
+            title=f"{dispatches.count} refusals of implementations, none of which matters",
+            message=(
+                f"{dispatches.count} refusals with {len({row.record.message for row in rows})} "
+                "different messages came before implementations that were fast, or whose choice "
+                "this log does not show, or that another finding names."
+            ),
+            severity=Severity.NONE,
+            count=dispatches.count,
+            evidence=[rows[0].quote("the first refusal")],
+        )
+
+
+@dataclass(slots=True)
+class _Refused:
+    """What refused one primitive for one reason."""
+
+    messages: dict[tuple[str, str], Refusal] = field(default_factory=dict)
+    chosen: dict[str, None] = field(default_factory=dict)
+    shapes: set[str] = field(default_factory=set)
+
+    def add(self, refusal: Refusal, chosen: str, shape: str) -> None:
+        """Note that ``refusal`` came before ``chosen`` for ``shape``."""
+        self.messages.setdefault((refusal.who, refusal.message), refusal)
+        self.chosen[chosen] = None
+        self.shapes.add(shape)
+
+
+def _choice(run: PrimitiveCreate | PrimitiveExec) -> tuple[str, str, str, str]:
+    return run.primitive, run.precision, run.shape, run.impl

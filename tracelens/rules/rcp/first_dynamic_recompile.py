@@ -1,0 +1,184 @@
+"""RCP003 first-dynamic-recompile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Gap, Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile, TensorMismatch, ValueCheck
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._history import (
+    History,
+    Step,
+    cost_of,
+    histories,
+    series,
+    settles,
+)
+
+__all__ = ["FirstDynamicRecompile"]
+
+MAX_QUOTED = 5
+
+
+@dataclass
+class _Change:
+    """One change of a size, with all that was recompiled because of it."""
+
+    history: History
+    steps: list[Step] = field(default_factory=list)
+    #: (expected, actual) of the sizes that changed together.
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    frames: set[str] = field(default_factory=set)
+
+    def add(self, history: History, step: Step) -> None:
+        self.steps.append(step)
+        self.pairs.add(_pair(step))
+        self.frames.add(history.frame)
+
+    @property
+    def subject(self) -> tuple[str, str, str, int | None]:
+        check = self.steps[0].check
+        source = str(check.source) if isinstance(check, TensorMismatch | ValueCheck) else ""
+        index = check.index if isinstance(check, TensorMismatch) else None
+        return self.history.function, self.history.file, source, index
+
+
+class FirstDynamicRecompile(Rule):
+    """A size or a number changed for the first time, and was made dynamic: expected.
+
+    ## Why it matters
+    It is the normal price of shapes that vary: Dynamo compiles for the sizes of the first call and,
+    when one changes, once more with that one symbolic. One change of the input often recompiles
+    many functions, where graph breaks cut a model in pieces; that is still one change.
+
+    ## What it looks like
+    One mismatch per dimension or number, and none after it:
+
+        [0/1] [__recompiles] Recompiling function f in /home/ana/proj/model.py:3
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: tensor 'x' size mismatch at index 0. expected 16, actual 24
+
+    ## When it is harmless
+    Always: the finding is a note. It is there because the log shows recompiles, and the reader
+    wants to know which of them count. In a log that was cut the rest of the history is unknown.
+
+    ## What to do
+    Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before
+    the first call; where only the last batch is smaller, drop or pad it.
+
+    ## How a live run confirms it
+    Calls with further sizes do not recompile.
+
+    ## See also
+    RCP002 and RCP004 (when it does not stop), RCP016 (sizes 0 and 1), RCP023 (branches on sizes).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP003"
+    name = "first-dynamic-recompile"
+    severity = Severity.NONE
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        gaps: Table[Gap],
+    ) -> Iterator[Finding]:
+        """Yield one note per size that changed, however many functions it recompiled."""
+        found = histories(recompiles)
+        groups: dict[tuple[str, str, str, int | None], list[_Change]] = {}
+        for change in _changes(found):
+            groups.setdefault(change.subject, []).append(change)
+        for (function, file, source, index), changes in groups.items():
+            steps = [step for change in changes for step in change.steps]
+            first = changes[0]
+            yield self.finding(
+                function,
+                _user_code.short(file),
+                source,
+                index,
+                title=f"{_named(source, index)} changed for the first time: expected",
+                message=_told(function, changes) + (_CUT if len(gaps) else ""),
+                count=len(steps),
+                where=_user_code.where(first.history.code(first.steps[0], trees)),
+                evidence=[step.quote() for step in steps[:MAX_QUOTED]],
+                cost=cost_of(steps, frames),
+                advice=[_early(source, index)],
+            )
+
+
+_CUT = " The log is cut: whether the size kept changing is not known."
+
+
+def _changes(found: Iterable[History]) -> Iterator[_Change]:
+    """Group the recompiles that one change of the input caused."""
+    histories_ = list(found)
+    owners = {id(step): history for history in histories_ for step in history.steps}
+    expected = {id(s) for values in series(histories_) if settles(values) for s in values.steps}
+    steps = sorted(
+        (step for history in histories_ for step in history.steps),
+        key=lambda step: (step.place.input, step.place.line),
+    )
+    current: dict[tuple[str, str], _Change] = {}
+    for step in steps:
+        key = (step.place.input, step.place.writer)
+        change = current.get(key)
+        history = owners[id(step)]
+        if change is not None and not (
+            id(step) in expected
+            and (_pair(step) in change.pairs or history.frame not in change.frames)
+        ):
+            yield current.pop(key)
+            change = None
+        if id(step) in expected:
+            change = change or current.setdefault(key, _Change(history))
+            change.add(history, step)
+    yield from current.values()
+
+
+def _pair(step: Step) -> tuple[str, str]:
+    check = step.check
+    if isinstance(check, TensorMismatch):
+        return check.expected, check.actual
+    return (check.value, "") if isinstance(check, ValueCheck) else ("", "")
+
+
+def _named(source: str, index: int | None) -> str:
+    return f"`{source}`" if index is None else f"dimension {index} of `{source}`"
+
+
+def _told(function: str, changes: list[_Change]) -> str:
+    first = changes[0].steps[0].check
+    if isinstance(first, TensorMismatch):
+        text = f"It changed from {first.expected} to {first.actual}, and"
+    else:
+        value = first.value if isinstance(first, ValueCheck) else "constant"
+        text = f"It was {value} when the entry was compiled; then another value came, and"
+    text += f" `{function}` was compiled once more with it as a symbol, which fits further values."
+    others = sum(len(change.steps) for change in changes) - len(changes)
+    if len(changes) > 1:
+        text += f" The same happened to {_counted(len(changes) - 1, 'other variant')} of it."
+    if others:
+        text += f" {_counted(others, 'more entry', 'more entries')} followed from the same change."
+    return text
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _early(source: str, index: int | None) -> Advice:
+    if index is None:
+        return Advice(text="Nothing. A first call with another value makes it dynamic earlier.")
+    return Advice(
+        text="Nothing; or mark the dimension before the first call, to save the compilation.",
+        code=f"torch._dynamo.mark_dynamic({source}, {index})",
+        since="2.1",
+    )

@@ -1,0 +1,186 @@
+"""RCP001 recompile-limit-hit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, StackFrame
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._causes import Cause, advice_for, ranked
+from tracelens.rules.rcp._history import CompiledFrame, History, cost_of, histories
+
+__all__ = ["RecompileLimitHit"]
+
+#: Causes named, values listed and lines quoted per finding.
+MAX_CAUSES = 3
+MAX_VALUES = 6
+MAX_QUOTED = 4
+#: Causes whose entries dynamic shapes would have made unnecessary.
+AVOIDABLE = frozenset({"RCP002", "RCP004", "RCP005", "RCP007"})
+
+
+class RecompileLimitHit(Rule):
+    """A function was compiled so often that Dynamo gave up on it: new inputs run eagerly.
+
+    ## Why it matters
+    A function gets eight entries. The call that would need a ninth, and every later one that fits
+    none of the eight, runs without compilation, silently after this one warning. The compilations
+    before took seconds each.
+
+    ## What it looks like
+    A warning that needs no setting, once per function:
+
+        W1120 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/8] \
+torch._dynamo hit config.recompile_limit (8)
+        W1120 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/8] \
+   function: 'scale' (/home/ana/proj/model.py:84)
+        W1120 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/8] \
+   last reason: 0/7: s == 'kkkkkkk'
+
+    With ``TORCH_LOGS="recompiles"`` the history before it tells what kept changing; without, only
+    the last reason is known, which up to torch 2.6 is that of the oldest entry. Where several
+    models share one decorated function, the last reason may be another model's.
+
+    ## When it is harmless
+    When the inputs that ran eagerly were a warm-up over sizes that never come again. With
+    ``fullgraph=True`` it is an error of the program instead.
+
+    ## What to do
+    Remove the cause: make sizes dynamic, pass numbers as tensors, keep names and objects out of
+    compiled code. Raise the limit only when the number of variants is finite and known.
+
+    ## How a live run confirms it
+    The same calls with a higher limit: the warning is gone, the calls after it are faster.
+
+    ## See also
+    RCP002, RCP004, RCP023 (causes), RCP028 (the limit over all functions).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP001"
+    name = "recompile-limit-hit"
+    severity = Severity.ERROR
+
+    def check(
+        self,
+        compiled: Table[CompiledFrame],
+        *,
+        limits: Table[RecompileLimit],
+        recompiles: Table[Recompile],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function, whichever ranks hit the limit."""
+        del compiled
+        found = histories(recompiles)
+        groups: dict[tuple[str, str, int], list[tuple[Place, Seen[RecompileLimit]]]] = {}
+        for place, seen in limits.events():
+            limit = seen.record
+            if not limit.is_accumulated:
+                groups.setdefault((limit.function, limit.file, limit.line), []).append(
+                    (place, seen)
+                )
+        for (function, file, line), hits in groups.items():
+            own = [h for h in found if (h.function, h.file, h.line) == (function, file, line)]
+            history = max(own, key=lambda h: len(h.steps), default=None)
+            yield self._finding(hits, history, frames, trees)
+
+    def _finding(
+        self,
+        hits: Sequence[tuple[Place, Seen[RecompileLimit]]],
+        history: History | None,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Finding:
+        place, seen = hits[0]
+        limit = seen.record
+        causes = _causes(limit, history)
+        first = causes[0][0].code if causes else ""
+        return self.finding(
+            limit.function,
+            _user_code.short(limit.file),
+            title=f"`{limit.function}` hit the limit of {limit.limit} entries: "
+            f"other inputs now run eagerly",
+            message=_told(limit, history, causes),
+            confidence=Confidence.HIGH if history else Confidence.MEDIUM,
+            count=len(hits),
+            where=_user_code.where(_line(limit, history, trees)),
+            evidence=_quotes(place, seen, history),
+            cost=_cost(first, history, frames),
+            advice=[*advice_for(first), _raise(limit)],
+        )
+
+
+def _causes(limit: RecompileLimit, history: History | None) -> list[tuple[Cause, int, list[str]]]:
+    """Return what kept changing: out of the history, else out of the one reason that is printed."""
+    if history is not None:
+        return ranked(step.seen.record.failures for step in history.steps)
+    return ranked([(limit.reason,)] if limit.reason else [])
+
+
+def _told(
+    limit: RecompileLimit,
+    history: History | None,
+    causes: list[tuple[Cause, int, list[str]]],
+) -> str:
+    text = (
+        f"Dynamo compiled `{limit.function}` {limit.limit} times and then gave up: calls that fit "
+        f"none of these entries run without compilation."
+    )
+    if not causes:
+        return text
+    if history is None:
+        cause, _, values = causes[0]
+        value = f", which was {values[0]} in one entry" if values else ""
+        return f"{text} The only reason in the log is {cause.what}{value}."
+    total = len(history.steps)
+    parts = []
+    for cause, count, values in causes[:MAX_CAUSES]:
+        listed = ", ".join(values[:MAX_VALUES]) + (", ..." if len(values) > MAX_VALUES else "")
+        known = f" ({listed})" if listed and cause.code != "RCP030" else ""
+        parts.append(f"{cause.what}{known} in {count} of {total} recompiles")
+    return f"{text} What changed: {'; '.join(parts)}."
+
+
+def _line(
+    limit: RecompileLimit, history: History | None, trees: Table[GuardTree]
+) -> StackFrame | None:
+    lines = [StackFrame(file=limit.file, line=limit.line, function=limit.function)]
+    comment = limit.reason.comment if limit.reason else None
+    files = [limit.file, *(frame.file for frame in limit.stack)]
+    if comment and (line := _user_code.located(comment, limit.function, files)):
+        lines.append(line)
+    if history is not None:
+        lines += [history.code(step, trees) for step in history.steps[-1:]]
+    return _user_code.best([*lines, *limit.stack])
+
+
+def _quotes(
+    place: Place, seen: Seen[RecompileLimit], history: History | None
+) -> Iterator[EvidenceLine]:
+    yield seen.quote(place=place)
+    yield seen.quote("the reason that torch prints", at=2, place=place)
+    for step in history.steps[: MAX_QUOTED - 2] if history else []:
+        yield step.quote(f"entry {step.number}")
+
+
+def _cost(code: str, history: History | None, frames: Table[Frame]) -> Cost | None:
+    """Return what the entries took to compile, if dynamic shapes would have saved them.
+
+    Entries for different objects or modes had to be compiled anyway, and what the eager calls
+    cost is not in the log.
+    """
+    return cost_of(history.steps, frames) if history and code in AVOIDABLE else None
+
+
+def _raise(limit: RecompileLimit) -> Advice:
+    return Advice(
+        text="Raise the limit, if the variants are finite and known.",
+        setting=f"torch._dynamo.config.{limit.name} = {limit.limit * 8}",
+        since="2.7" if limit.name == "recompile_limit" else None,
+    )

@@ -1,0 +1,91 @@
+"""RCP023 shape-relation-guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._history import History, Step, cost_of, histories, is_special
+
+__all__ = ["ShapeRelationGuard"]
+
+MAX_QUOTED = 5
+
+
+class ShapeRelationGuard(Rule):
+    """A branch on a symbolic size or number, or a relation between two, asked for another entry.
+
+    ## Why it matters
+    Once a size or an int is a symbol, the compiled code is valid for all its values but those that
+    would take another branch: ``if n >= 0``, ``if x.shape[0] % 2 == 0``, two sizes that were equal.
+    Each side needs an entry of its own, and the entries of a function are limited to eight.
+
+    ## What it looks like
+    The newest entry fails on an inequality or an equation, not on a value:
+
+        [0/2] [__recompiles] Recompiling function fn in /home/ana/proj/recompiles.py:8
+        [0/2] [__recompiles]     triggered by the following guard failure(s):
+        [0/2] [__recompiles]     - 0/1: 0 <= n  # if n >= 0:  # proj/recompiles.py:10 in fn
+        [0/2] [__recompiles]     - 0/0: n == 2  # if n >= 0:  # proj/recompiles.py:10 in fn
+
+    ## When it is harmless
+    Almost always: the number of entries is bounded by the number of branches. It matters where
+    many branches on sizes stand in one function.
+
+    ## What to do
+    Nothing for one branch. Otherwise take the branch out of the compiled function, use
+    ``torch.where``, or state with ``torch._check`` what always holds.
+
+    ## How a live run confirms it
+    The same calls with ``torch._check(n >= 0)`` in the function: the recompile is gone.
+
+    ## See also
+    RCP003 (the step before it), RCP016 (sizes 0 and 1), RCP001.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP023"
+    name = "shape-relation-guard"
+    severity = Severity.INFO
+
+    def check(
+        self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and line of the program."""
+        groups: dict[tuple[str, str, str], list[tuple[History, Step]]] = {}
+        for history in histories(recompiles):
+            for step in history.steps:
+                if not isinstance(step.check, RangeCheck | Relation) or is_special(step.check):
+                    continue
+                comment = step.failure.comment if step.failure else None
+                code = comment.code if comment and comment.code else str(step.check)
+                key = (history.function, history.file, code)
+                groups.setdefault(key, []).append((history, step))
+        for (function, file, code), group in groups.items():
+            steps = [step for _, step in group]
+            history, first = group[0]
+            yield self.finding(
+                function,
+                _user_code.short(file),
+                code,
+                title=f"`{function}` has an entry for each side of `{code}`",
+                message=f"The entry held only while `{first.check}`: a branch on a symbolic "
+                f"value. Each side is compiled once, so the number of entries is bounded.",
+                count=len(steps),
+                where=_user_code.where(history.code(first, trees)),
+                evidence=[step.quote() for step in steps[:MAX_QUOTED]],
+                cost=cost_of(steps, frames),
+                advice=[
+                    Advice(
+                        text="State what always holds, or take the branch out of the compiled "
+                        "function.",
+                        code=f"torch._check({first.check})",
+                        since="2.2",
+                    )
+                ],
+            )

@@ -1,0 +1,207 @@
+"""What is decoded of an event: the fields that are used, typed; the others are skipped unseen.
+
+The phases are those of the Trace Event Format (Google, 2016), section "Event Types".
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import msgspec
+
+from tracelens.grammars import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "UNTIMED",
+    "Begin",
+    "Complete",
+    "End",
+    "Event",
+    "Instant",
+    "Metadata",
+    "Refused",
+    "decode_many",
+    "decode_one",
+    "decode_tolerantly",
+    "described",
+    "loads",
+]
+
+#: Process and thread ids: numbers, or words such as ``Spans`` and ``stream 7``.
+Id: TypeAlias = int | str | None
+
+
+class Arguments(msgspec.Struct, gc=False):
+    """What is used of an event's arguments."""
+
+    #: Of copies and fills on the device; calls of the HIP runtime give it as text.
+    bytes: int | float | str | None = None
+
+
+class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False):
+    """A span. ``ts`` and ``dur`` in microseconds; the origin of ``ts`` is any."""
+
+    name: str
+    ts: float
+    dur: float = 0.0
+    cat: str | None = None
+    pid: Id = None
+    tid: Id = None
+    args: Arguments | None = None
+
+
+class Begin(msgspec.Struct, tag_field="ph", tag="B", gc=False):
+    """The beginning of a span; the next end on the same thread ends it."""
+
+    ts: float
+    name: str = ""
+    cat: str | None = None
+    pid: Id = None
+    tid: Id = None
+
+
+class End(msgspec.Struct, tag_field="ph", tag="E", gc=False):
+    """The end of the span that began last on the same thread."""
+
+    ts: float
+    pid: Id = None
+    tid: Id = None
+
+
+class Instant(msgspec.Struct, tag_field="ph", tag="i", gc=False):
+    """Something that took no time."""
+
+    name: str
+    cat: str | None = None
+
+
+class OldInstant(Instant, tag="I", gc=False):
+    """The same, as it was spelt once."""
+
+
+class Name(msgspec.Struct, gc=False):
+    """The arguments of metadata: the name of a process or thread."""
+
+    name: str | None = None
+
+
+class Metadata(msgspec.Struct, tag_field="ph", tag="M", gc=False):
+    """What a process or a thread is called, and how to sort them."""
+
+    name: str
+    pid: Id = None
+    tid: Id = None
+    args: Name | None = None
+
+
+#: Flows, asynchronous spans, counters, samples, objects and others: nothing of them is used.
+_PHASES = {
+    "s": "FlowStart",
+    "t": "FlowStep",
+    "f": "FlowEnd",
+    "b": "AsyncBegin",
+    "e": "AsyncEnd",
+    "n": "AsyncInstant",
+    "S": "OldAsyncBegin",
+    "T": "OldAsyncStep",
+    "p": "OldAsyncPast",
+    "F": "OldAsyncEnd",
+    "C": "Counter",
+    "P": "Sample",
+    "N": "ObjectCreated",
+    "O": "ObjectSnapshot",
+    "D": "ObjectDestroyed",
+    "R": "Mark",
+    "c": "ClockSync",
+    "V": "MemoryDump",
+    "v": "ProcessMemoryDump",
+    "(": "ContextEnter",
+    ")": "ContextLeave",
+}
+#: The types of events of which it only matters that they are there.
+UNTIMED: frozenset[type] = frozenset(
+    msgspec.defstruct(name, [], tag_field="ph", tag=phase, gc=False)
+    for phase, name in _PHASES.items()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An element of the event list that is no event as the format has them."""
+
+    text: str
+    reason: str
+
+
+Event: TypeAlias = Complete | Begin | End | Instant | OldInstant | Metadata | Refused | msgspec.Struct
+
+
+def _union() -> Any:
+    kinds: Any = Complete | Begin | End | Instant | OldInstant | Metadata
+    for kind in sorted(UNTIMED, key=lambda kind: kind.__name__):
+        kinds = kinds | kind
+    return kinds
+
+
+_EVENT = _union()
+#: Decode the text of an event, or of a list of them.
+#:
+#: Raises:
+#:     ValueError: It is not JSON, not UTF-8, or not an event.
+#:     RecursionError: It is nested too deeply.
+decode_one: Callable[[bytes], Event] = msgspec.json.Decoder(_EVENT).decode
+decode_many: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[_EVENT]).decode
+
+
+def _no_number(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is not JSON")
+
+
+def loads(text: bytes) -> Any:
+    """Decode JSON that may hold bad UTF-8 and raw control characters, but no NaN or Infinity.
+
+    Raises:
+        ValueError: It is not JSON.
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(text.decode("utf-8", "replace"), strict=False, parse_constant=_no_number)
+
+
+def decode_tolerantly(text: bytes) -> Event:
+    """Decode one event; of what is broken only encoding and control characters are forgiven."""
+    try:
+        return decode_one(text)
+    except (ValueError, RecursionError) as first:
+        try:
+            event: Event = msgspec.convert(loads(text), _EVENT)
+        except (ValueError, RecursionError) as error:
+            reason = first if isinstance(first, msgspec.ValidationError) else error
+            return Refused(text[:2000].decode("utf-8", "replace"), _one_line(reason))
+        for field in ("name", "cat"):
+            value = getattr(event, field, None)
+            if value:
+                setattr(event, field, value.encode("utf-8", "replace").decode())
+        return event
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error).partition("\n")[0].replace(" - at `$", " at `event")
+
+
+def described(text: str) -> str:
+    """Return category, tab and name of an event in JSON.
+
+    Raises:
+        Unreadable: It is not an event.
+    """
+    event = decode_tolerantly(text.encode("utf-8", "replace"))
+    if isinstance(event, Refused):
+        raise Unreadable(event.reason)
+    return f"{getattr(event, 'cat', '') or ''}\t{getattr(event, 'name', '')}"

@@ -1,0 +1,160 @@
+"""What is measured on a trace while it passes by: records beside those of the names.
+
+All times in milliseconds. ``start_ms`` counts from the first timed event that was measured. Where
+the events of a thread are not in the order of their time, as in traces of 2021, nothing is known
+about what runs inside what: such fields are then None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+from tracelens.evidence import Evidence, Seen, Table
+from tracelens.logs import Record, chrome_trace
+
+__all__ = [
+    "DeviceBusy",
+    "Measured",
+    "SelfTime",
+    "Span",
+    "Step",
+    "StreamBusy",
+    "Thread",
+    "TraceHeader",
+    "Transfer",
+    "Window",
+]
+
+
+class Measured(Record):
+    """Base: one record per thing measured and input, at the event where it was first seen."""
+
+    @classmethod
+    def join(
+        cls, evidence: Evidence, events: Table[chrome_trace.TraceEvent]
+    ) -> Iterator[Seen[Self]]:
+        """Return what the reader measured; ``events`` says where it comes from."""
+        del events
+        for seen in evidence.measured:
+            if isinstance(seen.record, cls):
+                yield seen
+
+
+class TraceHeader(Measured):
+    """What stands around the events: how the trace was recorded, and on what."""
+
+    schema_version: int | None = None
+    #: Names of the devices, in order; empty ones where the driver gives none.
+    devices: tuple[str, ...] = ()
+    #: ``nccl``, ``gloo``; empty outside distributed runs.
+    backend: str = ""
+    rank: int | None = None
+    world_size: int | None = None
+    record_shapes: bool = False
+    with_stack: bool = False
+    profile_memory: bool = False
+    with_modules: bool = False
+    with_flops: bool = False
+    #: ``CUDA 12.9``, ``HIP 7.0.51831``; empty without a device.
+    runtime: str = ""
+    #: Version of torch, where somebody put it there.
+    torch: str = ""
+
+
+class Span(Measured):
+    """What happened in a step, or in the whole trace."""
+
+    start_ms: float
+    ms: float
+    #: Outermost operators, whatever is inside them.
+    operators_ms: float | None = None
+    #: Compiled code: outermost regions, graphs and compiled backward passes.
+    compiled_ms: float | None = None
+    #: Outermost operators outside of compiled code and of compilations.
+    eager_ms: float | None = None
+    #: Guards and prologues of compiled functions.
+    dispatch_ms: float | None = None
+    compile_ms: float | None = None
+    #: Waiting for the next batch.
+    loading_ms: float | None = None
+    optimizer_ms: float | None = None
+    #: Calls of compiled frames, with those that continue one after a graph break.
+    regions: int | None = None
+    #: The compile ids of those frames, in order, each once.
+    frames: tuple[str, ...] = ()
+    #: Kernels that began in it, and the time in which any device was at work.
+    kernels: int = 0
+    busy_ms: float = 0.0
+    #: Calls that launch kernels, and that wait for the device, with the time that they took.
+    launches: int = 0
+    launch_ms: float = 0.0
+    waits: int = 0
+    wait_ms: float = 0.0
+
+
+class Step(Span):
+    """One ``ProfilerStep#N``. What operators do is counted on the step's own thread only."""
+
+    number: int | None = None
+
+
+class Window(Span):
+    """The whole trace, from its first measured event to the end of its last."""
+
+    threads: int = 0
+
+
+class StreamBusy(Measured):
+    """One stream of one device."""
+
+    device: str
+    stream: str
+    kernels: int
+    copies: int
+    #: From the beginning of the first kernel or copy to the end of the last.
+    span_ms: float
+    busy_ms: float
+
+
+class DeviceBusy(Measured):
+    """One device: the union of what its streams do."""
+
+    device: str
+    streams: int
+    kernels: int
+    span_ms: float
+    busy_ms: float
+    #: Collective kernels, and the part of them under which nothing else ran.
+    collective_ms: float = 0.0
+    exposed_ms: float = 0.0
+    #: The longest time in which nothing ran, and when it began.
+    gap_ms: float = 0.0
+    gap_at_ms: float = 0.0
+
+
+class Thread(Measured):
+    """The operators of one thread."""
+
+    process: str
+    thread: str
+    #: As the trace calls it: ``thread 19114 (python)``.
+    label: str = ""
+    operators: int
+    #: Outermost operators.
+    ms: float | None
+
+
+class Transfer(Measured):
+    """All copies of one kind, ``Memcpy HtoD (Pageable -> Device)``, and what they moved."""
+
+    name: str
+    bytes: int
+    ms: float
+
+
+class SelfTime(Measured):
+    """The time of an operator without what runs inside it: the most expensive ones."""
+
+    name: str
+    ms: float

@@ -1,0 +1,199 @@
+"""Read a Chrome trace in bounded memory: chunks cut between events, each decoded in one go.
+
+A cut is where one object ends and another begins. That may be inside an event, or inside a string,
+so a cut counts only when the decoder accepts all that stands before it: then it cannot be wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tracelens.traces.damage import BOUNDARY, split
+from tracelens.traces.events import Event, Refused, decode_many, loads
+
+if TYPE_CHECKING:
+    from tracelens.source.files import Reader
+
+__all__ = ["CHUNK", "TraceReader", "is_trace", "peek"]
+
+#: Bytes decoded at once: large enough to be fast, small enough to stay in the processor's cache.
+CHUNK = 256 << 10
+#: Bytes of one event, beyond which it is given up.
+MAX_EVENT = 4 << 20
+#: Bytes of all that stands around the events.
+MAX_HEADER = 8 << 20
+#: Bytes that are looked at to find the events of what may be a trace.
+MAX_PEEK = 1 << 20
+#: Cuts that are tried before the text is taken apart event by event.
+_TRIES = 4
+
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_OBJECT = re.compile(rb'\s*\{\s*"')
+_LIST = re.compile(rb"\s*\[\s*\{")
+#: Fields that stand around the events, and nowhere else.
+_FIELD = re.compile(
+    rb'"(?:schemaVersion|deviceProperties|computeProperties|baseTimeNanoseconds|displayTimeUnit)"\s*:'
+)
+_PHASE = re.compile(rb'"ph"\s*:\s*"')
+_STAMP = re.compile(rb'"(?:ts|pid|tid)"\s*:')
+
+
+def is_trace(head: bytes) -> bool:
+    """Tell whether text that begins like ``head`` is a Chrome trace for certain."""
+    if _OBJECT.match(head):
+        return bool(_EVENTS.search(head) or _FIELD.search(head))
+    if _LIST.match(head):
+        return bool(_PHASE.search(head) and _STAMP.search(head))
+    return False
+
+
+def peek(reader: Reader, head: bytes) -> tuple[bool, bytes]:
+    """Tell whether ``reader``, whose text begins like ``head``, reads a trace.
+
+    Some tools write pages of their own before the events: where ``head`` is JSON but not telling,
+    up to ``MAX_PEEK`` bytes are read. They are returned, to be put back.
+    """
+    if is_trace(head):
+        return True, b""
+    if not _OBJECT.match(head) or _is_whole(head.partition(b"\n")[0]):
+        return False, b""
+    text = b""
+    while len(text) < MAX_PEEK and (more := reader.read(MAX_PEEK - len(text))):
+        text += more
+    return bool(_EVENTS.search(text)), text
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+class TraceReader:
+    """Iterate over the events of a trace, in lists, in the order of the file.
+
+    What is no event is in the lists as :class:`Refused`. ``header``, ``truncated`` and ``notes``
+    are complete when the iteration has ended.
+    """
+
+    def __init__(self, reader: Reader, *, chunk: int = CHUNK) -> None:
+        #: JSON of all fields but the events; empty for a bare list of events.
+        self.header = b""
+        #: Whether the text ends before the trace does.
+        self.truncated = False
+        self.notes: list[str] = []
+        self._reader = reader
+        self._chunk = chunk
+        self._ended = False
+        self._front = b""
+
+    def __iter__(self) -> Iterator[list[Event]]:
+        buffer = self._begin()
+        wanted = self._chunk
+        while buffer is not None:
+            buffer = self._fill(buffer, wanted)
+            events, used = _decode(buffer)
+            closed = False
+            if not used:
+                events, used, closed = split(buffer, last=self._ended)
+            if events:
+                yield events
+            buffer = buffer[used:]
+            wanted = self._chunk
+            if closed:
+                self._end(buffer)
+                return
+            if self._ended and not used:
+                self.truncated = bool(self._front or buffer)
+                self.header = self._front and self._front + b"}"
+                return
+            if not events and not used:
+                wanted = 2 * max(len(buffer), self._chunk)
+                if wanted > MAX_EVENT:
+                    buffer = self._skip(buffer)
+                    yield [Refused("", f"longer than {MAX_EVENT >> 20} MiB")]
+
+    def _fill(self, buffer: bytes, wanted: int) -> bytes:
+        """Return ``buffer`` with as much text behind it as is ``wanted``, or as there is."""
+        parts = [buffer]
+        size = len(buffer)
+        while not self._ended and size < wanted:
+            part = self._reader.read(wanted - size)
+            self._ended = not part
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)
+
+    def _begin(self) -> bytes | None:
+        """Return the text behind the beginning of the list of events."""
+        text = self._fill(b"", self._chunk)
+        if text.lstrip()[:1] == b"[":
+            return text.lstrip()[1:]
+        checked = 0
+        while True:
+            for match in _EVENTS.finditer(text, checked):
+                front = text[: match.start()].rstrip().removesuffix(b",").rstrip()
+                if _is_whole(front + b"}"):
+                    self._front = front
+                    return text[match.end() :]
+            if self._ended or len(text) > MAX_HEADER:
+                break
+            checked = max(0, len(text) - 64)
+            text = self._fill(text, 2 * len(text))
+        return self._guess(text)
+
+    def _guess(self, text: bytes) -> bytes | None:
+        """Take the first list of events although what stands before it is not JSON."""
+        match = _EVENTS.search(text)
+        if match is not None:
+            self.notes.append("the header of the trace is not JSON; nothing of it was used")
+            self._front = b"{"
+            return text[match.end() :]
+        self.truncated = True
+        self._drain()
+        return None
+
+    def _end(self, rest: bytes) -> None:
+        """Read what stands behind the events."""
+        rest = self._fill(rest, MAX_HEADER).strip()
+        self._drain()
+        if not self._front:
+            return
+        fields = rest.lstrip(b", \t\r\n")
+        glue = b"" if self._front == b"{" or fields == b"}" else b","
+        whole = self._front + glue + fields
+        self.truncated = not _is_whole(whole)
+        self.header = self._front + b"}" if self.truncated else whole
+
+    def _skip(self, buffer: bytes) -> bytes:
+        """Drop text up to the next object; return what stands from there on."""
+        while not self._ended:
+            match = BOUNDARY.search(buffer)
+            if match is not None:
+                return buffer[match.end() :]
+            buffer = self._fill(buffer[-64:], self._chunk)
+        return b""
+
+    def _drain(self) -> None:
+        while not self._ended:
+            self._ended = not self._reader.read(self._chunk)
+
+
+def _decode(buffer: bytes) -> tuple[list[Event], int]:
+    """Decode as much of ``buffer`` as the last cut allows; return the events and where it is."""
+    at = len(buffer)
+    tries = _TRIES
+    while tries and (at := buffer.rfind(b"}", 0, at)) >= 0:
+        cut = BOUNDARY.match(buffer, at)
+        if cut is None:
+            continue
+        tries -= 1
+        try:
+            return decode_many(b"[" + buffer[: at + 1] + b"]"), cut.end()
+        except (ValueError, RecursionError):
+            pass
+    return [], 0
