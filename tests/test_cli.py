@@ -16,7 +16,7 @@ import typer
 from tracelens import __version__, engine
 from tracelens.cli import app, main
 from tracelens.cli._terminal import Progress
-from tracelens.evidence import Table
+from tracelens.tables import Table
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.registry import discover
 from tracelens.report import Finding, Severity

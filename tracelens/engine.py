@@ -211,7 +211,7 @@ def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
         unread_lines=evidence.unread_lines,
         share=round(evidence.understood_lines / ours, 5) if ours else 1.0,
         events=events or None,
-        understood_events=events or None,
+        understood_events=evidence.understood_events if events else None,
         known=tuple(
             KnownSite(site=site, count=count, first_line=first)
             for site, (count, first) in sites[:MAX_LISTED]

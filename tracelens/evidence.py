@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from tracelens.errors import PluginError
@@ -75,6 +75,11 @@ class Evidence:
         self.notes: dict[str, None] = {}
         #: (input, writer, compile id) -> (first, last) clock of its records, and the first line.
         self.spans: dict[tuple[str, str, str], tuple[float, float, int]] = {}
+        #: Events of traces: all, and those that were decoded and whose name a grammar reads.
+        self.events = 0
+        self.understood_events = 0
+        #: What a reader measured itself; the ``join`` of its record types finds it here.
+        self.measured: list[Seen[Any]] = []
         #: Where -> (what is missing there, the line).
         self.gaps: dict[Place, tuple[str, str]] = {}
 
@@ -95,12 +100,16 @@ class Evidence:
         lines: int,
         count: int = 1,
         times: Times | None = None,
+        records: tuple[Record, ...] | None = None,
     ) -> None:
-        """Add ``count`` sightings of ``text``, which covers ``lines`` lines in all."""
+        """Add ``count`` sightings of ``text``, which covers ``lines`` lines in all.
+
+        ``records`` is what the grammar made of it, where that has been asked before.
+        """
         key = (log.name, text)
         held = self._texts.get(key)
         if held is None:
-            held = self._read(log, text, place)
+            held = self._read(log, text, place) if records is None else _seen(records, text)
             if isinstance(held, Unread) and self._full(log.name):
                 held = self._texts.setdefault((log.name, ""), held)
             elif held != () or self._silent < MAX_SILENT:
@@ -124,6 +133,17 @@ class Evidence:
                 seen.times = seen.times or Times()
                 seen.times.merge(times)
 
+    def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:
+        """Count something in no line that is not what ``log`` reads. The first of a reason is kept."""
+        key = (log.name, f"\0{reason}")
+        held = self._texts.get(key)
+        if held is None:
+            unread = Unread(log.name, text[:2000], 0, 0, place.line, reason)
+            full = self._full(log.name)
+            held = self._texts.setdefault((log.name, "") if full else key, unread)
+        if isinstance(held, Unread):
+            held.count += 1
+
     def add_known(self, site: str, lines: int, line: int) -> None:
         """Count ``lines`` lines that torch or oneDNN wrote and no grammar reads yet."""
         entry = self.known.setdefault(site, [0, line])
@@ -140,8 +160,7 @@ class Evidence:
         except Exception as error:  # a log kind's bug must not cost the rest of the log
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             return Unread(log.name, text[:2000], 0, 0, place.line, reason)
-        quote = text[:MAX_QUOTE]
-        return tuple(Seen(record, 0, [], quote) for record in records)
+        return _seen(records, text)
 
     def _full(self, kind: str) -> bool:
         held = sum(1 for (k, _), v in self._texts.items() if k == kind and isinstance(v, Unread))
@@ -183,6 +202,12 @@ class Evidence:
             now = self.spans.get(key, (begin, end, line + shift))
             self.spans[key] = (min(begin, now[0]), max(end, now[1]), min(line + shift, now[2]))
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
+        self.measured += [
+            replace(seen, places=[place.shifted(shift) for place in seen.places])
+            for seen in other.measured
+        ]
+        self.events += other.events
+        self.understood_events += other.understood_events
         self.understood_lines += other.understood_lines
         self.unread_lines += other.unread_lines
         self.notes.update(other.notes)
@@ -215,6 +240,11 @@ class Evidence:
         for seen in rows:
             seen.places.sort(key=lambda place: (place.input, place.line))
         return rows
+
+
+def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
+    quote = text[:MAX_QUOTE]
+    return tuple(Seen(record, 0, [], quote) for record in records)
 
 
 def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:

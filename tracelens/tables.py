@@ -6,7 +6,8 @@ Everything here is in constant memory per distinct record, whatever the size of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -85,6 +86,28 @@ class Times:
         self.max = max(self.max, ms)
         key = math.floor(math.log2(ms) * self.RESOLUTION) if ms > 0 else -(1 << 20)
         self.buckets[key] = self.buckets.get(key, 0) + count
+
+    def add_all(self, values: Sequence[float], unit: float = 1.0) -> None:
+        """Add one execution of ``unit`` milliseconds for each of ``values``; :meth:`add`, faster."""
+        if not values:
+            return
+        low, high = min(values), max(values)
+        if not (low >= 0 and high * unit < 1e12):
+            self.add_all([value for value in values if 0 <= value * unit < 1e12], unit)
+            return
+        if not self.n:
+            self.first = values[0] * unit
+        self.n += len(values)
+        self._total += round(math.fsum(values) * unit * 1e12)
+        self.min = min(self.min, low * unit)
+        self.max = max(self.max, high * unit)
+        scale, shift = self.RESOLUTION, math.log2(unit) * self.RESOLUTION
+        timed = values if low else [value for value in values if value]
+        keys = Counter([math.floor(math.log2(value) * scale + shift) for value in timed])
+        if len(timed) < len(values):
+            keys[-(1 << 20)] = len(values) - len(timed)
+        for key, count in keys.items():
+            self.buckets[key] = self.buckets.get(key, 0) + count
 
     def merge(self, other: Times) -> None:
         """Add what ``other``, which came later, has seen."""

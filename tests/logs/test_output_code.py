@@ -69,6 +69,7 @@ def kernel(*source: str) -> KernelDef:
             "float16",
             "cuda",
         ),
+        ("buf0 = empty((s0, ), device='cpu', dtype=torch.float32)", ("s0",), "float32", "cpu"),
         (
             "buf0 = empty_strided_cpu((2*s27, 1 + (((-1) + s68) // 8)), (1, 1), torch.bfloat16)",
             ("2*s27", "1+(((-1)+s68)//8)"),

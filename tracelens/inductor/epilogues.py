@@ -23,6 +23,7 @@ __all__ = ["PRODUCTS", "TemplateCall", "Unfused", "template_calls", "unfused", "
 PRODUCTS = {
     "mm": {"mm"},
     "addmm": {"addmm"},
+    "bias_addmm": {"addmm"},
     "bmm": {"bmm"},
     "baddbmm": {"baddbmm"},
     "convolution": {"convolution"},

@@ -133,7 +133,9 @@ class Allocation(Statement):
     @property
     def where(self) -> str:
         """``cpu``, ``cuda`` and so on: the device's type."""
-        named = self.device or self.allocator.removeprefix("empty_strided").strip("_")
+        named = self.device or self.allocator.removeprefix("empty").removeprefix("_strided").strip(
+            "_"
+        )
         return named.partition(":")[0].removesuffix("_pinned")
 
 

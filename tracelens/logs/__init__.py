@@ -61,7 +61,8 @@ class Log:
     begins: ClassVar[re.Pattern[str] | None] = None
     #: A line that belongs to the bare record above it. Anchored at the start of the line.
     continues: ClassVar[re.Pattern[str] | None] = None
-    #: The last line of a bare record: what comes after it is not the record's, however it looks.
+    #: The last line of a bare record, which may be its first: what comes after it is not the
+    #: record's, however it looks.
     ends: ClassVar[re.Pattern[str] | None] = None
     #: One line is one record, and only distinct lines matter: they are counted, never kept.
     counted: ClassVar[bool] = False

@@ -355,6 +355,10 @@ class ProfilerOverhead(_Named):
     """Time that the profiler itself took."""
 
 
+def _bare(number: object) -> object:
+    return number.strip("(): ") if isinstance(number, str) else number
+
+
 # Python, recorded with ``with_stack=True``.
 
 
@@ -362,7 +366,7 @@ class PythonFunction(TraceEvent):
     """A call of a function written in Python; ``line`` is that of its definition."""
 
     file: str
-    line: int
+    line: Annotated[int, BeforeValidator(_bare)]
     function: str
 
     def __str__(self) -> str:

@@ -33,10 +33,9 @@ class CompileTimes(Log):
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         """Return ``compile_phases``: the last table, longest phase first."""
         tables = evidence.table(PhaseTimes).events()
-        last = max(tables, key=lambda event: (event[0].input, event[0].line), default=None)
-        if last is None:
+        if not tables:
             return {}
-        phases = sorted(last[1].record.phases, key=lambda phase: -phase.total)
+        phases = sorted(tables[-1][1].record.phases, key=lambda phase: -phase.total)
         return {"compile_phases": [phase.row() for phase in phases[:MAX_ROWS]]}
 
 

@@ -69,6 +69,12 @@ class OutputCode(Log):
     cuts = re.compile(r"Output code(?: written to)?:")
 
     @classmethod
+    def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
+        """Return the type of the device that the code was generated for."""
+        devices = (seen.record.device for seen in evidence.table(OutputModule))
+        return {"device": next((device for device in devices if device), None)}
+
+    @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         """Return ``kernels``: every generated kernel, what it fuses and how often it is called."""
         rows = [

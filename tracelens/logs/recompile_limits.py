@@ -26,7 +26,7 @@ class RecompileLimits(Log):
     """``torch._dynamo hit config.recompile_limit (8)`` and what follows it."""
 
     name = "recompile_limits"
-    switch = "nothing: the warning is always printed"
+    switch = "no switch is needed"
     marks = ("torch._dynamo hit config.",)
     prefixed = True
 

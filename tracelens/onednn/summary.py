@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tracelens.evidence import Seen, Table, Times
+from tracelens.logs import Record
 from tracelens.onednn.implementations import grade
 from tracelens.report import EvidenceLine
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["primitives", "quote"]
+
+R = TypeVar("R", bound=Record)
 
 #: Rows of the table; what is left out is the cheapest.
 MAX_ROWS = 200
@@ -36,7 +39,7 @@ def primitives(execs: Table[PrimitiveExec], isa: str = "") -> list[dict[str, Any
     return rows[:MAX_ROWS]
 
 
-def quote(row: Seen[PrimitiveExec], note: str = "") -> EvidenceLine:
+def quote(row: Seen[R], note: str = "") -> EvidenceLine:
     """Return the first line of ``row`` as it stands in the log, with its time."""
     line = row.quote(note)
     if row.times is None or not line.text.endswith(","):

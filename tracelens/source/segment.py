@@ -199,7 +199,9 @@ class Segmenter:
         if line.startswith(self.kinds.bare_marks):
             self._blocks[rank] = Block(number, [line], self.kinds.of_line(line))
         elif (log := self.kinds.of_text(text)) is not None:
-            self._blocks[rank] = Block(number, [line], log)
+            block = self._blocks[rank] = Block(number, [line], log)
+            if block.ends_with(text):
+                self._close_block(rank)
 
     # Closing: from lines to a record's text.
 

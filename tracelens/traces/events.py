@@ -6,6 +6,7 @@ The phases are those of the Trace Event Format (Google, 2016), section "Event Ty
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -189,10 +190,15 @@ def decode_tolerantly(text: bytes) -> Event:
         return event
 
 
+#: Where in the text, which differs from event to event.
+_WHERE = re.compile(r" \(byte \d+\)|: line \d+ column \d+ \(char \d+\)")
+
+
 def _one_line(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
-    return str(error).partition("\n")[0].replace(" - at `$", " at `event")
+    text = _WHERE.sub("", str(error).partition("\n")[0])
+    return text.replace(" - at `$", " at `event")
 
 
 def described(text: str) -> str:

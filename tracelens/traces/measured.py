@@ -140,7 +140,8 @@ class Thread(Measured):
     thread: str
     #: As the trace calls it: ``thread 19114 (python)``.
     label: str = ""
-    operators: int
+    #: Operators and annotations.
+    spans: int
     #: Outermost operators.
     ms: float | None
 

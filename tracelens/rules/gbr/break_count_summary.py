@@ -12,8 +12,11 @@ from tracelens.rules.gbr._breaks import BreakSite, records, sites
 
 __all__ = ["BreakCountSummary"]
 
-#: Places that are spelled out.
+#: Places that are spelled out, and characters of a type.
 MAX_LISTED = 5
+MAX_TYPE = 60
+#: Breaks that somebody asked for.
+DELIBERATE = frozenset({"explicit", "disabled"})
 
 
 class BreakCountSummary(Rule):
@@ -32,8 +35,9 @@ in user code at /home/ana/proj/model.py:39
         [2/0] [__graph_breaks] Graph Break Reason: Data-dependent branching
 
     ## When it is harmless
-    A few breaks between large graphs cost little. Breaks in set-up code of the first call do not
-    come again. The finding is a summary: what to fix stands in the findings about single places.
+    A few breaks between large graphs cost little, and breaks in set-up code of the first call do
+    not come again. Where every break was asked for, by ``torch._dynamo.graph_break()`` or
+    ``torch.compiler.disable``, the finding is a note; torch itself does so around optimizers.
 
     ## What to do
     Fix the places from the top: those with many records, and those that gave up whole functions.
@@ -60,16 +64,17 @@ in user code at /home/ana/proj/model.py:39
             return
         count = sum(records(group) for group in ranked)
         skipped = sum(site.skipped for group in ranked for site in group)
-        lost = f"; {skipped} of them gave up a whole function" if skipped else ""
+        lost = f"; {skipped} gave up a whole function" if skipped else ""
         yield self.finding(
             "summary",
             title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}",
             message=f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
+            severity=Severity.NONE if all(_deliberate(group) for group in ranked) else None,
             count=count,
             where=_user_code.where(ranked[0][0].line),
             evidence=[
-                seen.quote(f"{records(group)} records", place=place)
+                seen.quote(_counted(records(group), "record"), place=place)
                 for group in ranked[:MAX_LISTED]
                 for place, seen in group[0].events[:1]
             ],
@@ -79,8 +84,16 @@ in user code at /home/ana/proj/model.py:39
 
 def _listed(group: list[BreakSite]) -> str:
     record = group[0].record
-    types = ", ".join(dict.fromkeys(site.record.text for site in group))
+    types = ", ".join(dict.fromkeys(_cut(site.record.text) for site in group))
     return f"{_user_code.short(record.file, record.line)} ({records(group)}, {types})"
+
+
+def _deliberate(group: list[BreakSite]) -> bool:
+    return all(site.family in DELIBERATE for site in group)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TYPE else f"{text[:MAX_TYPE]}..."
 
 
 def _counted(number: int, one: str) -> str:

@@ -27,7 +27,7 @@ class DataDependentBranch(Rule):
         [0/0] [__graph_breaks] Graph Break Reason: Data-dependent branching
         [0/0] [__graph_breaks]   Explanation: Detected data-dependent branching.
 
-    Torch 2.6 calls it "Data-dependent jump", earlier versions ``generic_jump TensorVariable()``, and
+    Torch 2.6 calls it "Data-dependent jump", earlier versions ``generic_jump TensorVariable()``;
     torch 2.4 prints nothing at all.
 
     ## When it is harmless
@@ -35,8 +35,8 @@ class DataDependentBranch(Rule):
 
     ## What to do
     Make it branchless with ``torch.where``, ``torch.clamp`` or ``torch.nan_to_num``; use
-    ``torch.cond`` where the two sides differ in work; move a check out of the compiled function. For
-    a check in a library, compile the part of the model that does not hold it.
+    ``torch.cond`` where the two sides differ in work; move a check out of the compiled function.
+    For a check in a library, compile the part of the model that does not hold it.
 
     ## How a live run confirms it
     The same calls with the branch replaced: one graph less per call, and the step is faster.

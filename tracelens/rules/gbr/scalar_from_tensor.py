@@ -32,7 +32,7 @@ class ScalarFromTensor(Rule):
     with ``aten._local_scalar_dense``. Warning and record are one break.
 
     ## When it is harmless
-    In code that runs once per epoch, such as logging a loss outside the hot loop, and in validation.
+    In code that runs once per epoch, such as logging a loss outside the hot loop, or in validation.
 
     ## What to do
     Keep the number a tensor; move ``.item()`` out of the compiled function. Where the value is a
@@ -53,14 +53,12 @@ class ScalarFromTensor(Rule):
 
     def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        found = sites(breaks, {"scalar"})
-        placed = [site for site in found if site.record.file]
-        for site in placed or found:
+        for site in sites(breaks, {"scalar"}):
             yield self.finding(
                 *site.identity,
                 title=f"a number is read out of a tensor at {_at(site.line.file, site.line.line)}",
                 message=f"{once(site) or 'The log does not say where'}. {effect(site)}",
-                confidence=Confidence.HIGH if placed else Confidence.MEDIUM,
+                confidence=Confidence.HIGH if site.record.file else Confidence.MEDIUM,
                 count=site.count,
                 where=_user_code.where(site.line),
                 evidence=site.quotes(),

@@ -20,6 +20,7 @@ from tracelens.logs.onednn_verbose import (
     PrimitiveExec,
 )
 from tracelens.onednn import work
+from tracelens.onednn.parts import MemoryDescriptor
 from tracelens.onednn.reasons import Reason, why
 from tracelens.report import EvidenceLine
 
@@ -94,11 +95,12 @@ class Refusals:
 
     def _packing(self, run: PrimitiveExec) -> Place | None:
         """Return where the weights of ``run`` were packed."""
-        packed = {(md.layout, work.elements(run, md)) for md in run.weights}
+        packed = {_tensor(run, md) for md in run.weights}
         targets = [
             row.first
             for row in self._made
-            if row.record.primitive == "reorder" and _result(row.record) in packed
+            if row.record.primitive == "reorder"
+            and any(_tensor(row.record, md) in packed for md in row.record.mds[-1:])
         ]
         return _earliest(targets) if targets else None
 
@@ -115,9 +117,9 @@ def _problem(run: Primitive) -> tuple[str, str, str]:
     return run.primitive, run.precision, run.shape
 
 
-def _result(run: Primitive) -> tuple[tuple[str, str, str, str], int | None]:
-    """Return the layout and the size of what a reorder writes."""
-    return run.mds[-1].layout, work.elements(run, run.mds[-1])
+def _tensor(run: Primitive, md: MemoryDescriptor) -> tuple[tuple[str, str, str, str], int | None]:
+    """Return what tells one tensor from another: its layout and its size."""
+    return md.layout, work.elements(run, md)
 
 
 def _earliest(places: Iterable[Place]) -> Place:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.onednn_verbose import (
     CpuIsa,
     DispatchRejection,
@@ -85,6 +86,7 @@ class ReferenceKernelDispatch(Rule):
         nested: Table[NestedCreate],
         dispatches: Table[DispatchRejection],
         library: Table[LibraryRejection],
+        tunings: Table[AutotuneTable],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive, data types, shape and implementation."""
         runs = groups(execs)
@@ -94,6 +96,7 @@ class ReferenceKernelDispatch(Rule):
             isa=instruction_set(isas),
             onednn=next((row.record.version for row in versions), ""),
             recorded=bool(len(dispatches) or len(library)),
+            tuned=bool(len(tunings)),
         )
         refusals = Refusals(dispatches, library, creates, execs)
         slow = [group for group in runs if _is_slow(group, log)]
@@ -106,14 +109,14 @@ class ReferenceKernelDispatch(Rule):
     def _reference(self, group: Runs, log: _Log, why: list[Refusal]) -> Finding:
         run = group.run
         known = group.alternative(log.runs, log.isa)
-        saving = group.ms - (known[0] * group.count if known else 0.0)
+        saving = max(0.0, group.ms - (known[0] * group.count if known else 0.0))
         compared = f" For comparison, {known[1]}." if known else ""
         return self.finding(
             *group.subject,
             title=f"{group.label} ran on the reference implementation `{run.impl}`",
             message=f"{log.spent(group.count, group.ms)} {_explain(why, log)}{compared}",
             severity=Severity.ERROR if run.primitive in COMPUTE else Severity.WARNING,
-            confidence=Confidence.HIGH if group.count > 1 else Confidence.MEDIUM,
+            confidence=Confidence.MEDIUM if log.tuned or group.count == 1 else Confidence.HIGH,
             count=group.count,
             evidence=[
                 *(quote(row, "reference") for row in group.rows[:2]),
@@ -147,7 +150,7 @@ class ReferenceKernelDispatch(Rule):
                 count=count,
                 evidence=[
                     *(quote(row, row.record.prop_kind) for row in rows[:2]),
-                    *(row.quote("matrix product inside") for row in inner[:2]),
+                    *(quote(row, "matrix product inside") for row in inner[:2]),
                 ],
                 cost=log.cost(ms, "upper_bound"),
                 advice=for_recurrent(),
@@ -162,6 +165,7 @@ class _Log(NamedTuple):
     isa: str
     onednn: str
     recorded: bool
+    tuned: bool
 
     def matters(self, ms: float) -> bool:
         """Whether ``ms`` is worth a word, for a primitive that computes."""
@@ -171,7 +175,8 @@ class _Log(NamedTuple):
         """Return the sentence that says how long ``count`` executions took."""
         times = "execution" if count == 1 else "executions"
         share = f", {percent(ms / self.whole)} of all oneDNN execution time" if self.whole else ""
-        return f"{count} {times} took {ms:.3g} ms{share}."
+        tuned = " (benchmarks of autotuning included)" if self.tuned else ""
+        return f"{count} {times}{tuned} took {ms:.3g} ms{share}."
 
     def cost(self, ms: float, basis: Literal["estimated", "upper_bound"]) -> Cost:
         """Return ``ms`` as a cost."""
@@ -191,7 +196,7 @@ def _is_slow_product(inner: NestedCreate, outer: PrimitiveExec, isa: str) -> boo
     return (
         inner.primitive == "matmul"
         and grade("matmul", inner.impl, isa) in {Grade.DISGUISED, Grade.REFERENCE}
-        and inner.mds[0].dtype == outer.mds[0].dtype
+        and [md.dtype for md in inner.mds[:1]] == [md.dtype for md in outer.mds[:1]]
     )
 
 

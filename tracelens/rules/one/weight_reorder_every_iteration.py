@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracelens.evidence import Seen, Table
@@ -57,8 +57,8 @@ class WeightReorderEveryIteration(Rule):
     time falls by about their sum.
 
     ## See also
-    <https://docs.pytorch.org/tutorials/prototype/inductor_cpp_wrapper_tutorial.html>,
-    <https://github.com/ARM-software/ComputeLibrary/issues/1060>
+    <https://github.com/ARM-software/ComputeLibrary/issues/1060>,
+    <https://uxlfoundation.github.io/oneDNN/page_memory_format_propagation_cpp.html>
     """  # noqa: E501 -- the excerpt is lines of a log
 
     code = "ONE003"
@@ -108,7 +108,7 @@ class WeightReorderEveryIteration(Rule):
                 basis="measured",
                 of="all oneDNN execution time",
             ),
-            advice=_advice(primitive, isa),
+            advice=_advice([row.record for row in uses], isa),
         )
 
 
@@ -139,7 +139,8 @@ def _weights(execs: Table[PrimitiveExec]) -> list[_Weight]:
     }
     reorders: dict[Tensor, list[Seen[PrimitiveExec]]] = {}
     for row in execs:
-        if row.record.primitive == "reorder" and (written := _tensor(row.record, -1)):
+        run = row.record
+        if run.primitive == "reorder" and run.mds and (written := _tensor(run, -1)):
             reorders.setdefault(written, []).append(row)
     found: dict[tuple[str, Tensor], _Weight] = {}
     for row in execs:
@@ -183,22 +184,25 @@ def _layouts(run: PrimitiveExec) -> str:
     return f"{source.tag or source.kind} -> {target.tag or target.kind}"
 
 
-def _advice(primitive: str, isa: str) -> Iterator[Advice]:
-    if primitive == "rnn":
+def _advice(runs: Sequence[PrimitiveExec], isa: str) -> Iterator[Advice]:
+    if runs[0].primitive == "rnn":
         yield Advice(
             text="Run several steps in one call, so that the weights are reordered once for all of "
             "them: one call of the LSTM per sequence instead of one per token."
         )
         return
+    arm = isa.startswith("AArch64")
+    if arm:
+        yield Advice(
+            text="In eager mode, let torch keep the reordered weights.",
+            env="IDEEP_CACHE_MATMUL_REORDERS=1 LRU_CACHE_CAPACITY=1024",
+        )
+    # Before, the AArch64 wheels have no kernel but the reference one for packed bfloat16 weights.
+    late = arm and any(md.dtype == "bf16" for run in runs for md in run.weights)
     yield Advice(
         text="For inference, freeze the compiled model.",
         setting="torch._inductor.config.freezing = True",
         env="TORCHINDUCTOR_FREEZING=1",
         code="with torch.no_grad(): model(x)",
-        since="2.1.0",
+        since="2.15.0" if late else "2.1.0",
     )
-    if isa.startswith("AArch64"):
-        yield Advice(
-            text="In eager mode, let torch keep the reordered weights.",
-            env="IDEEP_CACHE_MATMUL_REORDERS=1 LRU_CACHE_CAPACITY=1024",
-        )

@@ -150,7 +150,7 @@ def _(check: IdentityCheck, hint: str = "") -> Cause:
 @cause_of.register
 def _(check: TypeCheck, hint: str = "") -> Cause:
     del hint
-    return Cause("RCP009", f"the type of `{check.source}`", check.held)
+    return Cause("RCP009", f"the type of `{check.source}`", str(check.object_id or check.found))
 
 
 @cause_of.register

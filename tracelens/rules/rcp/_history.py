@@ -38,6 +38,7 @@ __all__ = [
     "Step",
     "cost_of",
     "histories",
+    "is_symbolic",
     "series",
     "settles",
 ]
@@ -101,6 +102,11 @@ class History:
     writer: str
     steps: list[Step] = field(default_factory=list)
 
+    @property
+    def definition(self) -> tuple[str, str, int]:
+        """Which function it is, whoever ran it: name, file, line."""
+        return self.function, self.file, self.line
+
     def code(self, step: Step, trees: Table[GuardTree] | None = None) -> StackFrame:
         """Return the line nearest to the user's code that ``step`` is about.
 
@@ -134,10 +140,9 @@ class Series:
         return [step.check for step in self.steps if step.check is not None]
 
     @property
-    def source(self) -> str:
-        """The value, as the user would write it."""
-        check = self.checks[0]
-        return str(check.source) if isinstance(check, TensorMismatch | ValueCheck) else ""
+    def subject(self) -> tuple[str, str, int, str, int | None]:
+        """What changed: the function's name, file and line, the value, and the dimension."""
+        return *self.history.definition, *_subject(self.checks[0])
 
     @property
     def values(self) -> list[str]:
@@ -178,17 +183,13 @@ def series(found: Iterable[History]) -> list[Series]:
     Sizes and numbers only. A mismatch with 0 or 1 is left out where another one is: those sizes
     get an entry of their own by design.
     """
-    by_value: dict[tuple[int, int, str], Series] = {}
+    by_value: dict[tuple[int, int, tuple[str, int | None]], Series] = {}
     for history in found:
         for step in history.steps:
             check = step.check
-            if not is_size(check) and not is_integer(check):
-                continue
-            index = check.index if isinstance(check, TensorMismatch) else None
-            if isinstance(check, TensorMismatch) and is_special(check):
-                continue
-            key = (id(history), step.variant, f"{getattr(check, 'source', '')}[{index}]")
-            by_value.setdefault(key, Series(history)).steps.append(step)
+            if is_integer(check) or (is_size(check) and not is_special(check)):
+                key = (id(history), step.variant, _subject(check))
+                by_value.setdefault(key, Series(history)).steps.append(step)
     return list(by_value.values())
 
 
@@ -198,10 +199,27 @@ def settles(values: Series) -> bool:
     A size is made dynamic by its first change. A number too, but 0 and 1 keep an entry of their
     own, so that it may take one more step.
     """
-    numbers = [check for check in values.checks if isinstance(check, ValueCheck)]
-    if numbers:
-        return len(numbers) == 1 or (len(numbers) == 2 and any(is_special(c) for c in numbers))
-    return len(values.steps) == 1
+    limit = 1 + any(is_integer(check) and is_special(check) for check in values.checks)
+    return len(values.steps) <= limit
+
+
+def is_symbolic(values: Series) -> bool:
+    """Return whether nothing later says that the value is a constant of the last entry too.
+
+    Integer attributes of modules are constants by design (RCP007).
+    """
+    check, last = values.checks[-1], values.steps[-1]
+    if isinstance(check, ValueCheck) and (
+        check.source.path.startswith(".") or check.integer is None
+    ):
+        return False
+    return not any(
+        isinstance(failure.check, ValueCheck)
+        and failure.number == last.number
+        and _subject(failure.check) == _subject(check)
+        for step in values.history.steps
+        for failure in step.seen.record.failures
+    )
 
 
 def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
@@ -255,6 +273,13 @@ def is_special(check: Check | None) -> bool:
     if isinstance(check, ValueCheck):
         return check.integer in {0, 1}
     return isinstance(check, RangeCheck) and check.low == 2 and ".size()[" in check.subject
+
+
+def _subject(check: Check | None) -> tuple[str, int | None]:
+    """Return the value that ``check`` is about, and the dimension."""
+    if isinstance(check, TensorMismatch):
+        return str(check.source), check.index
+    return (str(check.source), None) if isinstance(check, ValueCheck) else ("", None)
 
 
 def _can_be_dynamic(check: Check | None) -> bool:

@@ -13,9 +13,11 @@ from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.rcp._history import (
     History,
+    Series,
     Step,
     cost_of,
     histories,
+    is_symbolic,
     series,
     settles,
 )
@@ -40,12 +42,18 @@ class _Change:
         self.pairs.add(_pair(step))
         self.frames.add(history.frame)
 
+    def holds(self, history: History, step: Step) -> bool:
+        """Whether ``step``, which comes next, is part of this change."""
+        return (
+            _pair(step) in self.pairs
+            or history.frame not in self.frames
+            or (step.variant, Series(history, [step]).subject)
+            == (self.steps[-1].variant, Series(self.history, self.steps[-1:]).subject)
+        )
+
     @property
-    def subject(self) -> tuple[str, str, str, int | None]:
-        check = self.steps[0].check
-        source = str(check.source) if isinstance(check, TensorMismatch | ValueCheck) else ""
-        index = check.index if isinstance(check, TensorMismatch) else None
-        return self.history.function, self.history.file, source, index
+    def subject(self) -> tuple[str, str, int, str, int | None]:
+        return Series(self.history, self.steps).subject
 
 
 class FirstDynamicRecompile(Rule):
@@ -93,24 +101,26 @@ class FirstDynamicRecompile(Rule):
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
         found = histories(recompiles)
-        groups: dict[tuple[str, str, str, int | None], list[_Change]] = {}
+        groups: dict[tuple[str, str, int, str, int | None], list[_Change]] = {}
         for change in _changes(found):
             groups.setdefault(change.subject, []).append(change)
-        for (function, file, source, index), changes in groups.items():
+        for (function, file, _, source, index), changes in groups.items():
             steps = [step for change in changes for step in change.steps]
             first = changes[0]
+            place = first.history.code(first.steps[0], trees)
             yield self.finding(
                 function,
                 _user_code.short(file),
+                place.code,
                 source,
                 index,
                 title=f"{_named(source, index)} changed for the first time: expected",
                 message=_told(function, changes) + (_CUT if len(gaps) else ""),
                 count=len(steps),
-                where=_user_code.where(first.history.code(first.steps[0], trees)),
+                where=_user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
-                advice=[_early(source, index)],
+                advice=[_early(first.steps[0])],
             )
 
 
@@ -121,7 +131,12 @@ def _changes(found: Iterable[History]) -> Iterator[_Change]:
     """Group the recompiles that one change of the input caused."""
     histories_ = list(found)
     owners = {id(step): history for history in histories_ for step in history.steps}
-    expected = {id(s) for values in series(histories_) if settles(values) for s in values.steps}
+    expected = {
+        id(step)
+        for values in series(histories_)
+        if settles(values) and is_symbolic(values)
+        for step in values.steps
+    }
     steps = sorted(
         (step for history in histories_ for step in history.steps),
         key=lambda step: (step.place.input, step.place.line),
@@ -131,10 +146,7 @@ def _changes(found: Iterable[History]) -> Iterator[_Change]:
         key = (step.place.input, step.place.writer)
         change = current.get(key)
         history = owners[id(step)]
-        if change is not None and not (
-            id(step) in expected
-            and (_pair(step) in change.pairs or history.frame not in change.frames)
-        ):
+        if change is not None and not (id(step) in expected and change.holds(history, step)):
             yield current.pop(key)
             change = None
         if id(step) in expected:
@@ -159,26 +171,23 @@ def _told(function: str, changes: list[_Change]) -> str:
     if isinstance(first, TensorMismatch):
         text = f"It changed from {first.expected} to {first.actual}, and"
     else:
-        value = first.value if isinstance(first, ValueCheck) else "constant"
-        text = f"It was {value} when the entry was compiled; then another value came, and"
+        values = Series(changes[0].history, changes[0].steps).values
+        text = f"It was {', then '.join(values)}; then another value came, and"
     text += f" `{function}` was compiled once more with it as a symbol, which fits further values."
-    others = sum(len(change.steps) for change in changes) - len(changes)
-    if len(changes) > 1:
-        text += f" The same happened to {_counted(len(changes) - 1, 'other variant')} of it."
-    if others:
-        text += f" {_counted(others, 'more entry', 'more entries')} followed from the same change."
+    entries = sum(len(change.steps) for change in changes)
+    if entries > 1:
+        text += f" With it, in all, {entries} entries were compiled: other variants of the function"
+        text += " and other functions that the same change reaches."
     return text
 
 
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def _early(source: str, index: int | None) -> Advice:
-    if index is None:
-        return Advice(text="Nothing. A first call with another value makes it dynamic earlier.")
+def _early(step: Step) -> Advice:
+    check = step.check
+    if not isinstance(check, TensorMismatch):
+        return Advice(text="Nothing: further values fit the entry.")
+    name = str(check.source) if check.source.is_variable else "tensor"
     return Advice(
         text="Nothing; or mark the dimension before the first call, to save the compilation.",
-        code=f"torch._dynamo.mark_dynamic({source}, {index})",
+        code=f"torch._dynamo.mark_dynamic({name}, {check.index})",
         since="2.1",
     )

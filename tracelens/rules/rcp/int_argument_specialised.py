@@ -63,24 +63,24 @@ class IntArgumentSpecialised(Rule):
 
     def check(self, recompiles: Table[Recompile], *, frames: Table[Frame]) -> Iterator[Finding]:
         """Yield one finding per function and name."""
-        groups: dict[tuple[str, str, str], list[Series]] = {}
+        groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
             check = values.checks[0]
-            if not isinstance(check, ValueCheck) or not is_integer(check):
-                continue
-            if check.source.is_variable and not settles(values):
-                history = values.history
-                key = (history.function, history.file, values.source)
-                groups.setdefault(key, []).append(values)
-        for (function, file, source), group in groups.items():
+            is_argument = isinstance(check, ValueCheck) and check.source.is_variable
+            if is_argument and is_integer(check) and not settles(values):
+                groups.setdefault(values.subject, []).append(values)
+        for group in groups.values():
             longest = max(group, key=lambda values: len(values.steps))
             steps = [step for values in group for step in values.steps]
             certain = len(longest.steps) >= CERTAIN
+            history, (function, file, _, source, _) = longest.history, longest.subject
+            place = history.code(longest.steps[0])
             numbers = longest.values
             more = ", ..." if len(numbers) > MAX_VALUES else ""
             yield self.finding(
                 function,
                 _user_code.short(file),
+                place.code,
                 source,
                 title=f"`{function}` is compiled again for every value of the integer `{source}`",
                 message=f"`{source}` was {', '.join(numbers[:MAX_VALUES])}{more} and then another "
@@ -90,7 +90,7 @@ class IntArgumentSpecialised(Rule):
                 severity=self.severity if certain else Severity.INFO,
                 confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
                 count=len(steps),
-                where=_user_code.where(longest.history.code(longest.steps[0])),
+                where=_user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
                 advice=_advice(source),

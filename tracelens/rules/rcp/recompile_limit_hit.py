@@ -22,6 +22,8 @@ MAX_VALUES = 6
 MAX_QUOTED = 4
 #: Causes whose entries dynamic shapes would have made unnecessary.
 AVOIDABLE = frozenset({"RCP002", "RCP004", "RCP005", "RCP007"})
+#: Causes whose values are ids of objects: they say nothing to a reader but how many there are.
+IDENTITIES = frozenset({"RCP008", "RCP009", "RCP030"})
 
 
 class RecompileLimitHit(Rule):
@@ -82,11 +84,10 @@ torch._dynamo hit config.recompile_limit (8)
         for place, seen in limits.events():
             limit = seen.record
             if not limit.is_accumulated:
-                groups.setdefault((limit.function, limit.file, limit.line), []).append(
-                    (place, seen)
-                )
-        for (function, file, line), hits in groups.items():
-            own = [h for h in found if (h.function, h.file, h.line) == (function, file, line)]
+                key = (limit.function, limit.file, limit.line)
+                groups.setdefault(key, []).append((place, seen))
+        for definition, hits in groups.items():
+            own = [history for history in found if history.definition == definition]
             history = max(own, key=lambda h: len(h.steps), default=None)
             yield self._finding(hits, history, frames, trees)
 
@@ -100,16 +101,18 @@ torch._dynamo hit config.recompile_limit (8)
         place, seen = hits[0]
         limit = seen.record
         causes = _causes(limit, history)
+        line = _line(limit, history, trees)
         first = causes[0][0].code if causes else ""
         return self.finding(
             limit.function,
             _user_code.short(limit.file),
+            line.code if line else "",
             title=f"`{limit.function}` hit the limit of {limit.limit} entries: "
             f"other inputs now run eagerly",
             message=_told(limit, history, causes),
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
-            count=len(hits),
-            where=_user_code.where(_line(limit, history, trees)),
+            count=len(history.steps) if history else len(hits),
+            where=_user_code.where(line),
             evidence=_quotes(place, seen, history),
             cost=_cost(first, history, frames),
             advice=[*advice_for(first), _raise(limit)],
@@ -142,7 +145,9 @@ def _told(
     parts = []
     for cause, count, values in causes[:MAX_CAUSES]:
         listed = ", ".join(values[:MAX_VALUES]) + (", ..." if len(values) > MAX_VALUES else "")
-        known = f" ({listed})" if listed and cause.code != "RCP030" else ""
+        if cause.code in IDENTITIES:
+            listed = f"{len(values)} different" if len(values) > 1 else ""
+        known = f" ({listed})" if listed else ""
         parts.append(f"{cause.what}{known} in {count} of {total} recompiles")
     return f"{text} What changed: {'; '.join(parts)}."
 

@@ -57,27 +57,29 @@ class ShapeRelationGuard(Rule):
         self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
     ) -> Iterator[Finding]:
         """Yield one finding per function and line of the program."""
-        groups: dict[tuple[str, str, str], list[tuple[History, Step]]] = {}
+        groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
         for history in histories(recompiles):
             for step in history.steps:
                 if not isinstance(step.check, RangeCheck | Relation) or is_special(step.check):
                     continue
                 comment = step.failure.comment if step.failure else None
                 code = comment.code if comment and comment.code else str(step.check)
-                key = (history.function, history.file, code)
-                groups.setdefault(key, []).append((history, step))
-        for (function, file, code), group in groups.items():
+                groups.setdefault((*history.definition, code), []).append((history, step))
+        for group in groups.values():
             steps = [step for _, step in group]
             history, first = group[0]
+            place = history.code(first, trees)
             yield self.finding(
-                function,
-                _user_code.short(file),
-                code,
-                title=f"`{function}` has an entry for each side of `{code}`",
-                message=f"The entry held only while `{first.check}`: a branch on a symbolic "
-                f"value. Each side is compiled once, so the number of entries is bounded.",
+                history.function,
+                _user_code.short(history.file),
+                place.code or str(first.check),
+                title=f"`{history.function}` is compiled once more where `{first.check}` "
+                f"does not hold",
+                message=f"The entry is valid only while `{first.check}`, because of "
+                f"`{place.code}`: a condition on a symbolic value. Each side of it is compiled "
+                f"once, so the number of entries is bounded.",
                 count=len(steps),
-                where=_user_code.where(history.code(first, trees)),
+                where=_user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
                 advice=[

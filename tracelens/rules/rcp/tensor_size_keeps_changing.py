@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.rcp._history import Series, cost_of, histories, is_size, series, settles
@@ -70,48 +70,59 @@ class TensorSizeKeepsChanging(Rule):
         self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
     ) -> Iterator[Finding]:
         """Yield one finding per function, tensor and dimension."""
-        groups: dict[tuple[str, str, str, int | None], list[Series]] = {}
+        groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
             check = values.checks[0]
-            if isinstance(check, TensorMismatch) and is_size(check) and not settles(values):
-                history = values.history
-                key = (history.function, history.file, values.source, check.index)
-                groups.setdefault(key, []).append(values)
-        for (function, file, source, index), group in groups.items():
-            longest = max(group, key=lambda values: len(values.steps))
-            steps = [step for values in group for step in values.steps]
-            certain = len(longest.steps) >= CERTAIN
-            place = longest.history.code(longest.steps[0], trees)
-            sizes = longest.values
-            more = ", ..." if len(sizes) > MAX_VALUES else ""
-            yield self.finding(
-                function,
-                _user_code.short(file),
-                source,
-                index,
-                title=f"`{function}` is compiled again for every size of `{source}` in "
-                f"dimension {index}",
-                message=f"Dimension {index} of `{source}` was {', '.join(sizes[:MAX_VALUES])}{more}"
-                f": {len(steps)} recompiles. Dynamo makes a size dynamic when it changes for the "
-                f"first time; that it did not means that this one is held static, by "
-                f"dynamic=False, mark_static, or code that needs a constant.",
-                severity=self.severity if certain else Severity.INFO,
-                confidence=Confidence.HIGH if certain else Confidence.LOW,
-                count=len(steps),
-                where=_user_code.where(place),
-                evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-                cost=cost_of(steps, frames),
-                advice=_advice(source, index),
-            )
+            if is_size(check) and not settles(values):
+                groups.setdefault(values.subject, []).append(values)
+        for group in groups.values():
+            yield self._finding(group, frames, trees)
+
+    def _finding(
+        self, group: list[Series], frames: Table[Frame], trees: Table[GuardTree]
+    ) -> Finding:
+        longest = max(group, key=lambda values: len(values.steps))
+        steps = [step for values in group for step in values.steps]
+        certain = len(longest.steps) >= CERTAIN
+        history, (_, _, _, source, index) = longest.history, longest.subject
+        place = history.code(longest.steps[0], trees)
+        sizes = longest.values
+        more = ", ..." if len(sizes) > MAX_VALUES else ""
+        changed = f"Dimension {index} of `{source}` was {', '.join(sizes[:MAX_VALUES])}{more}"
+        if certain:
+            title = f"`{history.function}` is compiled again for every size of `{source}`"
+            why = "that it did not means that this one is held static, by dynamic=False, "
+        else:
+            title = f"`{source}` changed its size twice; `{history.function}` was compiled for each"
+            why = "a second time happens where the size is held static, by dynamic=False, "
+        return self.finding(
+            history.function,
+            _user_code.short(history.file),
+            place.code,
+            source,
+            index,
+            title=title,
+            message=f"{changed}: {len(steps)} recompiles. Dynamo makes a size dynamic when it "
+            f"changes for the first time; {why}mark_static, or code that needs a constant.",
+            severity=self.severity if certain else Severity.INFO,
+            confidence=Confidence.HIGH if certain else Confidence.LOW,
+            count=len(steps),
+            where=_user_code.where(place),
+            evidence=[step.quote() for step in steps[:MAX_QUOTED]],
+            cost=cost_of(steps, frames),
+            advice=_advice(longest),
+        )
 
 
-def _advice(source: str, index: int | None) -> list[Advice]:
-    name, _, path = source.partition("[")
-    local = f"L['{name}']" + (f"[{path}" if path else "")
+def _advice(values: Series) -> list[Advice]:
+    check = values.checks[0]
+    source = check.source if isinstance(check, TensorMismatch) else Source(name="tensor")
+    local = f"L['{source.name}']{source.path}"
+    name = str(source) if source.is_variable else "tensor"
     return [
         Advice(
             text="Mark the dimension dynamic before the first call, or compile with dynamic=True.",
-            code=f"torch._dynamo.mark_dynamic({source}, {index})",
+            code=f"torch._dynamo.mark_dynamic({name}, {values.subject[-1]})",
             since="2.1",
         ),
         Advice(

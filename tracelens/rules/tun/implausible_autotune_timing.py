@@ -73,12 +73,11 @@ class ImplausibleAutotuneTiming(Rule):
         row, choices = max(wrong, key=lambda pair: pair[1][-1].ms)
         worst = choices[-1]
         of = sum(1 for row in tables if row.record.ranked)
-        which = (
-            f"{len(wrong)} of {of} AUTOTUNE tables hold" if of > 1 else "the AUTOTUNE table holds"
-        )
+        which = "the AUTOTUNE table" if of == 1 else f"{len(wrong)} of {of} AUTOTUNE tables"
+        verb = "holds" if len(wrong) == 1 else "hold"
         yield self.finding(
             "autotune",
-            title=f"{which} times that no kernel can take",
+            title=f"{which} {verb} times that no kernel can take",
             message=(
                 f"`{worst.kernel}` on {label(row.record)} took {worst.ms:.3g} ms: "
                 f"{row.record.gflops(worst) or 0:.2g} GFLOP/s, where plain scalar code reaches 1. "

@@ -1,0 +1,203 @@
+"""Library calls that are followed by element-wise kernels, and why nothing took those in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens.engine import judge, select_rules
+from tracelens.inductor.epilogues import template_calls, unfused
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Finding, Severity
+from tracelens.source import read
+from tracelens.tables import Seen
+
+ELEMENTWISE = """\
+cpp_fused_relu_0 = async_compile.cpp_pybinding(['float*'], r'''
+extern "C" void kernel(float* in_out_ptr0)
+{ auto tmp0 = loadu(in_out_ptr0); auto tmp1 = clamp_min(tmp0, 0); }
+''')
+cpp_fused_sum_1 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
+{ float tmp_acc0 = 0; auto tmp1 = loadu(in_ptr0); }
+''')
+cpp_fused_cat_2 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
+{ auto tmp1 = loadu(in_ptr0); }
+''')
+cpp_fused_max_pool_3 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
+{ auto tmp1 = loadu(in_ptr0); }
+''')
+cpp_fused_addmm_relu_4 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* X, float* Y)
+{ kernel_micro_gemm(X); clamp_min(0); }
+''')
+triton_poi_fused_relu_5 = async_compile.triton('triton_poi_fused_relu_5', '''
+@triton_heuristics.pointwise(size_hints={'x': 128})
+@triton.jit
+def triton_poi_fused_relu_5(in_out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    tmp1 = triton_helpers.maximum(tmp0, 0)
+''', device_str='cuda')
+"""
+PREFIX = "V1120 11:01:22.174000 11132 torch/_inductor/graph.py:2722] [0/0] [__output_code] "
+
+
+def log(folder: Path, *body: str, before: str = "", bare: str = "") -> str:
+    """Write a log of one module: what stands before its functions, and the body of ``call``."""
+    call = ["def call(args):", "    arg0_1, arg1_1 = args", *(f"    {line}" for line in body)]
+    lines = ["Output code: ", *before.splitlines(), *ELEMENTWISE.splitlines(), *call]
+    path = folder / "run.log"
+    path.write_text(bare + "".join(f"{PREFIX}{line}\n" for line in lines))
+    return str(path)
+
+
+def modules(path: str) -> list[Seen[OutputModule]]:
+    evidence, _ = read([path])
+    return list(evidence.table(OutputModule))
+
+
+def ask(path: str, code: str) -> list[Finding]:
+    evidence, inputs = read([path])
+    return list(judge(evidence, inputs, rules=select_rules([code])).findings)
+
+
+BIG = "buf0 = empty_strided_cpu((256, 512), (512, 1), torch.float32)"
+MM = "extern_kernels.mm(arg0_1, arg1_1, out=buf0)"
+
+
+@pytest.mark.parametrize(
+    ("calls", "kernels"),
+    [
+        (["cpp_fused_relu_0(buf0)", "return (buf0, )"], ["cpp_fused_relu_0"]),
+        (["buf1 = buf0; del buf0  # reuse", "cpp_fused_relu_0(buf1)"], ["cpp_fused_relu_0"]),
+        # It is a result of the graph, or somebody else reads it too.
+        (
+            ["cpp_fused_relu_0(buf0)", "extern_kernels.mm(buf0, arg0_1, out=buf0)"],
+            ["cpp_fused_relu_0"],
+        ),
+        (["buf1 = empty_strided_cpu((1, ), (1, ), torch.float32)", "return (buf0, )"], []),
+        (["extern_kernels.bmm(buf0, arg0_1, out=arg1_1)", "cpp_fused_relu_0(buf0)"], []),
+        # Folding, moving and pooling cannot be done on the fly.
+        (
+            [
+                "buf1 = empty_strided_cpu((256, 512), (512, 1), torch.float32)",
+                "cpp_fused_sum_1(buf0, buf1)",
+            ],
+            [],
+        ),
+        (
+            [
+                "buf1 = empty_strided_cpu((256, 512), (512, 1), torch.float32)",
+                "cpp_fused_cat_2(buf0, buf1)",
+            ],
+            [],
+        ),
+        (
+            [
+                "buf1 = empty_strided_cpu((64, 512), (512, 1), torch.float32)",
+                "cpp_fused_max_pool_3(buf0, buf1)",
+            ],
+            [],
+        ),
+        # A template that computes the next product is no epilogue.
+        (
+            [
+                "buf1 = empty_strided_cpu((256, 512), (512, 1), torch.float32)",
+                "cpp_fused_addmm_relu_4(buf0, buf1)",
+            ],
+            [],
+        ),
+    ],
+)
+def test_what_counts_as_an_epilogue(tmp_path: Path, calls: list[str], kernels: list[str]) -> None:
+    (seen,) = modules(log(tmp_path, BIG, MM, *calls))
+    assert [pair.kernel.kernel for pair in unfused(seen)] == kernels
+
+
+def test_two_products_into_one_kernel_lose_one_buffer(tmp_path: Path) -> None:
+    (seen,) = modules(
+        log(
+            tmp_path,
+            BIG,
+            MM,
+            "buf1 = empty_strided_cpu((256, 512), (512, 1), torch.float32)",
+            "extern_kernels.mm(arg0_1, arg1_1, out=buf1)",
+            "cpp_fused_lost_9(buf0, buf1)",
+            "cpp_fused_relu_0(buf1)",
+        )
+    )
+    # Nobody knows what the lost kernel does, so only the last step is judged.
+    assert [pair.content.name for pair in unfused(seen)] == []
+
+
+def test_a_post_op_that_is_there_is_not_missing(tmp_path: Path) -> None:
+    linear = "torch.ops.mkldnn._linear_pointwise.default(arg0_1, arg1_1, None, {!r}, [-1], '')"
+    check = "assert_size_stride(buf0, (256, 512), (512, 1), 'torch.ops.mkldnn._linear_pointwise')"
+    for attribute, count in (("none", 1), ("gelu", 0)):
+        call = "buf0 = " + linear.format(attribute)
+        (seen,) = modules(log(tmp_path, call, check, "cpp_fused_relu_0(buf0)"))
+        assert len(list(unfused(seen))) == count
+
+
+FROZEN = "_frozen_param1 = None  # device(type='cpu') torch.float32 (512,) (1,) 7f548b1bd270"
+MKL = "buf0 = torch.ops.mkl._mkl_linear.default(arg0_1, arg1_1, arg1_1, None, 256)"
+CHECK = "assert_size_stride(buf0, (256, 512), (512, 1), 'torch.ops.mkl._mkl_linear')"
+DTYPES = """\
+def get_args():
+    arg0_1 = rand_strided((256, 64), (64, 1), device='cpu', dtype=torch.float32)"""
+TABLE = (
+    "AUTOTUNE packed_linear(256x64, 1459233x1, 512x64)\n  _mkl_linear 0.1 ms 100.0%\n"
+    "  cpp_CppMicroGemmFP32Vec_0 0.2 ms 50.0%\n"
+)
+ARM = "onednn_verbose,v1,info,cpu,isa:AArch64 SVE (256 bits)\n"
+
+
+@pytest.mark.parametrize(
+    ("product", "before", "bare", "severity", "words"),
+    [
+        ([BIG, MM], "", "", Severity.INFO, "IND004"),
+        ([BIG, MM], FROZEN, "", Severity.INFO, "Although the model is frozen"),
+        ([BIG, MM], "# AOT ID: ['0_forward']", "", Severity.NONE, "being trained"),
+        ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", "", Severity.WARNING, "calls MKL"),
+        ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", TABLE, Severity.INFO, "AUTOTUNE measured"),
+        ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", ARM, Severity.NONE, "expected"),
+    ],
+    ids=["unfrozen", "plain", "training", "mkl", "tuned", "arm"],
+)
+def test_the_cause_decides(
+    tmp_path: Path, *, product: list[str], before: str, bare: str, severity: Severity, words: str
+) -> None:
+    path = log(tmp_path, *product, "cpp_fused_relu_0(buf0)", before=before, bare=bare)
+    (finding,) = ask(path, "IND002")
+    assert finding.severity is severity
+    assert words in finding.message
+    assert "1 MiB per call" in finding.message
+    assert bool(finding.advice) is (severity is not Severity.NONE)
+    assert [line.text.strip() for line in finding.evidence][1] == "cpp_fused_relu_0(buf0)"
+
+
+def test_on_a_gpu_a_small_result_counts_too(tmp_path: Path) -> None:
+    path = log(
+        tmp_path,
+        "buf0 = empty_strided_cuda((8, 16), (16, 1), torch.float32)",
+        MM,
+        "stream0 = get_raw_stream(0)",
+        "triton_poi_fused_relu_5.run(buf0, 128, stream=stream0)",
+    )
+    (finding,) = ask(path, "IND002")
+    assert finding.severity is Severity.INFO
+    assert "Triton template" in finding.message
+
+
+def test_the_source_says_what_a_template_holds(tmp_path: Path) -> None:
+    (seen,) = modules(log(tmp_path, BIG, "cpp_fused_addmm_relu_4(arg0_1, buf0)", "return (buf0, )"))
+    (call,) = template_calls(seen)
+    assert call.inside == ("relu",)
+    assert call.epilogue == "relu inside"
+    (seen,) = modules(
+        log(tmp_path, BIG, "cpp_fused_addmm_relu_4(arg0_1, buf0)", "cpp_fused_relu_0(buf0)")
+    )
+    (call,) = template_calls(seen)
+    assert call.epilogue == "what follows is left to `cpp_fused_relu_0`"

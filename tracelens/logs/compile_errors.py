@@ -1,0 +1,107 @@
+"""Exceptions of torch.compile, and of the program that uses it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+from tracelens.logs._stack import StackFrame
+
+__all__ = ["CompileErrors", "Failure", "LogError", "Specialized", "StackFrame", "Topic"]
+
+Topic = Literal[
+    "backend",
+    "compiler-failed",
+    "constraint-violated",
+    "data-dependent",
+    "no-compiler",
+    "other",
+    "overwritten-output",
+]
+PHRASES: dict[str, Topic] = {
+    "C++ compile error": "compiler-failed",
+    "Constraints violated": "constraint-violated",
+    "Could not guard": "data-dependent",
+    "Error: accessing": "overwritten-output",
+    "No working C++": "no-compiler",
+    "backend=": "backend",
+}
+Stripped = Annotated[str, BeforeValidator(str.strip)]
+
+
+def _topic(phrase: str) -> str:
+    return next((topic for start, topic in PHRASES.items() if phrase.startswith(start)), "other")
+
+
+class CompileErrors(Log):
+    """Tracebacks, and errors in the log that carry no artifact."""
+
+    name = "compile_errors"
+    switch = "printed by default"
+    marks = (
+        "Backend compiler exception",
+        "WON'T CONVERT ",
+        "Runtime error during autotuning",
+        "Runtime error for autotuning",
+        "CUDA compilation error during autotuning",
+        "All autotuning benchmarks failed",
+        "Triton compilation failed",
+        "Failed during launch ",
+        "Precompilation timeout",
+        "failed while attempting to run meta for ",
+        "Error in codegen for ",
+    )
+    prefixed = True
+    begins = re.compile(
+        r"Traceback \(most recent call last\):|torch\.(?:_\w+|fx|export)\.[\w.]{1,100}: "
+        r"|RuntimeError: Error: accessing (?:gradient )?tensor output of CUDAGraphs"
+    )
+    continues = re.compile(
+        r"\s|$|[A-Za-z_][\w.]{0,100}(?:Error|Exception|Failed|Unsupported|Exit|Interrupt|Node)(?::|$)"
+        r"|from user code:|Set TORCH|You can suppress|The above exception was|During handling of"
+        r"|Traceback \(most|Caused by: |For more |For C\+\+ |User [Ss]tack|To fix |The following call "
+        r"|While executing|Original traceback|Command:|Output:|In file included from|cc1plus:|collect2:"
+        r"|compilation terminated|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
+    )
+    ends = re.compile(r" +torch\._dynamo\.config\.suppress_errors = True$")
+
+
+class Specialized(Record):
+    """A size that was marked as dynamic and that the code makes a constant."""
+
+    source: str
+    value: str
+
+
+class Failure(Record):
+    """One exception: the last of a chain is the one that ended the program."""
+
+    #: ``torch._dynamo.exc.BackendCompilerFailed``
+    error: Stripped
+    #: The exception that it wraps, such as ``CppCompileError``.
+    cause: Stripped = ""
+    topic: Annotated[Topic, BeforeValidator(_topic)] = "other"
+    #: What follows in the first line; without the phrase of the topic.
+    message: Stripped = ""
+    details: tuple[Stripped, ...] = ()
+    specialized: tuple[Specialized, ...] = ()
+    #: The traceback, innermost last.
+    stack_frames: tuple[StackFrame, ...] = ()
+    #: The user's frames that Dynamo was at.
+    user_stack: tuple[StackFrame, ...] = ()
+
+    @property
+    def is_torch(self) -> bool:
+        """Whether torch raised it, or it is about what torch compiled."""
+        return self.error.startswith("torch.") or self.topic != "other" or bool(self.user_stack)
+
+
+class LogError(Record):
+    """An error that torch wrote to its log and went on after."""
+
+    title: str
+    text: Stripped = ""
+    details: tuple[Stripped, ...] = ()

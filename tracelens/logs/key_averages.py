@@ -1,0 +1,105 @@
+"""The profiler's table of operations, printed by a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["Average", "KeyAverages", "KeyAveragesLog", "Row", "Total"]
+
+#: Rows of the report's table.
+MAX_ROWS = 100
+_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+
+
+class KeyAveragesLog(Log):
+    """``key_averages().table()``."""
+
+    name = "key_averages"
+    switch = "print(prof.key_averages().table())"
+    begins = re.compile(r"-{10,}  -{5,}  -{5,}[- ]*$")
+    continues = re.compile(
+        r" *Name  |-{10,}  -{5,}|[^\n]{0,4000}?\d%  | {20,}\S[^\n]*\(\d+\): |Self \w+ time total: "
+    )
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``operations``: the rows of the last table."""
+        tables = evidence.table(KeyAverages).events()
+        if not tables:
+            return {}
+        rows = list(tables[-1][1].record.averages())[:MAX_ROWS]
+        return {"operations": [row._asdict() for row in rows]}
+
+
+def _milliseconds(text: str) -> float | None:
+    """Convert ``193.607us``; ``--`` and other units are None."""
+    number = text.rstrip("mus")
+    unit = _UNITS.get(text[len(number) :])
+    try:
+        return None if unit is None else float(number) * unit
+    except ValueError:
+        return None
+
+
+class Average(NamedTuple):
+    """One operation. Times in milliseconds; None where the table has no such column."""
+
+    name: str
+    calls: int | None
+    self_cpu_ms: float | None
+    cpu_ms: float | None
+    self_device_ms: float | None
+    device_ms: float | None
+
+
+class Total(Record):
+    """The time of all operations themselves, on one kind of device."""
+
+    #: ``Self CPU`` or ``Self CUDA``.
+    total: Annotated[str, BeforeValidator(str.strip)]
+    duration: Annotated[float | None, BeforeValidator(_milliseconds)]
+
+
+class Row(Record):
+    """The cells of one line."""
+
+    cells: tuple[str, ...] = ()
+
+
+class KeyAverages(Record):
+    """One table: its columns by name, and the cells of its rows."""
+
+    header: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    totals: tuple[Total, ...] = ()
+
+    def averages(self) -> Iterator[Average]:
+        """Yield the rows, typed. A name that holds two blanks takes more than one cell."""
+        for cells in (row.cells for row in self.rows):
+            extra = max(0, len(cells) - len(self.header))
+            name = "  ".join(cells[: extra + 1])
+            yield self._average(dict(zip(self.header, (name, *cells[extra + 1 :]), strict=False)))
+
+    def _average(self, row: dict[str, str]) -> Average:
+        device = next((c[5:] for c in row if c.startswith("Self ") and c[5:] in _DEVICES), "")
+        calls = row.get("# of Calls", "")
+        return Average(
+            name=row.get("Name", ""),
+            calls=int(calls) if calls.isdecimal() else None,
+            self_cpu_ms=_milliseconds(row.get("Self CPU", "")),
+            cpu_ms=_milliseconds(row.get("CPU total", "")),
+            self_device_ms=_milliseconds(row.get(f"Self {device}", "")),
+            device_ms=_milliseconds(row.get(f"{device} total", "")),
+        )
+
+
+_DEVICES = frozenset({"CUDA", "XPU", "HPU", "MTIA", "PrivateUse1", "MPS"})

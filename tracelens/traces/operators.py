@@ -1,0 +1,241 @@
+"""Follow what runs inside what, thread by thread, while the events pass by.
+
+Kineto writes the operators of a thread in the order of their beginnings, each before those inside
+it: a stack of what is open is all that it takes. Where they come in another order, nothing is said.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from functools import cache
+
+from tracelens.logs import Record
+from tracelens.logs.chrome_trace import (
+    Annotation,
+    BackwardNode,
+    ChromeTrace,
+    CompiledGraph,
+    CompiledRegion,
+    CompilePhase,
+    DataLoading,
+    DispatchStage,
+    InductorKernel,
+    Operator,
+    OptimizerCall,
+    ProfilerStep,
+)
+from tracelens.traces.events import Complete, Id
+from tracelens.traces.names import Name, Names
+
+__all__ = ["Lane", "Operators", "Part", "Tally", "part_of"]
+
+#: Steps that are told apart.
+MAX_STEPS = 5_000
+#: Threads that are told apart.
+MAX_LANES = 4_096
+#: Compile ids remembered per step.
+MAX_FRAMES = 1_000
+
+
+class Part(IntFlag):
+    """What a span counts as. Of spans inside each other that count as the same, the outermost."""
+
+    NOTHING = 0
+    OPERATOR = 1
+    COMPILED = 2
+    DISPATCH = 4
+    COMPILE = 8
+    LOADING = 16
+    OPTIMIZER = 32
+    STEP = 64
+    REGION = 128
+    EAGER = 256
+
+
+#: Plain numbers: arithmetic on flags is slow.
+_EAGER, _REGION, _STEP, _OPERATOR = (
+    int(part) for part in (Part.EAGER, Part.REGION, Part.STEP, Part.OPERATOR)
+)
+#: Counted wherever they are.
+_CALLED = _REGION | _STEP
+#: Inside of these, an operator is not eager code of the program's own.
+_NOT_EAGER = int(
+    Part.OPERATOR
+    | Part.COMPILED
+    | Part.DISPATCH
+    | Part.COMPILE
+    | Part.LOADING
+    | Part.OPTIMIZER
+)
+_PARTS: dict[type[Record], Part] = {
+    Operator: Part.OPERATOR,
+    BackwardNode: Part.OPERATOR,
+    InductorKernel: Part.OPERATOR,
+    CompiledRegion: Part.COMPILED | Part.REGION,
+    CompiledGraph: Part.COMPILED,
+    DispatchStage: Part.DISPATCH,
+    CompilePhase: Part.COMPILE,
+    DataLoading: Part.LOADING,
+    OptimizerCall: Part.OPTIMIZER,
+    ProfilerStep: Part.STEP,
+}
+
+
+def part_of(record: Record) -> Part:
+    """Return what spans of a name count as."""
+    if isinstance(record, BackwardNode) and record.is_compiled:
+        return Part.COMPILED
+    if isinstance(record, DispatchStage) and record.stage == "CompiledFunction":
+        return Part.COMPILED
+    if isinstance(record, Annotation) and record.category in {"cpu_op", "Operator"}:
+        return Part.OPERATOR
+    return _PARTS.get(type(record), Part.NOTHING)
+
+
+class Tally:
+    """What happened in one step, or in all of the trace. Microseconds."""
+
+    def __init__(self, start: float = 0.0, end: float = 0.0) -> None:
+        self.start = start
+        self.end = end
+        self.number: int | None = None
+        self.text = ""
+        self.us: dict[int, float] = {}
+        self.regions = 0
+        self.frames: dict[str, None] = {}
+
+    def call(self, frame: str) -> None:
+        """Count a call of a compiled frame."""
+        self.regions += 1
+        if len(self.frames) < MAX_FRAMES:
+            self.frames[frame] = None
+
+
+class Lane:
+    """One thread: the spans that are open, innermost last."""
+
+    __slots__ = ("end", "first", "last", "late", "spans", "stack", "start", "us")
+
+    def __init__(self, start: float, first: int) -> None:
+        self.start = self.last = self.end = start
+        self.first = first
+        self.spans = 0
+        #: Spans that begin before the one that the file has in front of them.
+        self.late = 0
+        #: Outermost operators, microseconds.
+        self.us = 0.0
+        #: End, name, parts that it and those around it count as, step.
+        self.stack: list[tuple[float, Name, int, Tally | None]] = []
+
+    @property
+    def ordered(self) -> bool:
+        """Whether what it says about nesting is to be believed."""
+        return self.late * 100 <= self.spans
+
+
+class Operators:
+    """The threads of one trace and the steps on them."""
+
+    def __init__(self, names: Names) -> None:
+        self.lanes: dict[tuple[Id, Id], Lane] = {}
+        self.total = Tally()
+        #: Steps, each with about the number of its event.
+        self.steps: list[tuple[int, Tally]] = []
+        #: Spans of the list in hand.
+        self.waiting: list[Complete] = []
+        self._names = names
+
+    @property
+    def ordered(self) -> bool:
+        """Whether what is said about nesting is to be believed."""
+        return all(lane.ordered for lane in self.lanes.values())
+
+    def follow(self, number: int) -> None:
+        """Take in the spans that are waiting, which come after the ``number``-th event."""
+        named = self._names.named
+        pid = tid = object()
+        lane: Lane | None = None
+        stack: list[tuple[float, Name, int, Tally | None]] = []
+        for event in self.waiting:
+            if event.tid != tid or event.pid != pid:
+                tid, pid = event.tid, event.pid
+                lane = self._lane(event, number)
+                stack = lane.stack if lane is not None else []
+            if lane is None:
+                continue
+            try:
+                name = named[event.cat, event.name]
+            except KeyError:
+                name = self._names.of(event)
+            start, us = event.ts, event.dur
+            end = start + us
+            while stack and stack[-1][0] <= start:
+                stack.pop()
+            lane.spans += 1
+            name.self_us += us
+            around, step = 0, None
+            if start < lane.last:  # it is not inside of what is open
+                lane.late += 1
+                lane.start = min(lane.start, start)
+            else:
+                lane.last = start
+                if stack:
+                    limit, outer, around, step = stack[-1]
+                    outer.self_us -= (end if end < limit else limit) - start
+            if not stack and end > lane.end:
+                lane.end = end
+            parts = name.parts
+            if parts & ~around or parts & _CALLED:
+                step = self._tally(event, name, around, step, lane, number)
+            stack.append((end, name, around | parts, step))
+        self.waiting.clear()
+
+    def _lane(self, event: Complete, number: int) -> Lane | None:
+        key = event.pid, event.tid
+        lane = self.lanes.get(key)
+        if lane is None and len(self.lanes) < MAX_LANES:
+            lane = self.lanes[key] = Lane(event.ts, number + 1)
+        return lane
+
+    def _tally(
+        self,
+        event: Complete,
+        name: Name,
+        around: int,
+        step: Tally | None,
+        lane: Lane,
+        number: int,
+    ) -> Tally | None:
+        """Count the outermost span of some part, or a step or region; return the step it is in."""
+        if name.parts & _STEP:
+            step = self._step(event, number)
+        tallies = (self.total,) if step is None else (self.total, step)
+        if name.parts & _REGION:
+            frame = name.record.frame if isinstance(name.record, CompiledRegion) else ""
+            for tally in tallies:
+                tally.call(frame)
+        fresh = name.parts & ~around
+        if fresh & _OPERATOR:
+            lane.us += event.dur
+            if not around & _NOT_EAGER:
+                fresh |= _EAGER
+        for part in _bits(fresh):
+            for tally in tallies:
+                tally.us[part] = tally.us.get(part, 0.0) + event.dur
+        return step
+
+    def _step(self, event: Complete, number: int) -> Tally | None:
+        if len(self.steps) >= MAX_STEPS:
+            return None
+        text = f"{event.cat or ''}\t{event.name}"
+        record = next(iter(ChromeTrace.parse(text)), None)
+        step = Tally(event.ts, event.ts + event.dur)
+        step.number = record.number if isinstance(record, ProfilerStep) else None
+        step.text = text
+        self.steps.append((number + 1, step))
+        return step
+
+
+@cache
+def _bits(parts: int) -> tuple[int, ...]:
+    return tuple(1 << bit for bit in range(parts.bit_length()) if parts >> bit & 1)

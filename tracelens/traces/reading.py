@@ -1,0 +1,215 @@
+"""Read one trace into evidence: names for the grammar, and what was measured on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tracelens.evidence import Evidence, Place, Seen
+from tracelens.logs.chrome_trace import (
+    ChromeTrace,
+    DeviceKernel,
+    InductorKernel,
+    MemoryCopy,
+    MemorySet,
+    RuntimeCall,
+)
+from tracelens.traces.device import Calls, Stream, StreamId
+from tracelens.traces.events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
+from tracelens.traces.header import read_header
+from tracelens.traces.names import Name, Names
+from tracelens.traces.operators import Operators, part_of
+from tracelens.traces.reader import CHUNK, TraceReader
+from tracelens.traces.summing import summed
+
+if TYPE_CHECKING:
+    from tracelens.source.files import Reader
+
+__all__ = ["Reading", "read_trace"]
+
+#: Streams that are told apart.
+MAX_STREAMS = 1_024
+#: Spans that may be open at once on one thread, where begin and end are separate events.
+MAX_OPEN = 10_000
+#: Names of threads and processes that are kept.
+MAX_LABELS = 10_000
+_HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
+
+
+def read_trace(reader: Reader, path: str, *, chunk: int = CHUNK) -> tuple[Evidence, bool]:
+    """Read the trace that ``reader`` gives; return evidence, and whether the trace was cut short.
+
+    ``path`` is what its places are said to be in; "line" N there is the N-th event.
+    """
+    source = TraceReader(reader, chunk=chunk)
+    reading = Reading(path)
+    for events in source:
+        reading.feed(events)
+    evidence = reading.finish(source.header)
+    evidence.notes.update(dict.fromkeys(f"{path}: {note}" for note in source.notes))
+    return evidence, source.truncated
+
+
+class Reading:
+    """The state of reading one trace."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.evidence = Evidence()
+        self.names = Names(self._follow)
+        self.operators = Operators(self.names)
+        self.streams: dict[StreamId, Stream] = {}
+        self.kernels, self.launches, self.waits = Calls(), Calls(), Calls()
+        self.labels: dict[tuple[Id, Id], str] = {}
+        self._takers: list[tuple[Name, Callable[[Name], None]]] = []
+        self._open: dict[tuple[Id, Id], list[Begin]] = {}
+        self._refused = 0
+
+    def feed(self, events: list[Event]) -> None:
+        """Take in the next events."""
+        known = self.names.known
+        before = number = self.evidence.events
+        for event in events:
+            number += 1
+            if type(event) is Complete:
+                try:
+                    add, follow = known[event.cat, event.name]
+                except KeyError:
+                    add, follow = self.names.meet(event.cat, event.name, number)
+                add(event.dur)
+                if follow is not None:
+                    follow(event)
+            elif type(event) not in UNTIMED:
+                self._other(event, number)
+        self.evidence.events = number
+        self.names.added(len(events))
+        self.operators.follow(before)
+        for name, take in self._takers:
+            if name.waiting:
+                take(name)
+                name.waiting.clear()
+
+    def finish(self, header: bytes) -> Evidence:
+        """Return the evidence of all events, and of what stands around them."""
+        evidence = self.evidence
+        self.names.fold()
+        evidence.understood_events = evidence.events - self._refused
+        for name in self.names:
+            place = Place(self.path, name.first)
+            if name.record is None:
+                evidence.understood_events -= name.count
+            evidence.add(
+                ChromeTrace,
+                name.text,
+                place,
+                lines=0,
+                count=name.count,
+                times=name.times if name.times.n else None,
+                records=name.records,
+            )
+        if self.names.full:
+            evidence.notes[f"{self.path}: too many names of events; some were put together"] = None
+        if evidence.events:
+            evidence.kinds = {ChromeTrace.name: 1}
+            evidence.measured.append(Seen(read_header(header), 1, [Place(self.path, 1)], ""))
+            evidence.measured += summed(self)
+        return evidence
+
+    def _other(self, event: Event, number: int) -> None:
+        if isinstance(event, Refused):
+            self._refused += 1
+            place = Place(self.path, number)
+            self.evidence.refuse(ChromeTrace, event.text, place, event.reason)
+        elif isinstance(event, Begin):
+            spans = self._open.setdefault((event.pid, event.tid), [])
+            if len(spans) < MAX_OPEN:
+                spans.append(event)
+        elif isinstance(event, End):
+            self._end(event, number)
+        elif isinstance(event, Metadata):
+            if event.name in {"thread_name", "process_name"} and len(self.labels) < MAX_LABELS:
+                tid = event.tid if event.name == "thread_name" else None
+                self.labels[event.pid, tid] = (event.args and event.args.name) or ""
+        else:
+            self.names.count(getattr(event, "cat", None), getattr(event, "name", ""), number)
+
+    def _end(self, event: End, number: int) -> None:
+        """Make one span of a beginning and an end."""
+        spans = self._open.get((event.pid, event.tid))
+        if not spans:
+            return
+        begin = spans.pop()
+        us = event.ts - begin.ts
+        whole = Complete(begin.name, begin.ts, us, begin.cat, begin.pid, begin.tid)
+        add, follow = self.names.meet(begin.cat, begin.name, number)
+        add(us)
+        if follow is not None:
+            follow(whole)
+
+    # What is measured besides the time of each name.
+
+    def _follow(self, name: Name) -> Callable[[Complete], None] | None:
+        """Return where the events of a name go to be followed."""
+        record = name.record
+        take: Callable[[Name], None] | None = None
+        if isinstance(record, RuntimeCall) and record.launches:
+            take = self._take_launches
+        elif isinstance(record, RuntimeCall) and record.synchronizes:
+            take = self._take_waits
+        elif isinstance(record, MemoryCopy | MemorySet):
+            take = self._take_copies
+        elif isinstance(record, DeviceKernel):
+            take = self._take_collectives if record.is_collective else self._take_kernels
+        elif isinstance(record, InductorKernel) and record.category in {"kernel", "Kernel"}:
+            take = self._take_kernels
+        elif record is not None and getattr(record, "category", "") in _HOST:
+            name.parts = int(part_of(record))
+            return self.operators.waiting.append
+        if take is None:
+            return None
+        self._takers.append((name, take))
+        return name.waiting.append
+
+    def _take_launches(self, name: Name) -> None:
+        self.launches.add(name.waiting)
+
+    def _take_waits(self, name: Name) -> None:
+        self.waits.add(name.waiting)
+
+    def _take_kernels(self, name: Name) -> None:
+        self.kernels.add(name.waiting)
+        for event in name.waiting:
+            stream = self._stream(event, name)
+            stream.kernels += 1
+            stream.work.add(event.ts, event.ts + event.dur)
+
+    def _take_collectives(self, name: Name) -> None:
+        self.kernels.add(name.waiting)
+        for event in name.waiting:
+            stream = self._stream(event, name)
+            stream.kernels += 1
+            stream.collectives.add(event.ts, event.ts + event.dur)
+
+    def _take_copies(self, name: Name) -> None:
+        for event in name.waiting:
+            stream = self._stream(event, name)
+            stream.copies += 1
+            stream.work.add(event.ts, event.ts + event.dur)
+            name.moved += _bytes(event)
+
+    def _stream(self, event: Complete, name: Name) -> Stream:
+        key = event.pid, event.tid
+        stream = self.streams.get(key)
+        if stream is None:
+            if len(self.streams) >= MAX_STREAMS:
+                key = None, None
+            stream = self.streams.setdefault(key, Stream(name.first, name.text))
+        return stream
+
+
+def _bytes(event: Complete) -> int:
+    value: Any = event.args.bytes if event.args is not None else None
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+
