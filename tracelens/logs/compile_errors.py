@@ -66,6 +66,7 @@ class CompileErrors(Log):
         r"|While executing|Original traceback|Command:|Output:|In file included from|cc1plus:|collect2:"
         r"|compilation terminated|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
     )
+    cuts = re.compile(r"The above exception was the direct|During handling of the above exception")
     ends = re.compile(r" +torch\._dynamo\.config\.suppress_errors = True$")
 
 
@@ -79,8 +80,8 @@ class Specialized(Record):
 class Failure(Record):
     """One exception: the last of a chain is the one that ended the program."""
 
-    #: ``torch._dynamo.exc.BackendCompilerFailed``
-    error: Stripped
+    #: ``torch._dynamo.exc.BackendCompilerFailed``; empty where the log was cut before it.
+    error: Stripped = ""
     #: The exception that it wraps, such as ``CppCompileError``.
     cause: Stripped = ""
     topic: Annotated[Topic, BeforeValidator(_topic)] = "other"

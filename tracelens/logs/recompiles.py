@@ -52,8 +52,9 @@ __all__ = [
     "ValueCheck",
 ]
 
-#: Rows of the report's table.
+#: Rows of the report's table, and causes in one row.
 MAX_ROWS = 200
+MAX_CAUSES = 8
 
 
 class Recompiles(Log):
@@ -85,7 +86,7 @@ class Recompiles(Log):
             )
             row["count"] += 1
             cause = str(record.newest.check) if record.newest else ""
-            if cause not in row["causes"]:
+            if cause not in row["causes"] and len(row["causes"]) < MAX_CAUSES:
                 row["causes"].append(cause)
         return {"recompiles": list(rows.values())[:MAX_ROWS]} if rows else {}
 
