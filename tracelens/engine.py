@@ -119,7 +119,7 @@ def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
     missing = [
         kind
         for kind, required in wanted.values()
-        if required and kind is not None and not len(evidence.table(kind))
+        if required and kind is not None and not len(evidence.table(kind)) and switches(kind)
     ]
     base = Verdict(code=rule.code, name=rule.name, verdict=Outcome.QUIET)
     if missing:
@@ -156,10 +156,16 @@ def _distinct(found: list[Finding]) -> list[Finding]:
 
 
 def switches(kind: type[Record]) -> list[str]:
-    """Return the switches of the logs that hold ``kind``, or of those that it is joined from."""
+    """Return the switches of the logs that hold ``kind``, or of those that it is joined from.
+
+    None for what torch prints without being asked: that it is missing is an answer.
+    """
     join = getattr(kind, "join", None)
+    if kind.switch:
+        return [kind.switch]
     if join is None:
-        return [log.switch for log in discover("logs", Log) if log.__module__ == kind.__module__]
+        logs = [log for log in discover("logs", Log) if log.__module__ == kind.__module__]
+        return [log.switch for log in logs if log.switch]
     parts = [part for part, required in needs(join).values() if part is not None and required]
     return [switch for part in parts for switch in switches(part)]
 

@@ -54,6 +54,7 @@ class Frame(Record):
         frozen=True, extra="forbid", arbitrary_types_allowed=True
     )
 
+    switch: ClassVar[str] = 'TORCH_LOGS="graph_breaks,guards,output_code,recompiles"'
     #: ``2/1`` as torch prints it, without the attempt.
     id: str
     #: Rank or process.

@@ -46,9 +46,9 @@ class Branch(list[Any]):
 class Splice:
     """What Lark puts the children of in the place of a rule whose name begins with an underscore.
 
-    Lark's own rules for ``*`` and ``+`` are such rules, one inside the other; the list of children is
-    handed on and not copied, so that a record of 100,000 lines costs no more per line than a short
-    one.
+    Lark's own rules for ``*`` and ``+`` are such rules, one inside the other; the list of children
+    is handed on and not copied, so that a record of 100,000 lines costs no more per line than a
+    short one.
     """
 
     __slots__ = ("children",)

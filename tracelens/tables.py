@@ -88,7 +88,10 @@ class Times:
         self.buckets[key] = self.buckets.get(key, 0) + count
 
     def add_all(self, values: Sequence[float], unit: float = 1.0) -> None:
-        """Add one execution of ``unit`` milliseconds for each of ``values``; :meth:`add`, faster."""
+        """Add one execution of ``unit`` milliseconds for each of ``values``; :meth:`add`, faster.
+
+        Their sum is rounded to nanoseconds.
+        """
         if not values:
             return
         low, high = min(values), max(values)
@@ -98,7 +101,7 @@ class Times:
         if not self.n:
             self.first = values[0] * unit
         self.n += len(values)
-        self._total += round(math.fsum(values) * unit * 1e12)
+        self._total += round(sum(values) * unit * 1e6) * 10**6
         self.min = min(self.min, low * unit)
         self.max = max(self.max, high * unit)
         scale, shift = self.RESOLUTION, math.log2(unit) * self.RESOLUTION

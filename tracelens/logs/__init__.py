@@ -31,6 +31,9 @@ class Record(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
+    #: What makes torch or oneDNN print this record, where the kind's own switch is not enough.
+    switch: ClassVar[str] = ""
+
 
 class Log:
     """One kind of log: a class that is never instantiated.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict
 
@@ -164,6 +164,8 @@ class _Said(Record):
 
 class DispatchRejection(Primitive, _Said):
     """An implementation refused a problem. Without problem, ``component`` is all that is known."""
+
+    switch: ClassVar[str] = "ONEDNN_VERBOSE=all"
 
     #: The part that refused: a primitive, or a helper such as ``brgemm_matmul``.
     component: str

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from tracelens.errors import UsageError
 from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
+from tracelens.logs.chrome_trace import ChromeTrace
 from tracelens.registry import discover
 from tracelens.report import Input
-from tracelens.source.files import Reader, Stream, expand
+from tracelens.source.files import Pushback, Reader, Stream, expand
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel
 from tracelens.source.ranges import plan, read_ranges
 from tracelens.source.segment import Segmenter
+from tracelens.traces.reader import peek
+from tracelens.traces.reading import read_trace
 
 __all__ = ["read"]
 
@@ -55,10 +58,7 @@ def read(
             evidence = segmenter.finish()
         else:
             with stream.open() as reader:
-                if kind is not None:
-                    evidence = _forced(stream, reader, logs[kind])
-                else:
-                    evidence = _cut(stream, reader, segmenter)
+                evidence = _read(stream, reader, segmenter, kind and logs[kind])
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
         total.merge(evidence)
@@ -68,12 +68,30 @@ def read(
                 kinds=dict(sorted(evidence.kinds.items())),
                 bytes=stream.bytes,
                 lines=stream.lines,
+                events=evidence.events,
                 sha256=stream.sha256,
                 truncated=stream.truncated,
                 writers=tuple(sorted(segmenter.writers)),
             )
         )
     return total, tuple(inputs)
+
+
+def _read(
+    stream: Stream, reader: Reader, segmenter: Segmenter, forced: type[Log] | None
+) -> Evidence:
+    is_trace, text = peek(reader, stream.head) if forced is None else (forced is ChromeTrace, b"")
+    reader = Pushback(reader, text)
+    if is_trace:
+        evidence, cut = read_trace(reader, stream.path)
+        if cut and not stream.truncated:
+            evidence.gaps[Place(stream.path, max(1, evidence.events))] = (
+                "ends in the middle of its trace",
+                "",
+            )
+            stream.truncated = True
+        return evidence
+    return _cut(stream, reader, segmenter) if forced is None else _forced(stream, reader, forced)
 
 
 def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:
@@ -90,7 +108,7 @@ def _find_gaps(stream: Stream, evidence: Evidence) -> None:
     if TORN.match(first) and not TORCH.match(first) and TORCH.match(peel(rest)[0]):
         what = "begins in the middle of a record"
         evidence.gaps[Place(stream.path, 1)] = (what, first.decode("utf-8", "replace"))
-    if stream.truncated:
+    if stream.truncated and not evidence.gaps:
         evidence.gaps[end] = ("ends where its compressed file was cut", "")
     elif stream.tail and _is_ours(stream.tail):
         evidence.gaps[end] = (

@@ -17,7 +17,7 @@ from isal import igzip_lib
 
 from tracelens.errors import SourceError
 
-__all__ = ["CHUNK", "MAX_LINE", "Stream", "expand"]
+__all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand"]
 
 #: Bytes asked of the operating system at a time.
 CHUNK = 1 << 20
@@ -129,7 +129,7 @@ class Stream:
             reader = self._decoded()
             while len(self.head) < SNIFF and (more := reader.read(SNIFF - len(self.head))):
                 self.head += more
-            yield _Pushback(reader, self.head)
+            yield Pushback(reader, self.head)
         finally:
             if self.path != "-":
                 file.close()
@@ -137,7 +137,7 @@ class Stream:
     def _decoded(self) -> Reader:
         """Return the text bytes: decompressed and in UTF-8, as the first bytes tell."""
         head = self.read(CHUNK)
-        reader: Reader = _Pushback(self, head)
+        reader: Reader = Pushback(self, head)
         if head[:2] == b"\x1f\x8b":
             reader = _Inflated(reader, self, _gzip)
         elif head[:6] == b"\xfd7zXZ\x00":
@@ -146,8 +146,8 @@ class Stream:
             reader = _zstd(reader, self)
         mark = reader.read(3)
         if mark[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
-            return _Recoded(_Pushback(reader, mark), "utf-16")
-        return reader if mark == codecs.BOM_UTF8 else _Pushback(reader, mark)
+            return _Recoded(Pushback(reader, mark), "utf-16")
+        return reader if mark == codecs.BOM_UTF8 else Pushback(reader, mark)
 
     def blocks(self, reader: Reader) -> Iterator[list[bytes]]:
         """Yield the lines of ``reader`` without their newlines, about a mebibyte at a time."""
@@ -178,7 +178,7 @@ class Stream:
             yield [last]
 
 
-class _Pushback:
+class Pushback:
     """A reader with some bytes put back in front."""
 
     def __init__(self, reader: Reader, head: bytes) -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from tracelens.logs import Log
 from tracelens.registry import discover
-from tracelens.source.files import CHUNK, Stream
+from tracelens.source.files import CHUNK, SNIFF, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import peel
 from tracelens.source.segment import Segmenter
+from tracelens.traces.reader import may_be_trace
 
 __all__ = ["MIN_RANGE", "plan", "read_ranges"]
 
@@ -52,7 +53,7 @@ def plan(path: str, jobs: int) -> list[Part]:
     size = Path(path).stat().st_size
     count = min(jobs, size // MIN_RANGE)
     with Path(path).open("rb") as file:
-        if count < 2 or file.read(6).startswith(_PLAIN_HEADS):
+        if count < 2 or _in_one_pass(file.read(SNIFF)):
             return []
         cuts = [0]
         for number in range(1, count):
@@ -63,6 +64,10 @@ def plan(path: str, jobs: int) -> list[Part]:
             cuts.append(max(cuts[-1], file.tell() if line else size))
     edges = [*dict.fromkeys(cuts), size]
     return [Part(path, start, end) for start, end in pairwise(edges) if end > start]
+
+
+def _in_one_pass(head: bytes) -> bool:
+    return head.startswith(_PLAIN_HEADS) or may_be_trace(head)
 
 
 def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:

@@ -152,50 +152,43 @@ class Operators:
 
     def follow(self, number: int) -> None:
         """Take in the spans that are waiting, which come after the ``number``-th event."""
-        named = self._names.named
-        pid = tid = object()
-        lane: Lane | None = None
-        stack: list[tuple[float, Name, int, Tally | None]] = []
+        threads: dict[tuple[Id, Id], list[Complete]] = {}
         for event in self.waiting:
-            if event.tid != tid or event.pid != pid:
-                tid, pid = event.tid, event.pid
-                lane = self._lane(event, number)
-                stack = lane.stack if lane is not None else []
+            threads.setdefault((event.pid, event.tid), []).append(event)
+        for key, events in threads.items():
+            lane = self.lanes.get(key)
             if lane is None:
-                continue
-            try:
-                name = named[event.cat, event.name]
-            except KeyError:
-                name = self._names.of(event)
-            start, us = event.ts, event.dur
+                if len(self.lanes) >= MAX_LANES:
+                    continue
+                lane = self.lanes[key] = Lane(events[0].ts, number + 1)
+            self._follow(lane, events, number)
+        self.waiting.clear()
+
+    def _follow(self, lane: Lane, events: list[Complete], number: int) -> None:
+        named, stack, last = self._names.named, lane.stack, lane.last
+        lane.spans += len(events)
+        for event in events:
+            name = named.get((event.cat, event.name)) or self._names.of(event)
+            start, us, parts = event.ts, event.dur, name.parts
             end = start + us
             while stack and stack[-1][0] <= start:
                 stack.pop()
-            lane.spans += 1
             name.self_us += us
             around, step = 0, None
-            if start < lane.last:  # it is not inside of what is open
+            if start < last:  # it is not inside of what is open
                 lane.late += 1
                 lane.start = min(lane.start, start)
             else:
-                lane.last = start
+                last = start
                 if stack:
                     limit, outer, around, step = stack[-1]
                     outer.self_us -= (end if end < limit else limit) - start
-            if not stack and end > lane.end:
+            if not around and end > lane.end:
                 lane.end = end
-            parts = name.parts
             if parts & ~around or parts & _CALLED:
                 step = self._tally(event, name, around, step, lane, number)
             stack.append((end, name, around | parts, step))
-        self.waiting.clear()
-
-    def _lane(self, event: Complete, number: int) -> Lane | None:
-        key = event.pid, event.tid
-        lane = self.lanes.get(key)
-        if lane is None and len(self.lanes) < MAX_LANES:
-            lane = self.lanes[key] = Lane(event.ts, number + 1)
-        return lane
+        lane.last = last
 
     def _tally(
         self,

@@ -16,7 +16,7 @@ from tracelens.traces.events import Event, Refused, decode_many, loads
 if TYPE_CHECKING:
     from tracelens.source.files import Reader
 
-__all__ = ["CHUNK", "TraceReader", "is_trace", "peek"]
+__all__ = ["CHUNK", "TraceReader", "is_trace", "may_be_trace", "peek"]
 
 #: Bytes decoded at once: what stays in the processor's cache, and below the size from which on
 #: the C library asks the system for fresh memory each time (128 KiB), which halves the speed.
@@ -50,16 +50,21 @@ def is_trace(head: bytes) -> bool:
     return False
 
 
+def may_be_trace(head: bytes) -> bool:
+    """Tell whether text that begins like ``head`` is one JSON value, and perhaps a trace."""
+    if is_trace(head):
+        return True
+    return bool(_OBJECT.match(head)) and not _is_whole(head.partition(b"\n")[0])
+
+
 def peek(reader: Reader, head: bytes) -> tuple[bool, bytes]:
     """Tell whether ``reader``, whose text begins like ``head``, reads a trace.
 
     Some tools write pages of their own before the events: where ``head`` is JSON but not telling,
     up to ``MAX_PEEK`` bytes are read. They are returned, to be put back.
     """
-    if is_trace(head):
-        return True, b""
-    if not _OBJECT.match(head) or _is_whole(head.partition(b"\n")[0]):
-        return False, b""
+    if is_trace(head) or not may_be_trace(head):
+        return is_trace(head), b""
     text = b""
     while len(text) < MAX_PEEK and (more := reader.read(MAX_PEEK - len(text))):
         text += more

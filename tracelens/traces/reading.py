@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Evidence, Place, Seen
@@ -67,21 +68,24 @@ class Reading:
 
     def feed(self, events: list[Event]) -> None:
         """Take in the next events."""
-        known = self.names.known
-        before = number = self.evidence.events
-        for event in events:
-            number += 1
-            if type(event) is Complete:
+        known, complete, untimed = self.names.known, Complete, UNTIMED
+        before = self.evidence.events
+        after = before + len(events)
+        rest = iter(events)
+        for event in rest:
+            kind = type(event)
+            if kind is complete:
                 try:
                     add, follow = known[event.cat, event.name]
                 except KeyError:
+                    number = after - length_hint(rest)
                     add, follow = self.names.meet(event.cat, event.name, number)
                 add(event.dur)
                 if follow is not None:
                     follow(event)
-            elif type(event) not in UNTIMED:
-                self._other(event, number)
-        self.evidence.events = number
+            elif kind not in untimed:
+                self._other(event, after - length_hint(rest))
+        self.evidence.events = after
         self.names.added(len(events))
         self.operators.follow(before)
         for name, take in self._takers:

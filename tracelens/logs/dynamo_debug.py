@@ -1,0 +1,136 @@
+"""What Dynamo logs of its own work, without an artifact."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+from tracelens.logs._stack import StackFrame
+
+__all__ = [
+    "CompilationMetrics",
+    "CompilerStep",
+    "DynamoDebug",
+    "DynamoNote",
+    "FrameCompiled",
+    "FrameSkipped",
+    "GraphCompiled",
+    "Restarted",
+    "StackFrame",
+    "TraceStep",
+    "TracedFrames",
+]
+
+Stripped = Annotated[str, BeforeValidator(str.strip)]
+
+
+class DynamoDebug(Log):
+    """Records without artifact of Dynamo, except those on symbols."""
+
+    name = "dynamo_debug"
+    switch = 'TORCH_LOGS="+dynamo"'
+    marks = (
+        "torchdynamo start compiling ",
+        "Step 1: ",
+        "Step 2: ",
+        "COMPILING GRAPH due to ",
+        "skipping: ",
+        "Restarting analysis due to ",
+        "TorchDynamo attempted to trace ",
+        "CompilationMetrics(",
+        "BwdCompilationMetrics(",
+        "torch._dynamo.reset",
+        "run_gc_after_compile",
+        "ChromiumEventLogger initialized",
+        "create_graph_input ",
+        "wrap_to_fake ",
+        "create_node ",
+        "return triggered compile",
+        "CALL triggered compile",
+        "dynamo ",
+        "dynamic produce_guards",
+        "INLINING ",
+        "DONE INLINING ",
+        "FAILED INLINING ",
+        "REMOVE UNUSED GRAPHARG ",
+        "REMOVE DEAD",
+        "LazyTraceHandler",
+        "FakeTensor cache stats",
+        "FakeTensorMode.",
+        "maybe_propagate_real_tensors ",
+        "create_mode ",
+        "Successfully registered DSL",
+    )
+    prefixed = True
+
+
+class FrameCompiled(Record):
+    """Dynamo begins to compile a function; the stack is where it was called from."""
+
+    function: str
+    file: Stripped
+    line: int
+    stack_frames: tuple[StackFrame, ...] = ()
+
+
+class TraceStep(Record):
+    """Dynamo begins or finished tracing a function."""
+
+    #: ``start`` or ``done``.
+    step: Annotated[str, BeforeValidator(lambda text: text.split()[3])]
+    function: str
+    file: Stripped = ""
+    line: int = 0
+    #: The instruction that ended it, such as ``RETURN_VALUE``.
+    how: Annotated[str, BeforeValidator(lambda text: text.strip(")"))] = ""
+
+
+class CompilerStep(Record):
+    """Dynamo calls its backend, or the backend is done."""
+
+    #: ``calling`` or ``done``.
+    doing: Annotated[str, BeforeValidator(lambda text: text.split()[2])]
+    compiler: str
+
+
+class GraphCompiled(Record):
+    """Why a graph ended: the function returned, or a break."""
+
+    reason: Annotated[str, BeforeValidator(lambda text: text.strip("'\""))]
+    user_stack: str = ""
+
+
+class FrameSkipped(Record):
+    """A function that Dynamo does not look at."""
+
+    at: int = 0
+    function: str
+    reason: str
+    file: Stripped = ""
+
+
+class Restarted(Record):
+    """A compilation begins again, with what the first attempt taught."""
+
+    reason: str
+
+
+class TracedFrames(Record):
+    """Every function that Dynamo tried to trace, as ``name file:line``."""
+
+    frames: tuple[Annotated[str, BeforeValidator(lambda text: text.strip("\n *"))], ...] = ()
+
+
+class CompilationMetrics(Record):
+    """The numbers of one compilation, as printed."""
+
+    metrics: str
+
+
+class DynamoNote(Record):
+    """Another record of Dynamo."""
+
+    note: str
+    text: str = ""

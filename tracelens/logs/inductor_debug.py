@@ -1,0 +1,196 @@
+"""What Inductor and AOTAutograd log of their own work, without an artifact."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from tracelens import grammars
+from tracelens.logs import Log, Record
+
+__all__ = [
+    "CacheBypass",
+    "CacheEvent",
+    "CompileStep",
+    "CompileThreads",
+    "CompileTime",
+    "Component",
+    "DebugFolder",
+    "HashDetails",
+    "InductorDebug",
+    "InductorNote",
+    "LayoutForced",
+    "LayoutSkipped",
+    "MmShape",
+    "PeakMemory",
+    "TunedMm",
+]
+
+Stripped = Annotated[str, BeforeValidator(lambda text: text.strip(" \n'"))]
+
+
+class InductorDebug(Log):
+    """Records without artifact of Inductor and AOTAutograd."""
+
+    name = "inductor_debug"
+    switch = 'TORCH_LOGS="+inductor"'
+    marks = (
+        "Step 3: ",
+        "FX codegen and compilation took ",
+        "FX cache ",
+        "FX graph cache ",
+        "fx graph cache ",
+        "Saving compiled graph to FX cache",
+        "Bypassing FX Graph Cache",
+        "Bypassing autograd cache",
+        "AOTAutograd cache ",
+        "Autograd graph cache ",
+        "Writing AOTAutograd cache",
+        "Cache Metrics",
+        "Overview info of inductor aten mms",
+        "Name                           | B",
+        "--------------------",
+        "aten.",
+        "Tuned aten.",
+        "compile_threads set to ",
+        "Skip layout opt",
+        "Skipped layout opt",
+        "Force channels last inputs for ",
+        "model__",
+        "Reordering for peak memory",
+        "Baseline peak memory",
+        "topological_sort_",
+        "Number of scheduler nodes after fusion",
+        "Generating code for node ",
+        "Generated ",
+        "Finished codegen for all nodes",
+        "Output code written to: ",
+        "Registered template heuristic",
+        "Max autotune selects from ",
+        "Not using template since ",
+        "TritonBundler",
+        "get_bounds:",
+        "scheduling ",
+        "lowering ",
+        "  via <",
+    )
+    prefixed = True
+
+
+class CompileStep(Record):
+    """Inductor began or finished one graph."""
+
+    #: ``compiling`` or ``done compiling``.
+    action: str
+    #: ``FORWARDS`` or ``BACKWARDS``.
+    direction: Stripped = ""
+    graph: int
+
+
+class CompileTime(Record):
+    """How long generating and compiling the code of one graph took."""
+
+    seconds: float
+
+
+class CacheEvent(Record):
+    """A compiled graph was found in a cache, or not."""
+
+    cache: str
+    outcome: Stripped
+    key: str
+
+
+class CacheBypass(Record):
+    """A graph cannot be kept in the cache."""
+
+    reason: Stripped
+
+
+class Component(Record):
+    """One part of a cache key: with another hash, the key is another one."""
+
+    hash: Annotated[str, BeforeValidator(lambda text: text.strip("\n [] "))]
+    part: str
+    value: str = ""
+
+
+class HashDetails(Record):
+    """What a cache key was made of; read when ``components`` is asked for."""
+
+    cache: str
+    key: str
+    body: str = ""
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The parts, in order; of a value that takes several lines, the first line."""
+        found: Any = ()
+        try:
+            found = grammars.load(InductorDebug.name, __name__).nested("body", self.body)
+        except grammars.Unreadable:
+            return ()
+        return tuple(found)
+
+
+class MmShape(Record):
+    """How often a graph has a matrix product of one shape; symbolic sizes are text."""
+
+    op: str
+    b: Stripped
+    m: Stripped
+    n: Stripped
+    k: Stripped
+    count: int
+
+
+class TunedMm(Record):
+    """Inductor chose among the kernels for a matrix product."""
+
+    op: str
+    m: str
+    n: str
+    k: str
+    detail: str = ""
+
+
+class CompileThreads(Record):
+    """How many processes compile kernels, and why so many."""
+
+    count: int
+    how: Stripped = ""
+
+
+class LayoutSkipped(Record):
+    """Convolutions keep their memory layout."""
+
+    reason: Stripped
+
+
+class LayoutForced(Record):
+    """How many convolutions of a graph were given inputs in channels-last layout."""
+
+    count: int
+    graph: int
+
+
+class DebugFolder(Record):
+    """``TORCH_COMPILE_DEBUG=1`` wrote everything about a graph to a folder."""
+
+    model: str
+    path: str
+
+
+class PeakMemory(Record):
+    """The memory that a graph needs with its nodes in one order."""
+
+    method: str
+    bytes: int
+
+
+class InductorNote(Record):
+    """Another record, mostly a dump of nodes or of generated wrappers."""
+
+    note: str
+    body: str = ""
