@@ -77,6 +77,8 @@ class Evidence:
         self.spans: dict[tuple[str, str, str], tuple[float, float, int]] = {}
         #: Events of traces: all, and those that were decoded and whose name a grammar reads.
         self.events = 0
+        #: Whether a trace ends before it is complete.
+        self.cut = False
         self.understood_events = 0
         #: What a reader measured itself; the ``join`` of its record types finds it here.
         self.measured: list[Seen[Any]] = []
@@ -134,7 +136,7 @@ class Evidence:
                 seen.times.merge(times)
 
     def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:
-        """Count something in no line that is not what ``log`` reads. The first of a reason is kept."""
+        """Count what is in no line and no ``log``; the first text of each reason is kept."""
         key = (log.name, f"\0{reason}")
         held = self._texts.get(key)
         if held is None:
@@ -207,6 +209,7 @@ class Evidence:
             for seen in other.measured
         ]
         self.events += other.events
+        self.cut = self.cut or other.cut
         self.understood_events += other.understood_events
         self.understood_lines += other.understood_lines
         self.unread_lines += other.unread_lines

@@ -30,7 +30,7 @@ tensor([ 0.1216, -0.0679,
 | | | +- KeyValueManager pair at index=0
 | | | | +- KeyManager: GuardManager: source=list(dict.keys(G['m']._modules))[0]
 | | | | | +- EQUALS_MATCH: list(dict.keys(G['m']._modules))[0] == 'a'
-+- LAMBDA_GUARD: 0 <= L['n']  # if n >= 0:  # proj/model.py:10 in fn (_dynamo/variables/t.py:26 in e)
++- LAMBDA_GUARD: 0 <= L['n']  # if n >= 0:  # proj/model.py:10 in fn (_dynamo/a/t.py:26 in e)
 """
 
 
@@ -135,8 +135,8 @@ def test_a_node_costs_one_token_in_the_tree() -> None:
 
 def test_a_tree_of_five_thousand_guards_takes_well_under_a_second() -> None:
     lines = [
-        f"| | +- TYPE_MATCH: ___check_type_id(L['self'].layers[{n}], 9471{n:010}), type=<class 'int'>"
-        f"  # x = layer(x)  # proj/model.py:{n} in forward"
+        f"| | +- TYPE_MATCH: ___check_type_id(L['self'].layers[{n}], 9471{n:010})"
+        f", type=<class 'int'>  # x = layer(x)  # proj/model.py:{n} in forward"
         for n in range(5000)
     ]
     text = "\n".join(["TREE_GUARD_MANAGER:", "+- RootGuardManager", *lines])

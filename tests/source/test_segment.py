@@ -74,6 +74,8 @@ PREFIXES = [
 ] + [
     "W1120 10:45:43.000000 71 torch/_dynamo/convert_frame.py:1994] [0/8]",
     "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2] [0/0] [__unheard_of]",
+    "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2] [0/0]",
+    "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2]",
     "[0/1] [__recompiles]",
 ]
 BODIES = ["Recompiling f", "    - 0/0: n == 2", "", "torch._dynamo hit config.x (8)", "  row 1 ms"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from tracelens.logs import Log, Record
-from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.graph_code import FxGraph, GraphFragment
 
-__all__ = ["AotConfig", "AotGraph", "AotGraphs", "CallNote", "SplitGraph"]
+__all__ = ["AotConfig", "AotGraph", "AotGraphs", "CallNote", "GraphFragment", "SplitGraph"]
 
 
 class AotGraphs(Log):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Stripped
 
-__all__ = ["Bytecode", "BytecodeListing", "TracedBytecode"]
+__all__ = ["Bytecode", "BytecodeFragment", "BytecodeListing", "TracedBytecode"]
 
 
 class Bytecode(Log):
@@ -27,9 +25,15 @@ class BytecodeListing(Record):
     #: ``ORIGINAL`` or ``MODIFIED``.
     stage: str
     function: str
-    file: Annotated[str, BeforeValidator(str.strip)]
+    file: Stripped
     line: int
     listing: str = ""
+
+
+class BytecodeFragment(Record):
+    """A part of a listing whose beginning the log does not hold."""
+
+    fragment: str
 
 
 class TracedBytecode(Record):

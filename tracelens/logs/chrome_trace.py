@@ -1,4 +1,4 @@
-"""Traces of the PyTorch profiler: what the names of their events say, and what was measured on them.
+"""Traces of the PyTorch profiler: what the names of their events say.
 
 The reader in :mod:`tracelens.traces` hands each distinct name to the grammar once, with the number
 of its events and their times. What does not follow from names alone is measured while the events
@@ -89,15 +89,18 @@ class ChromeTrace(Log):
             return {}
         steps = sum(seen.record.ms for seen in evidence.table(measured.Step))
         whole = steps or sum(seen.record.ms for seen in evidence.table(measured.Window))
-        own = {row.record.name: row.record.ms for row in evidence.table(measured.SelfTime)}
-        wanted = [seen for seen in timed if isinstance(seen.record, _WORK)]
+        own = {
+            (seen.record.category, seen.record.name): seen.record.ms
+            for seen in evidence.table(measured.SelfTime)
+        }
+        wanted = [seen for seen in timed if _is_work(seen.record)]
         regions = [seen for seen in timed if isinstance(seen.record, CompiledRegion)]
         tables = {
             "operators": [
                 {
                     "category": seen.record.category,
                     **_row(seen, whole),
-                    "self_ms": own.get(str(seen.record)),
+                    "self_ms": own.get((seen.record.category, str(seen.record))),
                     "of": "the profiled steps" if steps else "the trace",
                 }
                 for seen in _costliest(wanted)
@@ -105,6 +108,10 @@ class ChromeTrace(Log):
             "regions": [_row(seen, whole) for seen in _costliest(regions)],
         }
         return {name: rows for name, rows in tables.items() if rows}
+
+
+def _is_work(record: TraceEvent) -> bool:
+    return isinstance(record, _WORK) and not record.category.startswith("gpu_user")
 
 
 def _costliest(rows: list[Seen[TraceEvent]]) -> list[Seen[TraceEvent]]:
@@ -122,9 +129,9 @@ def _row(seen: Seen[TraceEvent], whole: float) -> dict[str, Any]:
 
 
 class TraceEvent(Record):
-    """Base of all events. The row's ``count`` and ``times`` are those of all events of that name."""
+    """Base of all events. The row's ``count`` and ``times`` are those of all events of the name."""
 
-    #: ``cpu_op``, ``kernel``, ``python_function`` ...; ``Operator``, ``Kernel`` in 2021; may be empty.
+    #: ``cpu_op``, ``kernel``, ``python_function``; in 2021 ``Operator``, ``Kernel``; may be empty.
     category: str = ""
 
 
@@ -302,7 +309,7 @@ class Collective(TraceEvent):
 
 
 class ParallelCall(TraceEvent):
-    """A data-parallel wrapper at work: ``DistributedDataParallel.forward``, ``FSDP::all_gather``."""
+    """A data-parallel wrapper: ``DistributedDataParallel.forward``, ``FSDP::all_gather``."""
 
     wrapper: str
     method: str

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._text import Stripped
 
 __all__ = ["CompileErrors", "Failure", "LogError", "Specialized", "StackFrame", "Topic"]
 
@@ -29,7 +30,6 @@ PHRASES: dict[str, Topic] = {
     "No working C++": "no-compiler",
     "backend=": "backend",
 }
-Stripped = Annotated[str, BeforeValidator(str.strip)]
 
 
 def _topic(phrase: str) -> str:
@@ -60,11 +60,12 @@ class CompileErrors(Log):
         r"|RuntimeError: Error: accessing (?:gradient )?tensor output of CUDAGraphs"
     )
     continues = re.compile(
-        r"\s|$|[A-Za-z_][\w.]{0,100}(?:Error|Exception|Failed|Unsupported|Exit|Interrupt|Node)(?::|$)"
-        r"|from user code:|Set TORCH|You can suppress|The above exception was|During handling of"
-        r"|Traceback \(most|Caused by: |For more |For C\+\+ |User [Ss]tack|To fix |The following call "
-        r"|While executing|Original traceback|Command:|Output:|In file included from|cc1plus:|collect2:"
-        r"|compilation terminated|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
+        r"\s|$|[A-Za-z_][\w.]{0,100}(?:Error|Exception|Failed|Unsupported|Exit|Interrupt|Node)"
+        r"(?::|$)|from user code:|Set TORCH|You can suppress|The above exception was"
+        r"|Traceback \(most|During handling of|Caused by: |For more |For C\+\+ |User [Ss]tack"
+        r"|To fix |While executing|The following call |Original traceback|Command:|Output:"
+        r"|In file included from|cc1plus:|collect2:|compilation terminated"
+        r"|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
     )
     cuts = re.compile(r"The above exception was the direct|During handling of the above exception")
     ends = re.compile(r" +torch\._dynamo\.config\.suppress_errors = True$")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Stripped
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -46,7 +47,7 @@ def _split(texts: list[str]) -> list[str]:
 class Phase(Record):
     """One phase, and the seconds of each of its runs."""
 
-    name: Annotated[str, BeforeValidator(str.strip)]
+    name: Stripped
     seconds: Annotated[tuple[float, ...], BeforeValidator(_split)]
 
     @property

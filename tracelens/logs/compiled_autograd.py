@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from tracelens.logs import Log, Record
-from tracelens.logs.graph_code import FxGraph, Stripped
+from tracelens.logs._text import Stripped
+from tracelens.logs.graph_code import FxGraph, GraphFragment
 
-__all__ = ["BackwardGraph", "Capture", "CaptureNote", "CompiledAutograd"]
+__all__ = ["BackwardGraph", "Capture", "CaptureNote", "CompiledAutograd", "GraphFragment"]
 
 
 class CompiledAutograd(Log):

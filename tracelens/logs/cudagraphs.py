@@ -51,7 +51,9 @@ class Cudagraphs(Log):
         "recording cudagraph tree for ",
     )
     prefixed = True
-    begins = re.compile(r"skipping cudagraphs? (?:due to |for unknown )|disabling cudagraphs due to ")
+    begins = re.compile(
+        r"skipping cudagraphs? (?:due to |for unknown )|disabling cudagraphs due to "
+    )
     continues = re.compile(r' +File "|    +\S|input name: |\.$')
 
 

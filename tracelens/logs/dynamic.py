@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._checks import Comment
+from tracelens.logs._text import InBrackets, Stripped
 
 __all__ = [
     "ChangedValue",
@@ -24,8 +25,6 @@ __all__ = [
     "UnbackedSymbol",
 ]
 
-Stripped = Annotated[str, BeforeValidator(str.strip)]
-InBrackets = Annotated[str, BeforeValidator(lambda text: text.strip(" ()"))]
 Bound = Annotated[str, BeforeValidator(lambda text: text.removeprefix("VR").strip("[, "))]
 
 

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._text import Stripped
 
 __all__ = [
     "CompilationMetrics",
@@ -22,8 +23,6 @@ __all__ = [
     "TraceStep",
     "TracedFrames",
 ]
-
-Stripped = Annotated[str, BeforeValidator(str.strip)]
 
 
 class DynamoDebug(Log):
@@ -58,6 +57,9 @@ class DynamoDebug(Log):
         "REMOVE DEAD",
         "LazyTraceHandler",
         "FakeTensor cache stats",
+        "  cache_hits: ",
+        "  cache_misses: ",
+        "  cache_bypass",
         "FakeTensorMode.",
         "maybe_propagate_real_tensors ",
         "create_mode ",

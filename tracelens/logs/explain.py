@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._text import Stripped
 from tracelens.logs.compile_times import Phase
 
 __all__ = ["BreakReason", "Explain", "Explanation", "GraphOps", "Phase", "StackFrame"]
-
-Stripped = Annotated[str, BeforeValidator(str.strip)]
 
 
 class Explain(Log):

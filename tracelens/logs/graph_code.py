@@ -10,11 +10,12 @@ from pydantic import BeforeValidator
 
 from tracelens import grammars
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Sizes
 
 __all__ = [
-    "Call",
     "FxGraph",
     "GraphCode",
+    "GraphFragment",
     "GraphSizes",
     "GraphTable",
     "Node",
@@ -27,15 +28,8 @@ __all__ = [
     "TensorType",
 ]
 
-Stripped = Annotated[str, BeforeValidator(lambda text: text.strip(' \n"'))]
-
-
-def _sizes(sizes: list[str]) -> tuple[int | str, ...]:
-    bare = [size.removesuffix(", ") for size in sizes]
-    return tuple(int(size) if size.isdecimal() else size for size in bare)
-
-
-Sizes = Annotated[tuple[int | str, ...], BeforeValidator(_sizes)]
+#: A text without the blanks and quotes around it.
+Unquoted = Annotated[str, BeforeValidator(lambda text: text.strip(' \n"'))]
 
 
 class GraphCode(Log):
@@ -50,11 +44,11 @@ class GraphCode(Log):
 class TensorType(Record):
     """``f32[s77, 32][32, 1]cpu``: a symbolic size is its expression."""
 
-    dtype: Stripped
+    dtype: Unquoted
     shape: Sizes = ()
     #: Empty where the log leaves them out.
     strides: Sizes = ()
-    device: Stripped = ""
+    device: Unquoted = ""
 
 
 class SymbolType(Record):
@@ -87,14 +81,14 @@ class Origin(Record):
     function: str = ""
     code: str = ""
     #: Not empty where it is the line of the forward that a backward statement belongs to.
-    backward: Stripped = ""
+    backward: Unquoted = ""
 
 
 class Node(Record):
     """A statement: ``label = target(arguments)``, or ``label = expression``."""
 
     at: int = 0
-    label: Stripped
+    label: Unquoted
     type: Type | None = None
     #: ``torch.ops.aten.mm.default``; empty for an expression such as ``x @ w`` or ``t[0]``.
     target: str = ""
@@ -106,13 +100,13 @@ class Node(Record):
 class Result(Record):
     """The ``return`` of a graph or of a nested module."""
 
-    returned: Stripped
+    returned: Unquoted
 
 
 class Submodule(Record):
     """Where a nested module begins: a branch, a loop body, a score function."""
 
-    title: Stripped
+    title: Unquoted
 
 
 class FxGraph(Record):
@@ -120,8 +114,8 @@ class FxGraph(Record):
 
     #: ``__compiled_fn_1_...``, ``Forward graph 0``, ``AFTER POST GRAD``: who hands it to whom.
     name: str
-    file: Stripped = ""
-    #: The class, mostly ``GraphModule``; ``<lambda>`` for inference and ``inner_f`` for a joint graph.
+    file: Unquoted = ""
+    #: The class: ``GraphModule``, ``<lambda>`` for inference, ``inner_f`` for a joint graph.
     module: str = ""
     parameters: str = ""
     body: str = ""
@@ -159,6 +153,12 @@ def _read(start: str, text: str) -> Any:
         return ()
 
 
+class GraphFragment(Record):
+    """Statements of a graph whose beginning the log does not hold."""
+
+    fragment: str
+
+
 class GraphTable(Record):
     """A graph as the table of its nodes, kept as text."""
 
@@ -170,4 +170,4 @@ class GraphSizes(Record):
     """The size of every tensor in a graph, as printed: ``l_x_: (s0, 8)``."""
 
     name: str
-    sizes: tuple[Stripped, ...] = ()
+    sizes: tuple[Unquoted, ...] = ()

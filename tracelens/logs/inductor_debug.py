@@ -27,7 +27,7 @@ __all__ = [
     "TunedMm",
 ]
 
-Stripped = Annotated[str, BeforeValidator(lambda text: text.strip(" \n'"))]
+Unquoted = Annotated[str, BeforeValidator(lambda text: text.strip(" '"))]
 
 
 class InductorDebug(Log):
@@ -84,7 +84,7 @@ class CompileStep(Record):
     #: ``compiling`` or ``done compiling``.
     action: str
     #: ``FORWARDS`` or ``BACKWARDS``.
-    direction: Stripped = ""
+    direction: Unquoted = ""
     graph: int
 
 
@@ -98,20 +98,20 @@ class CacheEvent(Record):
     """A compiled graph was found in a cache, or not."""
 
     cache: str
-    outcome: Stripped
+    outcome: Unquoted
     key: str
 
 
 class CacheBypass(Record):
     """A graph cannot be kept in the cache."""
 
-    reason: Stripped
+    reason: Unquoted
 
 
 class Component(Record):
     """One part of a cache key: with another hash, the key is another one."""
 
-    hash: Annotated[str, BeforeValidator(lambda text: text.strip("\n [] "))]
+    hash: Annotated[str, BeforeValidator(lambda text: text.strip("\n[] "))]
     part: str
     value: str = ""
 
@@ -138,10 +138,10 @@ class MmShape(Record):
     """How often a graph has a matrix product of one shape; symbolic sizes are text."""
 
     op: str
-    b: Stripped
-    m: Stripped
-    n: Stripped
-    k: Stripped
+    b: Unquoted
+    m: Unquoted
+    n: Unquoted
+    k: Unquoted
     count: int
 
 
@@ -159,13 +159,13 @@ class CompileThreads(Record):
     """How many processes compile kernels, and why so many."""
 
     count: int
-    how: Stripped = ""
+    how: Unquoted = ""
 
 
 class LayoutSkipped(Record):
     """Convolutions keep their memory layout."""
 
-    reason: Stripped
+    reason: Unquoted
 
 
 class LayoutForced(Record):

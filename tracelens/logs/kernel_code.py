@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 
-__all__ = ["KernelCode", "KernelPath", "KernelSource"]
+__all__ = ["KernelCode", "KernelFragment", "KernelPath", "KernelSource"]
 
 
 class KernelCode(Log):
@@ -27,6 +27,12 @@ class KernelSource(Record):
     #: ``CPP+Bindings``, ``Triton``, ``CUDA``, ...
     language: str
     source: Annotated[str, BeforeValidator(lambda text: text.removeprefix("\n"))] = ""
+
+
+class KernelFragment(Record):
+    """The source of a kernel, or a part of it, without what stood above."""
+
+    fragment: str
 
 
 class KernelPath(Record):

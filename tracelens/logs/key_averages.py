@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Stripped
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -65,7 +66,7 @@ class Total(Record):
     """The time of all operations themselves, on one kind of device."""
 
     #: ``Self CPU`` or ``Self CUDA``.
-    total: Annotated[str, BeforeValidator(str.strip)]
+    total: Stripped
     duration: Annotated[float | None, BeforeValidator(_milliseconds)]
 
 

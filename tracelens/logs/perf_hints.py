@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Stripped
 from tracelens.logs.cudagraphs import Cudagraphs
 
 __all__ = [
@@ -21,8 +19,6 @@ __all__ = [
     "ReductionOrder",
     "TilingLimited",
 ]
-
-Stripped = Annotated[str, BeforeValidator(str.strip)]
 
 
 class PerfHints(Log):

@@ -55,6 +55,8 @@ __all__ = [
 #: Rows of the report's table, and causes in one row.
 MAX_ROWS = 200
 MAX_CAUSES = 8
+#: A compile id with longer numbers is not one.
+MAX_DIGITS = 10
 
 
 class Recompiles(Log):
@@ -112,7 +114,7 @@ class GuardFailure(Record):
     def number(self) -> int:
         """Which entry of its frame it is, 0 for the first; -1 where the log does not say."""
         number = self.entry.rpartition("/")[2].partition("_")[0]
-        return int(number) if number.isdecimal() else -1
+        return int(number) if number.isdecimal() and len(number) < MAX_DIGITS else -1
 
 
 #: The failure in the one line of torch 2.1.

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from tracelens import grammars
 from tracelens.logs import Log, Record
-from tracelens.logs.graph_code import Sizes, Stripped
+from tracelens.logs._text import Sizes, Stripped
 
 __all__ = [
     "Buffer",

@@ -7,10 +7,9 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Stripped
 
 __all__ = ["TraceSource", "TracedCall", "TracedLine"]
-
-Stripped = Annotated[str, BeforeValidator(str.strip)]
 
 
 class TraceSource(Log):

@@ -9,8 +9,9 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._text import Stripped
 
-__all__ = ["StackFrame", "TorchWarning", "Topic", "Warnings"]
+__all__ = ["StackFrame", "Topic", "TorchWarning", "Warnings"]
 
 Topic = Literal[
     "anomaly-mode",
@@ -72,7 +73,6 @@ PHRASES: dict[str, Topic] = {
     "triton not found": "no-triton",
     "using triton random": "triton-random",
 }
-Stripped = Annotated[str, BeforeValidator(str.strip)]
 _NATIVE = r"\[[WECF]\d{4} \d\d:\d\d:\d\d\.\d{6,9} [\w./\\-]+:\d+\] |OMP: (?:Error|Warning) #"
 
 
@@ -109,7 +109,8 @@ class Warnings(Log):
     )
     prefixed = True
     begins = re.compile(
-        r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[/\\]torch\w{0,20}[/\\][^:\n]{0,200}:\d+: \w{0,60}Warning:"
+        r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[/\\]torch\w{0,20}[/\\][^:\n]{0,200}"
+        r":\d+: \w{0,60}Warning:"
         r"|(?:[A-Za-z]:)?[^\s:][^:\n]{0,500}:\d+: \w{0,60}Warning: (?:flex_attention called"
         r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty)"
         rf"|{_NATIVE}|No CUDA runtime is found, using "

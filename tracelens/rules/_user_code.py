@@ -55,7 +55,7 @@ def distance(file: str, function: str = "") -> int:
     """Return how far a frame is from code that somebody would change; 0 is there."""
     path = file.replace("\\", "/")
     packaged = path.partition("-packages/")[2]
-    if path.startswith("<") or (not packaged and "/lib/python3" in path) or "/lib/py" in path[:6]:
+    if path.startswith("<") or (not packaged and "/lib/python3" in path):
         return 3
     if packaged.startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
         return 3 if function in WRAPPERS else 2

@@ -58,7 +58,7 @@ def read(
             evidence = segmenter.finish()
         else:
             with stream.open() as reader:
-                evidence = _read(stream, reader, segmenter, kind and logs[kind])
+                evidence = _read(stream, reader, segmenter, logs[kind] if kind else None)
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
         total.merge(evidence)
@@ -70,7 +70,7 @@ def read(
                 lines=stream.lines,
                 events=evidence.events,
                 sha256=stream.sha256,
-                truncated=stream.truncated,
+                truncated=stream.truncated or evidence.cut,
                 writers=tuple(sorted(segmenter.writers)),
             )
         )
@@ -83,14 +83,7 @@ def _read(
     is_trace, text = peek(reader, stream.head) if forced is None else (forced is ChromeTrace, b"")
     reader = Pushback(reader, text)
     if is_trace:
-        evidence, cut = read_trace(reader, stream.path)
-        if cut and not stream.truncated:
-            evidence.gaps[Place(stream.path, max(1, evidence.events))] = (
-                "ends in the middle of its trace",
-                "",
-            )
-            stream.truncated = True
-        return evidence
+        return read_trace(reader, stream.path)
     return _cut(stream, reader, segmenter) if forced is None else _forced(stream, reader, forced)
 
 
@@ -108,7 +101,7 @@ def _find_gaps(stream: Stream, evidence: Evidence) -> None:
     if TORN.match(first) and not TORCH.match(first) and TORCH.match(peel(rest)[0]):
         what = "begins in the middle of a record"
         evidence.gaps[Place(stream.path, 1)] = (what, first.decode("utf-8", "replace"))
-    if stream.truncated and not evidence.gaps:
+    if stream.truncated:
         evidence.gaps[end] = ("ends where its compressed file was cut", "")
     elif stream.tail and _is_ours(stream.tail):
         evidence.gaps[end] = (

@@ -67,7 +67,8 @@ def expand(patterns: tuple[str, ...]) -> list[str]:
 class Reader(Protocol):
     """What :class:`Stream` needs of a source of bytes."""
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """Return up to ``size`` bytes; none at the end."""
 
 
 class Stream:
@@ -186,6 +187,7 @@ class Pushback:
         self._head = head
 
     def read(self, size: int, /) -> bytes:
+        """Return up to ``size`` bytes; none at the end."""
         if self._head:
             out, self._head = self._head[:size], self._head[size:]
             return out

@@ -18,16 +18,13 @@ class Kinds:
     def __init__(self, installed: Iterable[type[Log]]) -> None:
         logs = tuple(installed)
         self.artifacts: dict[str, type[Log]] = {}
-        self.prefixed: list[tuple[str, type[Log]]] = []
+        self.prefixed = [(log.marks, log) for log in logs if log.prefixed and log.marks]
         bare: list[tuple[bytes, type[Log]]] = []
         counted: list[tuple[bytes, type[Log]]] = []
         for log in logs:
             self.artifacts.update(dict.fromkeys(log.artifacts, log))
-            for mark in log.marks:
-                if log.prefixed:
-                    self.prefixed.append((mark, log))
-                else:
-                    (counted if log.counted else bare).append((mark.encode(), log))
+            for mark in () if log.prefixed else log.marks:
+                (counted if log.counted else bare).append((mark.encode(), log))
         self.bare = bare
         self.counted = counted
         self.bare_marks = tuple(mark for mark, _ in bare)
@@ -80,4 +77,4 @@ class Kinds:
         """Return the kind that reads a torch record; None when no grammar does."""
         if site.artifact:
             return self.artifacts.get(site.artifact)
-        return next((log for mark, log in self.prefixed if text.startswith(mark)), None)
+        return next((log for marks, log in self.prefixed if text.startswith(marks)), None)

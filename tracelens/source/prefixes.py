@@ -10,7 +10,7 @@ from datetime import date
 
 import msgspec
 
-__all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "unwrap_json"]
+__all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "plain", "unwrap_json"]
 
 _ID = rb"\[[!\d-][\d/_!-]*\]"
 _ARTIFACT = rb"\[__[a-z]\w*\]"
@@ -64,8 +64,7 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
         whether the container runtime cut the line here and goes on in its next one.
     """
     rank, partial = "", False
-    if b"\x1b" in line:
-        line = _ANSI.sub(b"", line)
+    line = plain(line)
     for _ in range(4):
         match = _TRANSPORT.match(line)
         if match is None or match.end() == 0:
@@ -75,6 +74,11 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
             rank = "rank" + match["rank"].lstrip(b"rankdefult").decode()
         partial = partial or match["part"] == b"P"
     return line, rank, partial
+
+
+def plain(text: bytes) -> bytes:
+    """Return ``text`` without colours and other terminal codes."""
+    return _ANSI.sub(b"", text) if b"\x1b" in text else text
 
 
 def unwrap_json(line: bytes) -> bytes | None:

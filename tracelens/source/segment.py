@@ -17,7 +17,7 @@ from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
 from tracelens.logs.torch_log import read_site
 from tracelens.source.kinds import Kinds
-from tracelens.source.prefixes import GLUED, TORCH, clock, peel, unwrap_json
+from tracelens.source.prefixes import GLUED, TORCH, clock, peel, plain, unwrap_json
 from tracelens.source.records import Block, Open
 
 __all__ = ["Segmenter"]
@@ -146,7 +146,8 @@ class Segmenter:
                 self._envelope(line[len(prefix) + 1 :], match, rank, number)
                 return
             body = self._record(line, prefix, match["writer"] or b"", rank, number)
-            if raw.endswith(line):
+            # A prefix that ends in an artifact begins no longer prefix; others may.
+            if b" [__" in prefix and raw.endswith(line):
                 self._current = (raw[: len(raw) - len(line)] + prefix, body)
         else:
             self._bare(line, rank, number)
@@ -318,7 +319,6 @@ class Segmenter:
 
 def _text_of(body: list[bytes]) -> str:
     """Return the lines of a torch record without the blank that ends the prefix."""
-    text = b"\n".join(line[1:] if line[:1] == b" " else line for line in body).decode(
-        "utf-8", "replace"
-    )
+    lines = b"\n".join(line[1:] if line[:1] == b" " else line for line in body)
+    text = plain(lines).decode("utf-8", "replace")
     return text.replace("\r\n", "\n").removesuffix("\r")

@@ -18,10 +18,10 @@ __all__ = ["BOUNDARY", "Split", "split"]
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{)")
 _ELEMENT = re.compile(rb"[^\s,]")
 _TOKEN = re.compile(
-    rb'\s*+(?:(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s"{}\[\]:,]++)|(?P<open>[{\[])|(?P<close>[}\]])|[:,])',
+    rb'\s*+("[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s"{}\[\],:]++)',
     re.DOTALL,
 )
-_BROKEN = -1
+_CLOSES = {b"{": b"}", b"[": b"]"}
 
 
 class Split(NamedTuple):
@@ -59,37 +59,49 @@ def _next(text: bytes, at: int, *, last: bool) -> tuple[Event | None, int]:
             return decode_one(text[at : boundary.start() + 1]), boundary.end()
         except (ValueError, RecursionError):
             pass
-    end = _extent(text, at)
-    if end > 0 and (end < len(text) or last or text[end - 1] in b'}]"'):
-        return decode_tolerantly(text[at:end]), end
-    if end == _BROKEN and boundary is not None:
-        lost = text[at : boundary.start() + 1]
-        return Refused(lost[:2000].decode("utf-8", "replace"), "broken JSON"), boundary.end()
-    return None, at
+    found = _extent(text, at)
+    if found is None:
+        return None, at
+    end, whole = found
+    if whole:
+        # A number or word may go on in the text to come; a bracket or a quote may not.
+        if end < len(text) or last or text[end - 1] in b'}]"':
+            return decode_tolerantly(text[at:end]), end
+        return None, at
+    if text[end : end + 1] != b"{":
+        if boundary is None:
+            return None, at
+        end = boundary.end()
+    return Refused(text[at : min(end, at + 2000)].decode("utf-8", "replace"), "broken JSON"), end
 
 
-def _extent(text: bytes, at: int) -> int:
-    """Return where the JSON value at ``at`` ends: 0 beyond the text, -1 when it is no value."""
-    depth = 0
-    after_value = False
+def _extent(text: bytes, at: int) -> tuple[int, bool] | None:
+    """Return where the JSON value at ``at`` ends, or else is broken; None when it goes on.
+
+    Where an object stands in the place of a key, it is the next event, and that is where it breaks.
+    """
+    stack: list[bytes] = []
     end = at
+    before = b","
     for match in _TOKEN.finditer(text, at):
         if match.start() != end:
-            return 0  # a string that does not end
-        end = match.end()
-        kind = match.lastgroup
-        if kind == "close":
-            depth -= 1
-            after_value = True
-        elif kind is not None:
-            if after_value:
-                return _BROKEN
-            after_value = kind == "value"
-            depth += kind == "open"
+            return None  # a string that does not end
+        token = match[1]
+        first = token[:1]
+        if first in b",:":
+            if not stack:
+                return match.start(1), False
+        elif first in b"}]":
+            if not stack or _CLOSES[stack.pop()] != first:
+                return match.start(1), False
         else:
-            after_value = False
-        if depth < 0:
-            return _BROKEN
-        if depth == 0:
-            return end if kind is not None else _BROKEN
-    return 0
+            key = before in b",{" and stack[-1:] == [b"{"]
+            if (key and first in b"{[") or before not in b",:{[":
+                return match.start(1), False
+            if first in b"{[":
+                stack.append(first)
+        end = match.end()
+        before = first
+        if not stack:
+            return end, True
+    return None

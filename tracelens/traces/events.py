@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import msgspec
@@ -139,24 +142,25 @@ class Refused:
     reason: str
 
 
-Event: TypeAlias = Complete | Begin | End | Instant | OldInstant | Metadata | Refused | msgspec.Struct
+Event: TypeAlias = (
+    Complete | Begin | End | Instant | OldInstant | Metadata | Refused | msgspec.Struct
+)
 
 
-def _union() -> Any:
-    kinds: Any = Complete | Begin | End | Instant | OldInstant | Metadata
-    for kind in sorted(UNTIMED, key=lambda kind: kind.__name__):
-        kinds = kinds | kind
-    return kinds
-
-
-_EVENT = _union()
+_KINDS: Any = reduce(
+    or_,
+    sorted(UNTIMED, key=lambda kind: kind.__name__),
+    Complete | Begin | End | Instant | OldInstant | Metadata,
+)
 #: Decode the text of an event, or of a list of them.
 #:
 #: Raises:
 #:     ValueError: It is not JSON, not UTF-8, or not an event.
 #:     RecursionError: It is nested too deeply.
-decode_one: Callable[[bytes], Event] = msgspec.json.Decoder(_EVENT).decode
-decode_many: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[_EVENT]).decode
+decode_one: Callable[[bytes], Event] = msgspec.json.Decoder(_KINDS).decode
+decode_many: Callable[[bytes], list[Event]] = msgspec.json.Decoder(
+    GenericAlias(list, _KINDS)
+).decode
 
 
 def _no_number(literal: str) -> NoReturn:
@@ -179,7 +183,7 @@ def decode_tolerantly(text: bytes) -> Event:
         return decode_one(text)
     except (ValueError, RecursionError) as first:
         try:
-            event: Event = msgspec.convert(loads(text), _EVENT)
+            event: Event = msgspec.convert(loads(text), _KINDS)
         except (ValueError, RecursionError) as error:
             reason = first if isinstance(first, msgspec.ValidationError) else error
             return Refused(text[:2000].decode("utf-8", "replace"), _one_line(reason))

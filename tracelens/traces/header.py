@@ -35,8 +35,9 @@ def read_header(text: bytes) -> TraceHeader:
         fields = {}
     if not isinstance(fields, dict):
         return TraceHeader()
-    devices = _field(fields, "deviceProperties", list[_Device], [])
-    devices = devices or _field(fields, "computeProperties", list[_Device], [])
+    devices: list[_Device] = []
+    for field in ("deviceProperties", "computeProperties"):
+        devices = devices or _field(fields, field, list[_Device], [])
     distributed = _field(fields, "distributedInfo", _Distributed, _Distributed())
     return TraceHeader(
         schema_version=_field(fields, "schemaVersion", int | None, None),
@@ -45,7 +46,8 @@ def read_header(text: bytes) -> TraceHeader:
         rank=distributed.rank,
         world_size=distributed.world_size,
         runtime=_runtime(fields),
-        torch=_field(fields, "torch_version", str, "") or _field(fields, "pytorch_version", str, ""),
+        torch=_field(fields, "torch_version", str, "")
+        or _field(fields, "pytorch_version", str, ""),
         **{flag: bool(_field(fields, flag, int | bool, 0)) for flag in _FLAGS},
     )
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Self
 
-from tracelens.evidence import Evidence, Seen, Table
-from tracelens.logs import Record, chrome_trace
+from tracelens.evidence import Evidence, Seen
+from tracelens.logs import Record
 
 __all__ = [
     "DeviceBusy",
@@ -30,12 +30,11 @@ __all__ = [
 class Measured(Record):
     """Base: one record per thing measured and input, at the event where it was first seen."""
 
+    switch = "torch.profiler.profile(...)"
+
     @classmethod
-    def join(
-        cls, evidence: Evidence, events: Table[chrome_trace.TraceEvent]
-    ) -> Iterator[Seen[Self]]:
-        """Return what the reader measured; ``events`` says where it comes from."""
-        del events
+    def join(cls, evidence: Evidence) -> Iterator[Seen[Self]]:
+        """Return what the reader measured."""
         for seen in evidence.measured:
             if isinstance(seen.record, cls):
                 yield seen
@@ -157,5 +156,6 @@ class Transfer(Measured):
 class SelfTime(Measured):
     """The time of an operator without what runs inside it: the most expensive ones."""
 
+    category: str
     name: str
     ms: float

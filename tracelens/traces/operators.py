@@ -60,12 +60,7 @@ _EAGER, _REGION, _STEP, _OPERATOR = (
 _CALLED = _REGION | _STEP
 #: Inside of these, an operator is not eager code of the program's own.
 _NOT_EAGER = int(
-    Part.OPERATOR
-    | Part.COMPILED
-    | Part.DISPATCH
-    | Part.COMPILE
-    | Part.LOADING
-    | Part.OPTIMIZER
+    Part.OPERATOR | Part.COMPILED | Part.DISPATCH | Part.COMPILE | Part.LOADING | Part.OPTIMIZER
 )
 _PARTS: dict[type[Record], Part] = {
     Operator: Part.OPERATOR,
@@ -144,6 +139,7 @@ class Operators:
         #: Spans of the list in hand.
         self.waiting: list[Complete] = []
         self._names = names
+        self._number = 0
 
     @property
     def ordered(self) -> bool:
@@ -152,6 +148,7 @@ class Operators:
 
     def follow(self, number: int) -> None:
         """Take in the spans that are waiting, which come after the ``number``-th event."""
+        self._number = number
         threads: dict[tuple[Id, Id], list[Complete]] = {}
         for event in self.waiting:
             threads.setdefault((event.pid, event.tid), []).append(event)
@@ -161,10 +158,10 @@ class Operators:
                 if len(self.lanes) >= MAX_LANES:
                     continue
                 lane = self.lanes[key] = Lane(events[0].ts, number + 1)
-            self._follow(lane, events, number)
+            self._follow(lane, events)
         self.waiting.clear()
 
-    def _follow(self, lane: Lane, events: list[Complete], number: int) -> None:
+    def _follow(self, lane: Lane, events: list[Complete]) -> None:
         named, stack, last = self._names.named, lane.stack, lane.last
         lane.spans += len(events)
         for event in events:
@@ -182,42 +179,33 @@ class Operators:
                 last = start
                 if stack:
                     limit, outer, around, step = stack[-1]
-                    outer.self_us -= (end if end < limit else limit) - start
+                    outer.self_us -= us if end <= limit else limit - start
             if not around and end > lane.end:
                 lane.end = end
             if parts & ~around or parts & _CALLED:
-                step = self._tally(event, name, around, step, lane, number)
+                lane.us += us if parts & _OPERATOR & ~around else 0.0
+                step = self._tally(event, name, around, step)
             stack.append((end, name, around | parts, step))
         lane.last = last
 
-    def _tally(
-        self,
-        event: Complete,
-        name: Name,
-        around: int,
-        step: Tally | None,
-        lane: Lane,
-        number: int,
-    ) -> Tally | None:
+    def _tally(self, event: Complete, name: Name, around: int, step: Tally | None) -> Tally | None:
         """Count the outermost span of some part, or a step or region; return the step it is in."""
         if name.parts & _STEP:
-            step = self._step(event, number)
+            step = self._step(event)
         tallies = (self.total,) if step is None else (self.total, step)
         if name.parts & _REGION:
             frame = name.record.frame if isinstance(name.record, CompiledRegion) else ""
             for tally in tallies:
                 tally.call(frame)
         fresh = name.parts & ~around
-        if fresh & _OPERATOR:
-            lane.us += event.dur
-            if not around & _NOT_EAGER:
-                fresh |= _EAGER
+        if fresh & _OPERATOR and not around & _NOT_EAGER:
+            fresh |= _EAGER
         for part in _bits(fresh):
             for tally in tallies:
                 tally.us[part] = tally.us.get(part, 0.0) + event.dur
         return step
 
-    def _step(self, event: Complete, number: int) -> Tally | None:
+    def _step(self, event: Complete) -> Tally | None:
         if len(self.steps) >= MAX_STEPS:
             return None
         text = f"{event.cat or ''}\t{event.name}"
@@ -225,7 +213,7 @@ class Operators:
         step = Tally(event.ts, event.ts + event.dur)
         step.number = record.number if isinstance(record, ProfilerStep) else None
         step.text = text
-        self.steps.append((number + 1, step))
+        self.steps.append((self._number + 1, step))
         return step
 
 

@@ -37,8 +37,8 @@ MAX_LABELS = 10_000
 _HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
 
 
-def read_trace(reader: Reader, path: str, *, chunk: int = CHUNK) -> tuple[Evidence, bool]:
-    """Read the trace that ``reader`` gives; return evidence, and whether the trace was cut short.
+def read_trace(reader: Reader, path: str, *, chunk: int = CHUNK) -> Evidence:
+    """Return the evidence in the trace that ``reader`` gives.
 
     ``path`` is what its places are said to be in; "line" N there is the N-th event.
     """
@@ -48,7 +48,11 @@ def read_trace(reader: Reader, path: str, *, chunk: int = CHUNK) -> tuple[Eviden
         reading.feed(events)
     evidence = reading.finish(source.header)
     evidence.notes.update(dict.fromkeys(f"{path}: {note}" for note in source.notes))
-    return evidence, source.truncated
+    evidence.cut = source.truncated
+    if source.truncated:
+        end = Place(path, max(1, evidence.events))
+        evidence.gaps[end] = ("ends in the middle of its trace", "")
+    return evidence
 
 
 class Reading:
@@ -68,13 +72,12 @@ class Reading:
 
     def feed(self, events: list[Event]) -> None:
         """Take in the next events."""
-        known, complete, untimed = self.names.known, Complete, UNTIMED
+        known = self.names.known
         before = self.evidence.events
         after = before + len(events)
         rest = iter(events)
         for event in rest:
-            kind = type(event)
-            if kind is complete:
+            if type(event) is Complete:
                 try:
                     add, follow = known[event.cat, event.name]
                 except KeyError:
@@ -83,7 +86,7 @@ class Reading:
                 add(event.dur)
                 if follow is not None:
                     follow(event)
-            elif kind not in untimed:
+            elif type(event) not in UNTIMED:
                 self._other(event, after - length_hint(rest))
         self.evidence.events = after
         self.names.added(len(events))
@@ -113,7 +116,7 @@ class Reading:
             )
         if self.names.full:
             evidence.notes[f"{self.path}: too many names of events; some were put together"] = None
-        if evidence.events:
+        if evidence.events or header:
             evidence.kinds = {ChromeTrace.name: 1}
             evidence.measured.append(Seen(read_header(header), 1, [Place(self.path, 1)], ""))
             evidence.measured += summed(self)
@@ -216,4 +219,3 @@ def _bytes(event: Complete) -> int:
     if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
-

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Place, Seen
 from tracelens.logs.chrome_trace import MemoryCopy, MemorySet
-from tracelens.traces.device import Interval, Stream, joined, length, overlap
+from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.measured import (
     DeviceBusy,
     Measured,
@@ -32,19 +31,36 @@ MAX_SELF = 200
 
 def summed(reading: Reading) -> Iterator[Seen[Measured]]:
     """Yield everything that was measured."""
-    start, end = _extent(reading)
+    streams = {key: stream.busy() for key, stream in reading.streams.items()}
+    devices: dict[str, list[StreamId]] = {}
+    for key in streams:
+        devices.setdefault(str(key[0]), []).append(key)
+    busy = {device: Busy.union([streams[key] for key in keys]) for device, keys in devices.items()}
+    anything = Busy.union(list(busy.values()))
+    start, end = _extent(reading, anything)
     if start <= end:
-        yield from _spans(reading, start, end)
-    yield from _devices(reading, start)
+        yield from _spans(reading, start, end, anything)
+    for key, stream in reading.streams.items():
+        yield _seen(_stream(key, stream, streams[key]), reading.path, stream.first, stream.text)
+    for device, keys in devices.items():
+        owned = [reading.streams[key] for key in keys]
+        first = min(owned, key=lambda stream: stream.first)
+        record = _device(device, owned, busy[device], start)
+        yield _seen(record, reading.path, first.first, first.text)
     yield from _threads(reading)
+    yield from _names(reading)
+
+
+def _names(reading: Reading) -> Iterator[Seen[Measured]]:
     for name in reading.names:
         if isinstance(name.record, MemoryCopy | MemorySet):
             moved = Transfer(name=str(name.record), bytes=name.moved, ms=name.times.total)
             yield _seen(moved, reading.path, name.first, name.text)
     if reading.operators.ordered:
-        names = (name for name in reading.names if name.self_us > 0)
+        names = [name for name in reading.names if name.self_us > 0]
         for name in sorted(names, key=lambda name: -name.self_us)[:MAX_SELF]:
-            own = SelfTime(name=str(name.record), ms=_ms(name.self_us))
+            category, _, text = name.text.partition("\t")
+            own = SelfTime(category=category, name=text, ms=_ms(name.self_us))
             yield _seen(own, reading.path, name.first, name.text)
 
 
@@ -57,46 +73,34 @@ def _ms(us: float) -> float:
     return round(us / 1000, 6)
 
 
-def _extent(reading: Reading) -> Interval:
+def _extent(reading: Reading, busy: Busy) -> Interval:
     """Return when the first and the last of what was followed began and ended."""
-    lanes = reading.operators.lanes.values()
-    parts: list[Interval] = [(lane.start, lane.end) for lane in lanes]
+    parts = [(lane.start, lane.end) for lane in reading.operators.lanes.values()]
     parts += [(calls.start, calls.end) for calls in (reading.launches, reading.waits)]
-    for stream in reading.streams.values():
-        busy = list(stream.busy())
-        parts.append((busy[0][0], busy[-1][1]))
+    if busy.starts:
+        parts.append((busy.starts[0], busy.ends[-1]))
     return min(start for start, _ in parts), max(end for _, end in parts)
 
 
-def _spans(reading: Reading, start: float, end: float) -> Iterator[Seen[Measured]]:
+def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[Seen[Measured]]:
     operators = reading.operators
     whole = operators.total
     whole.start, whole.end = start, end
     steps = sorted(operators.steps, key=lambda pair: pair[1].start)
     spans = [(step.start, step.end) for _, step in steps]
-    busy = list(joined(*(stream.busy() for stream in reading.streams.values())))
-    yield _seen(
-        Window(
-            threads=len(operators.lanes),
-            busy_ms=_ms(length(busy)),
-            kernels=reading.kernels.count,
-            launches=reading.launches.count,
-            launch_ms=_ms(reading.launches.us),
-            waits=reading.waits.count,
-            wait_ms=_ms(reading.waits.us),
-            **_operators(whole, start, ordered=operators.ordered),
-        ),
-        reading.path,
-        1,
+    window = Window(
+        threads=len(operators.lanes),
+        busy_ms=_ms(busy.us),
+        kernels=reading.kernels.count,
+        launches=reading.launches.count,
+        launch_ms=_ms(reading.launches.us),
+        waits=reading.waits.count,
+        wait_ms=_ms(reading.waits.us),
+        **_operators(whole, start, ordered=operators.ordered),
     )
-    shares = zip(
-        steps,
-        _clipped(busy, spans),
-        reading.kernels.shares(spans),
-        reading.launches.shares(spans),
-        reading.waits.shares(spans),
-        strict=True,
-    )
+    yield _seen(window, reading.path, 1)
+    calls = (reading.kernels, reading.launches, reading.waits)
+    shares = zip(steps, busy.within(spans), *(part.shares(spans) for part in calls), strict=True)
     for (first, step), us, kernels, launches, waits in shares:
         record = Step(
             number=step.number,
@@ -132,60 +136,34 @@ def _operators(tally: Tally, origin: float, *, ordered: bool) -> dict[str, Any]:
     return fields
 
 
-def _clipped(busy: list[Interval], spans: list[Interval]) -> list[float]:
-    """Return how much of ``busy`` lies in each of the sorted ``spans``."""
-    sums = []
-    first = 0
-    for start, end in spans:
-        while first < len(busy) and busy[first][1] <= start:
-            first += 1
-        total = 0.0
-        for at in range(first, len(busy)):
-            if busy[at][0] >= end:
-                break
-            total += min(end, busy[at][1]) - max(start, busy[at][0])
-        sums.append(total)
-    return sums
-
-
-def _devices(reading: Reading, origin: float) -> Iterator[Seen[Measured]]:
-    devices: dict[str, list[Stream]] = {}
-    for (device, number), stream in reading.streams.items():
-        devices.setdefault(str(device), []).append(stream)
-        busy = list(stream.busy())
-        record = StreamBusy(
-            device=str(device),
-            stream=str(number),
-            kernels=stream.kernels,
-            copies=stream.copies,
-            span_ms=_ms(busy[-1][1] - busy[0][0]),
-            busy_ms=_ms(length(busy)),
-        )
-        yield _seen(record, reading.path, stream.first, stream.text)
-    for device, streams in devices.items():
-        first = min(streams, key=lambda stream: stream.first)
-        yield _seen(_device(device, streams, origin), reading.path, first.first, first.text)
-
-
-def _device(device: str, streams: list[Stream], origin: float) -> DeviceBusy:
-    busy = list(joined(*(stream.busy() for stream in streams)))
-    talking = length(joined(*(stream.collectives for stream in streams)))
-    hidden = overlap(
-        joined(*(stream.collectives for stream in streams)),
-        joined(*(stream.work for stream in streams)),
+def _stream(key: StreamId, stream: Stream, busy: Busy) -> StreamBusy:
+    return StreamBusy(
+        device=str(key[0]),
+        stream=str(key[1]),
+        kernels=stream.kernels,
+        copies=stream.copies,
+        span_ms=_ms(busy.span),
+        busy_ms=_ms(busy.us),
     )
-    gaps = ((after[0] - before[1], before[1]) for before, after in pairwise(busy))
-    gap, at = max(gaps, default=(0.0, origin))
+
+
+def _device(device: str, streams: list[Stream], busy: Busy, origin: float) -> DeviceBusy:
+    collectives = Busy.union([stream.collectives.busy() for stream in streams])
+    hidden = 0.0
+    if collectives.starts:
+        work = Busy.union([stream.work.busy() for stream in streams])
+        hidden = collectives.shared_with(work)
+    idle_from, idle_to = busy.longest_gap()
     return DeviceBusy(
         device=device,
         streams=len(streams),
         kernels=sum(stream.kernels for stream in streams),
-        span_ms=_ms(busy[-1][1] - busy[0][0]),
-        busy_ms=_ms(length(busy)),
-        collective_ms=_ms(talking),
-        exposed_ms=_ms(talking - hidden),
-        gap_ms=_ms(gap),
-        gap_at_ms=_ms(at - origin),
+        span_ms=_ms(busy.span),
+        busy_ms=_ms(busy.us),
+        collective_ms=_ms(collectives.us),
+        exposed_ms=_ms(collectives.us - hidden),
+        gap_ms=_ms(idle_to - idle_from),
+        gap_at_ms=_ms(idle_from - origin),
     )
 
 

@@ -11,11 +11,11 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, TensorMismatch, ValueCheck
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._cost import cost_of
 from tracelens.rules.rcp._history import (
     History,
     Series,
     Step,
-    cost_of,
     histories,
     is_symbolic,
     series,

@@ -9,7 +9,9 @@ from tracelens.frames import Frame
 from tracelens.logs.recompiles import Recompile, ValueCheck
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._history import Series, cost_of, histories, is_integer, series, settles
+from tracelens.rules.rcp._cost import cost_of
+from tracelens.rules.rcp._history import Series, histories, series, settles
+from tracelens.rules.rcp._variants import is_integer
 
 __all__ = ["IntArgumentSpecialised"]
 

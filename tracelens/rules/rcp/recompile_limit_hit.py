@@ -12,7 +12,8 @@ from tracelens.logs.recompiles import Recompile, StackFrame
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.rcp._causes import Cause, advice_for, ranked
-from tracelens.rules.rcp._history import CompiledFrame, History, cost_of, histories
+from tracelens.rules.rcp._cost import CompiledFrame, cost_of
+from tracelens.rules.rcp._history import History, histories
 
 __all__ = ["RecompileLimitHit"]
 

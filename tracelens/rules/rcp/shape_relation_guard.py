@@ -10,7 +10,9 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._history import History, Step, cost_of, histories, is_special
+from tracelens.rules.rcp._cost import cost_of
+from tracelens.rules.rcp._history import History, Step, histories
+from tracelens.rules.rcp._variants import is_special
 
 __all__ = ["ShapeRelationGuard"]
 

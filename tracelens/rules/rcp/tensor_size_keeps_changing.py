@@ -10,7 +10,9 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._history import Series, cost_of, histories, is_size, series, settles
+from tracelens.rules.rcp._cost import cost_of
+from tracelens.rules.rcp._history import Series, histories, series, settles
+from tracelens.rules.rcp._variants import is_size
 
 __all__ = ["TensorSizeKeepsChanging"]
 

@@ -1,0 +1,70 @@
+"""What was compiled at all, and what the recompiles cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
+from tracelens.logs import Record
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Cost
+from tracelens.rules.rcp._history import Step
+
+__all__ = ["CompiledFrame", "cost_of"]
+
+
+class CompiledFrame(Record):
+    """Something that Dynamo compiled, whichever log tells it: a limit could have been hit."""
+
+    id: str
+
+    @classmethod
+    def join(
+        cls, recompiles: Table[Recompile], *, limits: Table[RecompileLimit], frames: Table[Frame]
+    ) -> Iterator[Seen[CompiledFrame]]:
+        """Yield one per compilation that any log mentions."""
+        ids: dict[str, Place] = {}
+        for table in (frames, recompiles, limits):
+            for place, seen in table.events():
+                frame = seen.record.id if isinstance(seen.record, Frame) else place.frame
+                ids.setdefault(frame, place)
+        for frame, place in ids.items():
+            yield Seen(cls(id=frame), 1, [place], "")
+
+
+def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
+    """Return what the compilations took that ``steps`` began; None where no clock tells.
+
+    A compilation ends when its guards are printed. Without guards in the log it ends with the last
+    line of its compile id, which may be a backward graph that was compiled later.
+    """
+    known = {(row.first.input, row.record.writer, row.record.id): row.record for row in frames}
+    times = []
+    for step in steps:
+        frame = known.get((step.place.input, step.place.writer, step.place.frame))
+        if frame is not None and (seconds := _seconds(step, frame)):
+            times.append(seconds)
+    if not times:
+        return None
+    entries = "entry" if len(times) == 1 else "entries"
+    what = f"time from the log line of the recompile to its guards, for {len(times)} {entries}"
+    return Cost(ms=sum(times) * 1000, basis="estimated", of=what)
+
+
+def _seconds(step: Step, frame: Frame) -> float | None:
+    """Return how long the compilation took that ``step`` began.
+
+    After a reset of Dynamo the same compile id comes again: only what stands before the next
+    recompile counts.
+    """
+    later = [s.place.line for s in frame.sightings if isinstance(s.seen.record, Recompile)]
+    end = min((line for line in later if line > step.place.line), default=math.inf)
+    for place, seen in frame.sightings:
+        is_tree = isinstance(seen.record, GuardTree) and place.when is not None
+        if is_tree and step.place.line < place.line < end:
+            return (place.when or 0.0) - (step.place.when or 0.0)
+    return frame.compile_seconds if len(later) == 1 else None

@@ -1,0 +1,107 @@
+"""The entries of a compiled function in variants, and which of its guards tells something.
+
+A recompile lists every entry with the first guard of it that failed. Most of these lines say
+nothing: entries that are older, or made for another model, would not have fitted anyway. So the
+entries are sorted in variants, told apart by what cannot be made dynamic (an object, a type, a
+string, the grad mode, a size of 0 or 1). Of each variant only the newest entry counts; and among
+those, one that fails on a size or a number says what the new entry was compiled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracelens.logs.recompiles import (
+    Check,
+    GuardFailure,
+    RangeCheck,
+    Relation,
+    TensorMismatch,
+    ValueCheck,
+)
+
+__all__ = ["Variants", "is_integer", "is_size", "is_special", "subject_of"]
+
+#: Sizes and numbers for which Dynamo compiles an entry of its own, by design.
+SPECIAL = frozenset({"0", "1"})
+
+
+class Variants:
+    """Finds out, recompile after recompile, which entries belong together."""
+
+    def __init__(self) -> None:
+        #: Entry -> its variant; variants are numbered by their first entry.
+        self._of = {0: 0}
+
+    def admit(self, number: int) -> bool:
+        """Return whether entry ``number`` can be the next one: not after a reset of Dynamo."""
+        return not 0 < number <= max(self._of)
+
+    def add(
+        self, number: int, failures: Sequence[GuardFailure]
+    ) -> tuple[int, int, GuardFailure | None]:
+        """Add the entry that was compiled because of ``failures``.
+
+        Args:
+            number: The entry's number; 0 where the log does not number them.
+            failures: What did not fit in the entries before.
+
+        Returns:
+            The entry's number, its variant, and the failure that says what it was compiled for.
+        """
+        last = max(self._of)
+        number = number or last + 1
+        failure = self._telling(failures)
+        variant = number
+        if failure is not None and _goes_on(failure.check):
+            variant = self._of.get(failure.number, self._of[last])
+        self._of[number] = variant
+        return number, variant, failure
+
+    def _telling(self, failures: Sequence[GuardFailure]) -> GuardFailure | None:
+        newest: dict[int, GuardFailure] = {}
+        for failure in failures:
+            variant = self._of.get(failure.number, 0)
+            if variant not in newest or newest[variant].number < failure.number:
+                newest[variant] = failure
+        return max(newest.values(), key=_rank, default=None)
+
+
+def is_size(check: Check | None) -> bool:
+    """Whether ``check`` is about the size of a tensor, which can be made dynamic."""
+    return isinstance(check, TensorMismatch) and check.what == "size"
+
+
+def is_integer(check: Check | None) -> bool:
+    """Whether ``check`` is about a Python integer, which can be made dynamic."""
+    return isinstance(check, ValueCheck) and check.integer is not None and check.operator == "=="
+
+
+def is_special(check: Check | None) -> bool:
+    """Whether ``check`` fails on a 0 or a 1, which get an entry of their own by design."""
+    if isinstance(check, TensorMismatch):
+        return check.what == "size" and not SPECIAL.isdisjoint((check.expected, check.actual))
+    if isinstance(check, ValueCheck):
+        return check.integer in {0, 1}
+    return isinstance(check, RangeCheck) and check.low == 2 and ".size()[" in check.subject
+
+
+def subject_of(check: Check | None) -> tuple[str, int | None]:
+    """Return the value that ``check`` is about, and the dimension."""
+    if isinstance(check, TensorMismatch):
+        return str(check.source), check.index
+    return (str(check.source), None) if isinstance(check, ValueCheck) else ("", None)
+
+
+def _can_be_dynamic(check: Check | None) -> bool:
+    return is_size(check) or is_integer(check) or isinstance(check, RangeCheck | Relation)
+
+
+def _rank(failure: GuardFailure) -> tuple[bool, bool, int]:
+    dynamic = _can_be_dynamic(failure.check)
+    return dynamic and not is_special(failure.check), dynamic, failure.number
+
+
+def _goes_on(check: Check | None) -> bool:
+    """Whether the entry that ``check`` asked for takes the place of the one that failed."""
+    return _can_be_dynamic(check) and (is_integer(check) or not is_special(check))
