@@ -64,9 +64,10 @@ def one_input(data: bytes) -> None:
     split = read([lines[:cut], lines[cut:]]).evidence
     assert split.kinds == evidence.kinds, (split.kinds, evidence.kinds)
     assert split.known == evidence.known, (split.known, evidence.known)
-    report = judge(evidence, [])
-    assert not [v for v in report.verdicts if v.verdict.value == "crashed"], report.verdicts
-    report.to_json()
+    if len(data) % 64 == 0:  # asking every rule costs ten times what reading costs
+        report = judge(evidence, [])
+        assert not [v for v in report.verdicts if v.verdict.value == "crashed"], report.verdicts
+        report.to_json()
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator
 __all__ = ["InBrackets", "Sizes", "Stripped"]
 
 
-def _sizes(sizes: list[str]) -> tuple[int | str, ...]:
-    bare = [size.removesuffix(", ") for size in sizes]
+def _sizes(sizes: list[int | str]) -> tuple[int | str, ...]:
+    bare = [str(size).strip(" ,") for size in sizes]
     return tuple(int(size) if size.isdecimal() else size for size in bare)
 
 

@@ -140,6 +140,12 @@ class FxGraph(Record):
                 yield part, origin
 
     @property
+    def operations(self) -> tuple[Node, ...]:
+        """The statements that compute something: all but those that give an input a name."""
+        names = {parameter.input for parameter in self.inputs}
+        return tuple(node for node in self.nodes if node.expression not in names)
+
+    @property
     def statements(self) -> int:
         """How many lines of code there are, without reading them."""
         lines = map(str.lstrip, self.body.split("\n"))

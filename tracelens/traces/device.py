@@ -24,7 +24,7 @@ BLOCK = 1 << 15
 #: Intervals of one kind and stream that are kept apart; beyond, the shortest gaps are closed.
 MAX_INTERVALS = 1 << 19
 #: Calls whose times are kept.
-MAX_CALLS = 1 << 20
+MAX_CALLS = 1 << 19
 
 #: Start and end, microseconds.
 Interval: TypeAlias = tuple[float, float]
@@ -40,6 +40,8 @@ class Busy(NamedTuple):
     def union(cls, sources: Sequence[Busy], grain: float = 0.0) -> Busy:
         """Return the union of ``sources``, with gaps of up to ``grain`` closed."""
         full = sorted((part for part in sources if part.starts), key=lambda part: part.starts[0])
+        if len(full) == 1 and not grain:
+            return full[0]
         pairs: Iterable[Interval]
         if all(before.ends[-1] < after.starts[0] - grain for before, after in pairwise(full)):
             pairs = chain.from_iterable(part.pairs() for part in full)
@@ -119,7 +121,8 @@ class Intervals:
     def busy(self) -> Busy:
         """Return the union."""
         self._settle()
-        return Busy.union(self._blocks)
+        self._blocks = [Busy.union(self._blocks)]
+        return self._blocks[0]
 
     def _settle(self) -> None:
         pairs = sorted(zip(self._starts, self._ends, strict=True))
@@ -153,6 +156,8 @@ class Calls:
     def __init__(self) -> None:
         self.count = 0
         self.us = 0.0
+        #: Whether there are more than are kept: shares are then those of the first ones.
+        self.full = False
         self.start = math.inf
         self.end = -math.inf
         self._starts = array("d")
@@ -166,6 +171,7 @@ class Calls:
         self.us += math.fsum(us)
         self.start = min(self.start, *starts)
         self.end = max(self.end, *map(add, starts, us))
+        self.full = self.count > MAX_CALLS
         room = MAX_CALLS - len(self._starts)
         self._starts.extend(starts[:room])
         self._us.extend(us[:room])

@@ -91,11 +91,14 @@ class Names:
         self.known: dict[tuple[str | None, str], Entry] = {}
         #: ... and which name it is.
         self.named: dict[tuple[str | None, str], Name] = {}
+        #: Whether names were put together because there are too many.
         self.full = False
         self._follow = follow
         self._by_text: dict[str, tuple[Name, Callable[[Complete], None] | None]] = {}
         self._held = 0
+        #: Characters of the names as they come, and of their texts.
         self._characters = 0
+        self._written = 0
 
     def __iter__(self) -> Iterator[Name]:
         for name, _ in self._by_text.values():
@@ -105,11 +108,10 @@ class Names:
         """Return what to do with an event of that name, which is the ``number``-th of the trace."""
         met, follow = self._find(category, name, number)
         entry = met.durations.append, follow
-        if not self.full:
+        self._characters += len(name)
+        if len(self.known) < MAX_NAMES and self._characters < MAX_CHARACTERS:
             self.known[category, name] = entry
             self.named[category, name] = met
-            self._characters += len(name)
-            self.full = len(self.known) >= MAX_NAMES or self._characters > MAX_CHARACTERS
         return entry
 
     def of(self, event: Complete) -> Name:
@@ -136,14 +138,19 @@ class Names:
         self, category: str | None, name: str, number: int
     ) -> tuple[Name, Callable[[Complete], None] | None]:
         text = _text(category, name)
-        if text not in self._by_text and self.full:
+        found = self._by_text.get(text)
+        if found is not None:
+            return found
+        if len(self._by_text) >= MAX_NAMES or self._written > MAX_CHARACTERS:
+            self.full = True
             text = _DIGITS.sub("#", text)
             if text not in self._by_text and len(self._by_text) >= MAX_NAMES + MAX_MASKED:
                 text = "\t(other names)"
-        found = self._by_text.get(text)
-        if found is None:
-            met = Name(text, number)
-            found = self._by_text[text] = met, self._follow(met)
+            if text in self._by_text:
+                return self._by_text[text]
+        self._written += len(text)
+        met = Name(text, number)
+        found = self._by_text[text] = met, self._follow(met)
         return found
 
 

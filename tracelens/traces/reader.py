@@ -119,8 +119,8 @@ class TraceReader:
                 return
             if not events and not used:
                 wanted = 2 * max(len(buffer), self._chunk)
-                if wanted > MAX_EVENT:
-                    buffer = self._skip(buffer)
+                if len(buffer) > MAX_EVENT:
+                    buffer, wanted = self._skip(buffer), self._chunk
                     yield [Refused("", f"longer than {MAX_EVENT >> 20} MiB")]
 
     def _fill(self, buffer: bytes, wanted: int) -> bytes:

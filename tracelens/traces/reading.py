@@ -30,8 +30,8 @@ __all__ = ["Reading", "read_trace"]
 
 #: Streams that are told apart.
 MAX_STREAMS = 1_024
-#: Spans that may be open at once on one thread, where begin and end are separate events.
-MAX_OPEN = 10_000
+#: Spans that may be open at once, where begin and end are separate events.
+MAX_OPEN = 20_000
 #: Names of threads and processes that are kept.
 MAX_LABELS = 10_000
 _HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
@@ -68,6 +68,7 @@ class Reading:
         self.labels: dict[tuple[Id, Id], str] = {}
         self._takers: list[tuple[Name, Callable[[Name], None]]] = []
         self._open: dict[tuple[Id, Id], list[Begin]] = {}
+        self._opened = 0
         self._refused = 0
 
     def feed(self, events: list[Event]) -> None:
@@ -116,6 +117,9 @@ class Reading:
             )
         if self.names.full:
             evidence.notes[f"{self.path}: too many names of events; some were put together"] = None
+        if any(calls.full for calls in (self.kernels, self.launches, self.waits)):
+            note = f"{self.path}: more kernels than fit; those of the last steps are not counted"
+            evidence.notes[note] = None
         if evidence.events or header:
             evidence.kinds = {ChromeTrace.name: 1}
             evidence.measured.append(Seen(read_header(header), 1, [Place(self.path, 1)], ""))
@@ -128,9 +132,9 @@ class Reading:
             place = Place(self.path, number)
             self.evidence.refuse(ChromeTrace, event.text, place, event.reason)
         elif isinstance(event, Begin):
-            spans = self._open.setdefault((event.pid, event.tid), [])
-            if len(spans) < MAX_OPEN:
-                spans.append(event)
+            if self._opened < MAX_OPEN:
+                self._open.setdefault((event.pid, event.tid), []).append(event)
+                self._opened += 1
         elif isinstance(event, End):
             self._end(event, number)
         elif isinstance(event, Metadata):
@@ -146,6 +150,7 @@ class Reading:
         if not spans:
             return
         begin = spans.pop()
+        self._opened -= 1
         us = event.ts - begin.ts
         whole = Complete(begin.name, begin.ts, us, begin.cat, begin.pid, begin.tid)
         add, follow = self.names.meet(begin.cat, begin.name, number)
