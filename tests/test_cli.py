@@ -16,11 +16,11 @@ import typer
 from tracelens import __version__, engine
 from tracelens.cli import app, main
 from tracelens.cli._terminal import Progress
-from tracelens.tables import Table
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.registry import discover
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.tables import Table
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
@@ -292,7 +292,7 @@ def test_misuse_exits_2_with_one_line(run: Run, words: str, said: str) -> None:
     [
         (b"", "an empty file"),
         (b"epoch 1 loss 0.3\nepoch 2 loss 0.2\n", "plain program output"),
-        (b"Traceback (most recent call last):\n  File 'x'\n", "a program that failed"),
+        (b"epoch 1\n  Traceback (most recent call last):\n", "a program that failed"),
         (b"import torch\n\nmodel = torch.nn.Linear(4, 4)\n", "a Python program"),
         (b"<!DOCTYPE html>\n<html><body>log</body></html>", "an HTML page"),
         (b'{"loss": 0.3}', "JSON, but neither a trace nor a report"),

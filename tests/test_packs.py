@@ -231,6 +231,8 @@ def test_another_wording_fails(pack: Path) -> None:
     done = rule_tests(pack)
     assert done.returncode == 1
     assert "1 failed, 2 passed" in done.stdout
+    assert "- " in done.stdout
+    assert "The machine was at 95 C" in done.stdout
 
 
 @pytest.mark.parametrize(

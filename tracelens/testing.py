@@ -24,6 +24,7 @@ This module is imported by every pytest run of its environment, so it imports no
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ class RuleCase:
         assert _kept(report) == self.promise, f"{self.path}: {report.verdicts[0]}"
         saved = report.to_json()
         assert Report.model_validate_json(saved).to_json() == saved, "not the same once saved"
-        assert reads_the_same
+        assert reads_the_same, _plain(self.snapshot.get_assert_diff())
 
     def report(self) -> Report:
         """Return what the rule says about the log. Paths in it are relative to the log's folder."""
@@ -80,6 +81,11 @@ class RuleCase:
         with contextlib.chdir(self.path.parent):
             evidence, inputs = read([self.path.name])
         return judge(evidence, inputs, rules=rules)
+
+
+def _plain(lines: list[str]) -> str:
+    """Return lines without the escape sequences of colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", "\n".join(lines))
 
 
 def _kept(report: Report) -> str:

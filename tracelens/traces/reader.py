@@ -191,6 +191,7 @@ class TraceReader:
 
 def _decode(buffer: bytes) -> tuple[list[Event], int]:
     """Decode as much of ``buffer`` as the last cut allows; return the events and where it is."""
+    text = memoryview(buffer)
     at = len(buffer)
     tries = _TRIES
     while tries and (at := buffer.rfind(b"}", 0, at)) >= 0:
@@ -199,7 +200,7 @@ def _decode(buffer: bytes) -> tuple[list[Event], int]:
             continue
         tries -= 1
         try:
-            return decode_many(b"[" + buffer[: at + 1] + b"]"), cut.end()
+            return decode_many(b"".join((b"[", text[: at + 1], b"]"))), cut.end()
         except (ValueError, RecursionError):
             pass
     return [], 0
