@@ -106,11 +106,12 @@ def _kept(report: Report) -> str:
 
 
 def _text(report: Report) -> str:
-    """Return what the user reads, free of what changes with every release."""
+    """Return what the user reads, but for the tables: they belong to log kinds, not to rules."""
     from tracelens.registry import discover
     from tracelens.render import Options, Renderer
 
     text: type[Renderer] = next(r for r in discover("renderers", Renderer) if r.name == "text")
+    report = report.model_copy(update={"tables": {}})
     return text.render(report, Options(verbose=True, redact=False))
 
 

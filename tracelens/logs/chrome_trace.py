@@ -52,6 +52,8 @@ __all__ = [
 
 #: Rows of the report's ``operators`` and ``regions`` tables.
 MAX_ROWS = 50
+#: Characters of a name in those tables; a C++ template can have thousands.
+MAX_NAME = 200
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
 
 
@@ -120,7 +122,7 @@ def _costliest(rows: list[Seen[TraceEvent]]) -> list[Seen[TraceEvent]]:
 
 def _row(seen: Seen[TraceEvent], whole: float) -> dict[str, Any]:
     return {
-        "name": str(seen.record),
+        "name": str(seen.record)[:MAX_NAME],
         "count": seen.count,
         "ms": round(seen.ms, 3),
         "mean_us": round(seen.ms / seen.count * 1000, 3),
@@ -278,7 +280,7 @@ class RuntimeCall(_Named):
     @property
     def launches(self) -> bool:
         """Whether it starts kernels on the device."""
-        return "LaunchKernel" in self.name or "GraphLaunch" in self.name
+        return any(word in self.name for word in ("LaunchKernel", "KernelLaunch", "GraphLaunch"))
 
     @property
     def synchronizes(self) -> bool:

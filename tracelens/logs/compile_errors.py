@@ -25,6 +25,7 @@ Topic = Literal[
 PHRASES: dict[str, Topic] = {
     "C++ compile error": "compiler-failed",
     "Constraints violated": "constraint-violated",
+    "Could not extract": "data-dependent",
     "Could not guard": "data-dependent",
     "Error: accessing": "overwritten-output",
     "No working C++": "no-compiler",
@@ -43,7 +44,6 @@ class CompileErrors(Log):
     switch = "printed by default"
     marks = (
         "Backend compiler exception",
-        "WON'T CONVERT ",
         "Runtime error during autotuning",
         "Runtime error for autotuning",
         "CUDA compilation error during autotuning",
@@ -64,6 +64,7 @@ class CompileErrors(Log):
         r"(?::|$)|from user code:|Set TORCH|You can suppress|The above exception was"
         r"|Traceback \(most|During handling of|Caused by: |For more |For C\+\+ |User [Ss]tack"
         r"|To fix |While executing|The following call |Original traceback|Command:|Output:"
+        r"|consider using |For extended |If you suspect |\(These suggested|Suggested fixes:"
         r"|In file included from|cc1plus:|collect2:|compilation terminated"
         r"|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
     )

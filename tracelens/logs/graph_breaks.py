@@ -38,7 +38,7 @@ class GraphBreaks(Log):
     name = "graph_breaks"
     switch = 'TORCH_LOGS="graph_breaks"'
     artifacts = frozenset({"__graph_breaks"})
-    marks = ("Graph break from `",)
+    marks = ("Graph break from `", "WON'T CONVERT ")
     prefixed = True
     cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
 

@@ -6,6 +6,7 @@ The phases are those of the Trace Event Format (Google, 2016), section "Event Ty
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from functools import reduce
@@ -167,6 +168,13 @@ def _no_number(literal: str) -> NoReturn:
     raise ValueError(f"{literal} is not JSON")
 
 
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if math.isinf(number):
+        raise ValueError("a number is out of range")
+    return number
+
+
 def loads(text: bytes) -> Any:
     """Decode JSON that may hold bad UTF-8 and raw control characters, but no NaN or Infinity.
 
@@ -174,7 +182,12 @@ def loads(text: bytes) -> Any:
         ValueError: It is not JSON.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(text.decode("utf-8", "replace"), strict=False, parse_constant=_no_number)
+    return json.loads(
+        text.decode("utf-8", "replace"),
+        strict=False,
+        parse_float=_finite,
+        parse_constant=_no_number,
+    )
 
 
 def decode_tolerantly(text: bytes) -> Event:

@@ -90,9 +90,10 @@ def part_of(record: Record) -> Part:
 class Tally:
     """What happened in one step, or in all of the trace. Microseconds."""
 
-    def __init__(self, start: float = 0.0, end: float = 0.0) -> None:
+    def __init__(self, start: float = 0.0, length: float = 0.0) -> None:
         self.start = start
-        self.end = end
+        #: Kept as it is written: the start can be so large that their sum is less exact.
+        self.length = length
         self.number: int | None = None
         self.text = ""
         self.us: dict[int, float] = {}
@@ -210,7 +211,7 @@ class Operators:
             return None
         text = f"{event.cat or ''}\t{event.name}"
         record = next(iter(ChromeTrace.parse(text)), None)
-        step = Tally(event.ts, event.ts + event.dur)
+        step = Tally(event.ts, event.dur)
         step.number = record.number if isinstance(record, ProfilerStep) else None
         step.text = text
         self.steps.append((self._number + 1, step))

@@ -136,9 +136,11 @@ class TraceReader:
 
     def _begin(self) -> bytes | None:
         """Return the text behind the beginning of the list of events."""
-        text = self._fill(b"", self._chunk)
-        if text.lstrip()[:1] == b"[":
-            return text.lstrip()[1:]
+        text = b""
+        while not text and not self._ended:
+            text = self._fill(b"", self._chunk).lstrip()
+        if text.startswith(b"["):
+            return text[1:]
         checked = 0
         while True:
             for match in _EVENTS.finditer(text, checked):
@@ -177,12 +179,11 @@ class TraceReader:
 
     def _skip(self, buffer: bytes) -> bytes:
         """Drop text up to the next object; return what stands from there on."""
-        while not self._ended:
-            match = BOUNDARY.search(buffer)
-            if match is not None:
-                return buffer[match.end() :]
-            buffer = self._fill(buffer[-64:], self._chunk)
-        return b""
+        while (match := BOUNDARY.search(buffer)) is None:
+            if self._ended:
+                return b""
+            buffer = self._fill(buffer[-64:], 64 + self._chunk)
+        return buffer[match.end() :]
 
     def _drain(self) -> None:
         while not self._ended:

@@ -85,9 +85,9 @@ def _extent(reading: Reading, busy: Busy) -> Interval:
 def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[Seen[Measured]]:
     operators = reading.operators
     whole = operators.total
-    whole.start, whole.end = start, end
+    whole.start, whole.length = start, end - start
     steps = sorted(operators.steps, key=lambda pair: pair[1].start)
-    spans = [(step.start, step.end) for _, step in steps]
+    spans = [(step.start, step.start + step.length) for _, step in steps]
     window = Window(
         threads=len(operators.lanes),
         busy_ms=_ms(busy.us),
@@ -119,7 +119,7 @@ def _operators(tally: Tally, origin: float, *, ordered: bool) -> dict[str, Any]:
     """Return the fields of a span that come from operators."""
     fields: dict[str, Any] = {
         "start_ms": _ms(tally.start - origin),
-        "ms": _ms(tally.end - tally.start),
+        "ms": _ms(tally.length),
     }
     if ordered:
         parts = {

@@ -21,8 +21,8 @@ __all__ = ["WeightReorderEveryIteration"]
 MIN_COUNT = 3
 #: Reorders per use. Packed once and used twice is 0.5.
 MIN_PER_USE = 0.75
-#: Less of all execution time than this is a note.
-MIN_SHARE = 0.01
+#: Share of all execution time from which it deserves action, and below which it is a note.
+ACT_SHARE, NOTE_SHARE = 0.04, 0.01
 
 #: What identifies a tensor in memory as far as a log tells: its layout and its size.
 Tensor = tuple[tuple[str, str, str, str], int]
@@ -45,7 +45,8 @@ class WeightReorderEveryIteration(Rule):
 
     ## When it is harmless
     When the weights change between the calls, as in training: primitives that also run backward are
-    left out. Less than 1 % of all execution time is a note, of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
+    left out. Less than 4 % of all execution time is information, less than 1 % a note of severity
+    ``none``. Reorders before the first call pack the weights; they are not counted where the weights
     are used more often than they are reordered.
 
     ## What to do
@@ -91,7 +92,7 @@ class WeightReorderEveryIteration(Rule):
                 f"executions of {primitive}: {ms:.3g} ms, {percent(share)} of all oneDNN "
                 f"execution time, beside {_steady(uses):.3g} ms for the executions themselves."
             ),
-            severity=Severity.WARNING if share >= MIN_SHARE else Severity.NONE,
+            severity=_severity(share),
             confidence=Confidence.HIGH if count >= 2 * MIN_COUNT else Confidence.MEDIUM,
             count=count,
             evidence=[
@@ -110,6 +111,13 @@ class WeightReorderEveryIteration(Rule):
             ),
             advice=_advice([row.record for row in uses], isa),
         )
+
+
+def _severity(share: float) -> Severity:
+    """Grade by the share of all execution time."""
+    if share >= ACT_SHARE:
+        return Severity.WARNING
+    return Severity.INFO if share >= NOTE_SHARE else Severity.NONE
 
 
 def _steady(rows: Iterable[Seen[PrimitiveExec]]) -> float:

@@ -1,0 +1,151 @@
+"""Exceptions: tracebacks of every version, what they wrap, and the user's frame."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.corpus import cases, log_of, needs_corpus
+from tracelens.logs import Log
+from tracelens.logs.compile_errors import CompileErrors, Failure, LogError, Specialized
+from tracelens.source import read
+from tracelens.source.segment import Kinds, Segmenter
+
+TRACEBACK = '''Traceback (most recent call last):
+  File "/home/ana/proj/model.py", line 68, in <module>
+    f(x)
+    ^^^^
+  File "/home/ana/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line 5, in _fn
+    return fn(*args)
+'''
+
+
+def failure(text: str) -> Failure:
+    (record,) = CompileErrors.parse(text)
+    assert isinstance(record, Failure)
+    return record
+
+
+def test_the_traceback_and_the_users_frame() -> None:
+    record = failure(
+        f"{TRACEBACK}torch._dynamo.exc.Unsupported: Failed to trace builtin operator\n"
+        "  Explanation: Dynamo does not know how\n\nfrom user code:\n"
+        '   File "/home/ana/proj/model.py", line 59, in full\n    def full(x): print(x)\n\n'
+        "Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace\n"
+    )
+    assert record.error == "torch._dynamo.exc.Unsupported"
+    assert record.message == "Failed to trace builtin operator"
+    assert [frame.line for frame in record.stack_frames] == [68, 5]
+    assert [(f.line, f.function, f.code) for f in record.user_stack] == [
+        (59, "full", "def full(x): print(x)")
+    ]
+    assert record.is_torch
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+        "CppCompileError: C++ compile error\n\nCommand:\ng++ a.cpp",
+        "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\nCommand:",
+    ],
+)
+def test_the_wrapped_error_is_the_cause(text: str) -> None:
+    record = failure(text)
+    assert (record.cause, record.topic) == ("CppCompileError", "compiler-failed")
+
+
+def test_a_guard_on_data_names_the_expression() -> None:
+    record = failure(
+        "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not guard on "
+        "data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).  (Size-like symbols: none)"
+    )
+    assert record.topic == "data-dependent"
+    assert record.message.startswith("Eq(u0, 1)")
+
+
+def test_a_violated_constraint_names_size_and_value() -> None:
+    record = failure(
+        "torch._dynamo.exc.UserError: Constraints violated (L['x'].size()[0])! For more\n"
+        "  - You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant"
+        " (5). If you're using mark_dynamic, remove it.\n"
+        "  - Not all values of RelaxedUnspecConstraint(L['y'].size()[1]) are valid because "
+        "L['y'].size()[1] was inferred to be a constant (7).\n"
+    )
+    assert record.topic == "constraint-violated"
+    assert record.specialized == (
+        Specialized(source="L['x'].size()[0]", value="5"),
+        Specialized(source="L['y'].size()[1]", value="7"),
+    )
+
+
+def test_an_overwritten_output_names_the_line_that_made_it() -> None:
+    record = failure(
+        "RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten by a"
+        ' subsequent run. Stack trace: File "/home/ana/proj/model.py", line 4, in f\n'
+        "    return x + 1. To prevent overwriting, clone the tensor outside of torch.compile()"
+    )
+    assert record.topic == "overwritten-output"
+    (frame,) = record.user_stack
+    assert (frame.file, frame.line, frame.code) == ("/home/ana/proj/model.py", 4, "return x + 1")
+
+
+def test_a_chain_is_cut_into_its_links() -> None:
+    text = (
+        f"{TRACEBACK}KeyError: 'a'\n\nThe above exception was the direct cause of the following "
+        f"exception:\n\n{TRACEBACK}torch._dynamo.exc.InternalTorchDynamoError: KeyError: 'a'\n"
+    )
+    segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
+    segmenter.feed(f"epoch 1\n{text}\nepoch 2".encode().split(b"\n"))
+    evidence = segmenter.finish()
+    assert not evidence.unread
+    first, last = (row.record for row in evidence.table(Failure))
+    assert (first.error, first.is_torch) == ("KeyError", False)
+    assert (last.error, last.cause) == ("torch._dynamo.exc.InternalTorchDynamoError", "KeyError")
+
+
+def test_a_traceback_may_be_cut_off() -> None:
+    assert failure(TRACEBACK.rstrip("\n")).error == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Runtime error during autotuning: \nC++ compile error\n. \nIgnoring this choice.",
+         "Runtime error during autotuning"),
+        ("WON'T CONVERT f /home/ana/proj/model.py line 4\ndue to: \nTraceback (most recent",
+         "WON'T CONVERT"),
+        ("Backend compiler exception\n  Explanation: a\n\n  Developer debug context: b",
+         "Backend compiler exception"),
+    ],
+)  # fmt: skip
+def test_errors_that_torch_goes_on_after(text: str, title: str) -> None:
+    (record,) = CompileErrors.parse(text)
+    assert isinstance(record, LogError)
+    assert record.title == title
+    assert record.details
+
+
+@needs_corpus
+@pytest.mark.parametrize("version", ["2.1.2", "2.4.1", "2.6.0", "2.8.0", "2.13.0", "2.15.0"])
+def test_a_break_in_a_full_graph_ends_with_a_traceback(version: str) -> None:
+    (case,) = cases(f"{version}/breaks_all_eager_backend")
+    evidence, _ = read([log_of(case)])
+    (row,) = evidence.table(Failure)
+    record = row.record
+    assert record.error == "torch._dynamo.exc.Unsupported"
+    (frame,) = record.user_stack
+    assert (frame.file, frame.line, frame.function) == ("/home/ana/proj/breaks.py", 59, "full")
+
+
+@needs_corpus
+def test_a_compiler_that_fails_ends_the_program_or_costs_a_choice() -> None:
+    (case,) = cases("2.8.0/autotune_linear_relu_float32")
+    evidence, _ = read([log_of(case)])
+    (row,) = evidence.table(Failure)
+    assert (row.record.cause, row.record.topic) == ("CppCompileError", "compiler-failed")
+    assert len(row.record.stack_frames) == 39
+    (case,) = cases("2.8.0/seed001_bf16_output_code")
+    evidence, _ = read([log_of(case)])
+    assert [row.record.title for row in evidence.table(LogError)] == [
+        "Runtime error during autotuning"
+    ]

@@ -1,0 +1,67 @@
+"""Rules about one kind of graph break: one finding per line of the program that causes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from tracelens.evidence import Table
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.gbr._breaks import BreakSite, effect, once, sites
+
+__all__ = ["SiteRule"]
+
+
+class SiteRule(Rule):
+    """Base of the rules that differ only in which breaks they judge and what they advise."""
+
+    #: The families of breaks (see :class:`tracelens.logs.graph_breaks.Kind`) that the rule is
+    #: about.
+    families: ClassVar[frozenset[str]] = frozenset()
+
+    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+        """Yield one finding per line of the program."""
+        for site in sites(breaks, self.families):
+            if not self.wanted(site):
+                continue
+            line = site.line
+            what = self.what(site)
+            yield self.finding(
+                what,
+                *site.identity,
+                title=f"{what} at {_user_code.short(line.file, line.line)}",
+                message=f"{once(site)}. {effect(site)}",
+                severity=self.graded(site),
+                count=site.count,
+                where=_user_code.where(line),
+                evidence=site.quotes(),
+                advice=self.advice(site),
+            )
+
+    def wanted(self, site: BreakSite) -> bool:
+        """Tell whether the rule is about this break."""
+        del site
+        return True
+
+    def what(self, site: BreakSite) -> str:
+        """Say what breaks the graph, for the title."""
+        raise NotImplementedError
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Say what to do about it."""
+        raise NotImplementedError
+
+    def graded(self, site: BreakSite) -> Severity:
+        """Grade the break: a lost function weighs more than a cut one."""
+        return Severity.WARNING if site.skipped else self.severity
+
+
+def named(site: BreakSite, otherwise: str) -> str:
+    """Return what the developer context names: a function, a logger, an operator."""
+    cause = site.record.cause
+    context = cause.context if cause is not None else None
+    if context is None:
+        return otherwise
+    return context.qualname or context.operator or context.builtin or otherwise

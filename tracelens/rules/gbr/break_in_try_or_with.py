@@ -1,0 +1,61 @@
+"""GBR007 break-in-try-or-with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule
+
+__all__ = ["BreakInTryOrWith"]
+
+
+class BreakInTryOrWith(SiteRule):
+    """The graph breaks inside a ``with`` block that cannot be left and entered again.
+
+    ## Why it matters
+    After a break Dynamo resumes in the middle of the function. Inside a context manager that it does
+    not know it cannot: leaving and entering it again would change what the program does. So the whole
+    function runs eagerly.
+
+    ## What it looks like
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:29
+        [0/0] [__graph_breaks] Graph Break Reason: Unsupported context manager
+        [0/0] [__graph_breaks]   Explanation: Dynamo does not know how to enter a `TextIOWrapper` context manager.
+
+    Up to torch 2.6 ``BEFORE_WITH UserDefinedObjectVariable(...)``.
+
+    ## When it is harmless
+    Where the function is small and what it calls is compiled by itself.
+
+    ## What to do
+    Enter the context manager outside of the compiled function.
+
+    ## How a live run confirms it
+    The same calls with the block outside: the function has a graph.
+
+    ## See also
+    GBR006 (breaks in loops), GBR012 (all breaks).
+    <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0142.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR007"
+    name = "break-in-try-or-with"
+    severity = Severity.INFO
+    families: ClassVar[frozenset[str]] = frozenset({"context_manager"})
+
+    def what(self, site: BreakSite) -> str:
+        """Say what stands around the break."""
+        del site
+        return "a context manager that Dynamo does not know breaks the graph"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Move the block."""
+        del site
+        return [
+            Advice(
+                text="Enter the context manager outside of the compiled function.",
+                code="with manager:\n    compiled(x)",
+            )
+        ]

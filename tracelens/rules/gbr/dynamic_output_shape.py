@@ -1,0 +1,67 @@
+"""GBR008 dynamic-output-shape."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule, named
+
+__all__ = ["DynamicOutputShape"]
+
+
+class DynamicOutputShape(SiteRule):
+    """An operator whose result size depends on the data breaks the graph.
+
+    ## Why it matters
+    The size of ``nonzero``, ``unique``, ``masked_select`` or ``x[mask]`` is not known before it ran.
+    Unless told to, Dynamo does not trace an unknown size: the graph ends there.
+
+    ## What it looks like
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:7
+        [0/0] [__graph_breaks] Graph Break Reason: Dynamic shape operator
+        [0/0] [__graph_breaks]   Explanation: Operator `aten.nonzero.default`'s output shape depends on input Tensor data.
+
+    Up to torch 2.7 ``dynamic shape operator: aten.nonzero.default``.
+
+    ## When it is harmless
+    In data preparation that is a small part of a step.
+
+    ## What to do
+    Let Dynamo capture the size as a symbol, or compute on all elements and select with
+    ``torch.where``.
+
+    ## How a live run confirms it
+    The same calls with ``capture_dynamic_output_shape_ops``: fewer graphs per call.
+
+    ## See also
+    GBR001 (numbers read out of tensors), GBR012 (all breaks).
+    <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0036.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR008"
+    name = "dynamic-output-shape"
+    severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"dynamic_shape"})
+
+    def what(self, site: BreakSite) -> str:
+        """Name the operator."""
+        operator = named(site, "an operator").removesuffix(".default").replace("aten.", "aten::")
+        return f"the result size of `{operator}` depends on the data: the graph breaks"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Capture it, or avoid it."""
+        del site
+        return [
+            Advice(
+                text="Let Dynamo capture the unknown size.",
+                setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
+                env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
+                since="2.1",
+            ),
+            Advice(
+                text="Or keep the size: select with a mask instead of cutting elements out.",
+                code="torch.where(mask, x, 0)  # instead of x[mask]",
+            ),
+        ]

@@ -1,0 +1,91 @@
+"""GBR018 library-break-fixed-upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.gbr._breaks import BreakSite, records, sites
+
+__all__ = ["LibraryBreakFixedUpstream"]
+
+#: Breaks on purpose are nobody's bug.
+DELIBERATE = frozenset({"disabled", "explicit"})
+MAX_LISTED = 4
+
+
+class LibraryBreakFixedUpstream(Rule):
+    """Graph breaks stand in the code of an installed package, not in the program.
+
+    ## Why it matters
+    You cannot edit a package, but its next version may have removed the break, and its authors
+    want to know. Which package it is decides where to look and where to report.
+
+    ## What it looks like
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/venv/lib/python3.11/site-packages/transformers/modeling_utils.py:4769
+        [0/0] [__graph_breaks] Graph Break Reason: logging.Logger method not supported for non-export cases
+
+    ## When it is harmless
+    It is information beside the rule that names the break itself. Torch's own packages and breaks
+    on purpose are left out.
+
+    ## What to do
+    Upgrade the package; look whether an option avoids the line; report it with the finding that
+    names the break. Which versions fixed which line is not known to tracelens.
+
+    ## How a live run confirms it
+    The same calls with the newer version: no break at the place.
+
+    ## See also
+    GBR012 (all breaks).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR018"
+    name = "library-break-fixed-upstream"
+    severity = Severity.INFO
+
+    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+        """Yield one finding per package."""
+        by_package: dict[str, list[BreakSite]] = {}
+        for site in sites(breaks):
+            package = _package(site.line.file)
+            if package and site.family not in DELIBERATE:
+                by_package.setdefault(package, []).append(site)
+        for package, found in by_package.items():
+            ranked = sorted(found, key=lambda site: -site.count)
+            count = records(ranked)
+            places = dict.fromkeys(_user_code.short(s.line.file, s.line.line) for s in ranked)
+            yield self.finding(
+                package,
+                title=f"{count} graph break{'s' if count != 1 else ''} in `{package}` itself",
+                message=(
+                    "They are in the package, not in your program: "
+                    f"{', '.join(list(places)[:MAX_LISTED])}"
+                    f"{' and more' if len(places) > MAX_LISTED else ''}."
+                ),
+                count=count,
+                where=_user_code.where(ranked[0].caller or ranked[0].line),
+                evidence=[
+                    seen.quote(place=place)
+                    for site in ranked[:2]
+                    for place, seen in site.events[:1]
+                ],
+                advice=[
+                    Advice(
+                        text="See whether a newer version has removed them.",
+                        code=f"pip install --upgrade {package.replace('_', '-')}",
+                    ),
+                    Advice(text="If not, report the place to the authors of the package."),
+                ],
+            )
+
+
+def _package(file: str) -> str:
+    """Return the installed package that a file belongs to; empty for torch and for programs."""
+    inside = file.replace("\\", "/").partition("-packages/")[2]
+    package = inside.partition("/")[0]
+    return "" if package in {"torch", "torchgen"} else package

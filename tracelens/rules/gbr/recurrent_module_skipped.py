@@ -1,0 +1,63 @@
+"""GBR019 recurrent-module-skipped."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule
+
+__all__ = ["RecurrentModuleSkipped"]
+
+
+class RecurrentModuleSkipped(SiteRule):
+    """An RNN, GRU or LSTM module made Dynamo give up the whole function.
+
+    ## Why it matters
+    Dynamo does not trace torch's recurrent modules. The function that calls one runs eagerly as a
+    whole: there is no graph, no generated code and no guard, however much else it computes.
+
+    ## What it looks like
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/lstm_lm.py:11
+        [0/0] [__graph_breaks] Graph Break Reason: Attempted to wrap RNN, GRU, or LSTM
+        [0/0] [__graph_breaks]   Explanation: Dynamo does not support RNN, GRU, or LSTM.
+
+    ## When it is harmless
+    Where the recurrence is nearly all of the work: the eager module calls a tuned library.
+
+    ## What to do
+    Compile the parts around the recurrence, or let Dynamo trace it.
+
+    ## How a live run confirms it
+    The same calls with ``torch._dynamo.config.allow_rnn``: the function has a graph.
+
+    ## See also
+    GBR009 (functions that are not traced), ONE001 (how oneDNN runs it).
+    <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0014.html>
+    """
+
+    code = "GBR019"
+    name = "recurrent-module-skipped"
+    severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"recurrent"})
+
+    def what(self, site: BreakSite) -> str:
+        """Say what was lost."""
+        del site
+        return "a recurrent module keeps the whole function from being compiled"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Work around it."""
+        del site
+        return [
+            Advice(
+                text="Let Dynamo trace the recurrent module.",
+                setting="torch._dynamo.config.allow_rnn = True",
+                since="2.4",
+            ),
+            Advice(
+                text="Or compile what stands around it, not the function that calls it.",
+                code="self.head = torch.compile(self.head)",
+            ),
+        ]

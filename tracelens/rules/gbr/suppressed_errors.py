@@ -1,0 +1,69 @@
+"""GBR013 suppressed-errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.graph_breaks import NotConverted
+from tracelens.report import Advice, Finding, Severity, Where
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["SuppressedErrors"]
+
+
+class SuppressedErrors(Rule):
+    """Compiling a function failed, the error was suppressed, and the function runs eagerly.
+
+    ## Why it matters
+    With ``suppress_errors`` a failure of the compiler looks like a slow model: the function
+    silently runs without a graph. The log is the only place that says so.
+
+    ## What it looks like
+        [15/0] [__graph_breaks] WON'T CONVERT forward /home/ana/proj/model.py line 12
+
+    ## When it is harmless
+    Never: either the failure is a bug to report, or the function should not be compiled.
+
+    ## What to do
+    Let the error through, and report it; meanwhile leave the function out on purpose.
+
+    ## How a live run confirms it
+    The same calls with errors let through stop at the same function.
+
+    ## See also
+    GBR012 (all breaks).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html>
+    """
+
+    code = "GBR013"
+    name = "suppressed-errors"
+    severity = Severity.ERROR
+
+    def check(self, *, skipped: Table[NotConverted]) -> Iterator[Finding]:
+        """Yield one finding per function; torch prints these lines without being asked."""
+        for seen in skipped:
+            record = seen.record
+            place = _user_code.short(record.file, record.line)
+            error = f" The error: {record.error}." if record.error else ""
+            yield self.finding(
+                record.function,
+                _user_code.short(record.file),
+                title=f"`{record.function}` ({place}) was not compiled: its error was suppressed",
+                message=f"Compiling `{record.function}` failed, so it runs eagerly.{error}",
+                count=seen.count,
+                where=Where(file=record.file, line=record.line, function=record.function),
+                evidence=[seen.quote()],
+                advice=[
+                    Advice(
+                        text="Let the error through to see it whole.",
+                        setting="torch._dynamo.config.suppress_errors = False",
+                        env="TORCHDYNAMO_SUPPRESS_ERRORS=0",
+                    ),
+                    Advice(
+                        text="Until it is fixed, leave the function out on purpose.",
+                        code="@torch.compiler.disable",
+                        since="2.1",
+                    ),
+                ],
+            )

@@ -1,0 +1,62 @@
+"""GBR009 untraceable-function."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule, named
+
+__all__ = ["UntraceableFunction"]
+
+
+class UntraceableFunction(SiteRule):
+    """A function that Dynamo cannot trace into, of C or on its skip list, breaks the graph.
+
+    ## Why it matters
+    Dynamo follows Python bytecode. A function of an extension module, or of a module that it skips on
+    purpose, ends the graph: what it computes is unknown.
+
+    ## What it looks like
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:7
+        [0/0] [__graph_breaks] Graph Break Reason: Attempted to call function marked as skipped
+        [0/0] [__graph_breaks]   Explanation: Dynamo does not know how to trace the builtin `_warnings.warn.`
+        [0/0] [__graph_breaks]
+        [0/0] [__graph_breaks]   Developer debug context: module: _warnings, qualname: warn, skip reason: <missing reason>
+
+    ## When it is harmless
+    In code that measures or reports and is not called in every step.
+
+    ## What to do
+    Move the call out of the compiled function, or wrap it as a custom operator, which the graph then
+    holds as one node.
+
+    ## How a live run confirms it
+    The same calls without the function: one graph less per call.
+
+    ## See also
+    GBR003 (builtins), GBR019 (recurrent modules), GBR012 (all breaks).
+    <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0007.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR009"
+    name = "untraceable-function"
+    severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"skipped"})
+
+    def what(self, site: BreakSite) -> str:
+        """Name the function."""
+        return f"Dynamo cannot trace `{named(site, 'a function')}`: the graph breaks"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Move it or wrap it."""
+        del site
+        return [
+            Advice(text="Call it before or after the compiled function."),
+            Advice(
+                text="Or make it a custom operator with a fake implementation.",
+                code='@torch.library.custom_op("mylib::name", mutates_args=())',
+                since="2.4",
+            ),
+        ]
