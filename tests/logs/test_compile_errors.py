@@ -8,15 +8,16 @@ from tests.corpus import cases, log_of, needs_corpus
 from tracelens.logs import Log
 from tracelens.logs.compile_errors import CompileErrors, Failure, LogError, Specialized
 from tracelens.source import read
-from tracelens.source.segment import Kinds, Segmenter
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
 
-TRACEBACK = '''Traceback (most recent call last):
+TRACEBACK = """Traceback (most recent call last):
   File "/home/ana/proj/model.py", line 68, in <module>
     f(x)
     ^^^^
   File "/home/ana/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line 5, in _fn
     return fn(*args)
-'''
+"""
 
 
 def failure(text: str) -> Failure:
@@ -44,8 +45,10 @@ def test_the_traceback_and_the_users_frame() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
-        "CppCompileError: C++ compile error\n\nCommand:\ng++ a.cpp",
+        (
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+            "CppCompileError: C++ compile error\n\nCommand:\ng++ a.cpp"
+        ),
         "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\nCommand:",
     ],
 )

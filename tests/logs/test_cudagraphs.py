@@ -22,7 +22,8 @@ from tracelens.logs.cudagraphs import (
     StaticInputs,
 )
 from tracelens.source import read
-from tracelens.source.segment import Kinds, Segmenter
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
 
 STACK = '   File "/home/ana/proj/model.py", line 4, in f\n    y = x * 2'
 
@@ -36,15 +37,15 @@ STACK = '   File "/home/ana/proj/model.py", line 4, in f\n    y = x * 2'
          "cpu device", "primals_88"),
         ("skipping cudagraphs due to mutated inputs (2 instances)", "mutated inputs",
          "2 instances"),
-        ("skipping cudagraphs due to multiple devices: device(type='cuda', index=0),"
-         " device(type='cpu')", "multiple devices",
+        (("skipping cudagraphs due to multiple devices: device(type='cuda', index=0),"
+         " device(type='cpu')"), "multiple devices",
          "device(type='cuda', index=0), device(type='cpu')"),
         ("disabling cudagraphs due to incompatible op aten.nonzero.default", "incompatible op",
          "aten.nonzero.default"),
         ("skipping cudagraphs due to skipping cudagraphs due to deterministic index put",
          "deterministic index put", ""),
-        ("skipping cudagraphs due to cudagraph capture requires the caching allocator; current"
-         " allocator is uncached", "cudagraph capture requires the caching allocator",
+        (("skipping cudagraphs due to cudagraph capture requires the caching allocator; current"
+         " allocator is uncached"), "cudagraph capture requires the caching allocator",
          "current allocator is uncached"),
     ],
 )  # fmt: skip

@@ -26,8 +26,8 @@ ORIGIN = "(_dynamo/variables/builder.py:3222 in wrap_symint)"
 @pytest.mark.parametrize(
     ("text", "low", "code", "line"),
     [
-        (f"create_symbol s16 = 3 for L['k'] [-int_oo, int_oo] y = x * k  # proj/m.py:4 in f {ORIGIN}"
-         ', for more info run with TORCHDYNAMO_EXTENDED_DEBUG_CREATE_SYMBOL="s16"', "-int_oo",
+        ((f"create_symbol s16 = 3 for L['k'] [-int_oo, int_oo] y = x * k  # proj/m.py:4 in f {ORIGIN}"
+         ', for more info run with TORCHDYNAMO_EXTENDED_DEBUG_CREATE_SYMBOL="s16"'), "-int_oo",
          "y = x * k", 4),
         (f"create_symbol s16 = 3 for L['k'] [-922, 922] at proj/m.py:4 in f {ORIGIN}", "-922", "", 4),
         (f"create_symbol s16 = 3 for L['k'] [2, 922] {ORIGIN}", "2", "", 0),
@@ -59,7 +59,7 @@ def test_the_source_may_be_a_size() -> None:
 
 
 def test_a_guard_shows_the_users_line() -> None:
-    text = f"eval s77 <= 10 [guard added] if n <= 10:  # proj/m.py:6 in <lambda> {ORIGIN}, for more"
+    text = f"eval s77 <= 10 [guard added] if n <= 10:  # proj/m.py:6 in <lambda> {ORIGIN}, for more info"
     (record,) = Dynamic.parse(text)
     assert isinstance(record, GuardAdded)
     assert (record.expression, record.is_forced) == ("s77 <= 10", False)
@@ -98,7 +98,7 @@ def test_why_a_source_became_dynamic() -> None:
         "Skipping guard L['x'].size()[0] == 16",
         "eval False == False [statically known]",
         "eval s0 > 1 [trivial]",
-        "Stack (most recent call last):\n  File \"/home/ana/proj/m.py\", line 4, in f\n    y = x",
+        'Stack (most recent call last):\n  File "/home/ana/proj/m.py", line 4, in f\n    y = x',
     ],
 )
 def test_debug_output_says_nothing_to_a_rule(text: str) -> None:

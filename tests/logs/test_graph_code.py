@@ -20,7 +20,7 @@ from tracelens.source import read
 
 GRAPH = """TRACED GRAPH
  ===== __compiled_fn_2 =====
- /venv/lib/python3.11/site-packages/torch/fx/_lazy_graph_module.py class GraphModule(torch.nn.Module):
+ /venv/lib/site-packages/torch/fx/_lazy_graph_module.py class GraphModule(torch.nn.Module):
     def forward(self, L_x_: "f32[s77, 8][8, 1]cuda:0", s77: "Sym(s77)"):
         l_x_ = L_x_
 
@@ -51,9 +51,7 @@ def test_a_graph_has_a_name_a_class_and_typed_inputs() -> None:
     found = graph()
     assert (found.name, found.module) == ("__compiled_fn_2", "GraphModule")
     first, second = found.inputs
-    assert first.type == TensorType(
-        dtype="f32", shape=("s77", 8), strides=(8, 1), device="cuda:0"
-    )
+    assert first.type == TensorType(dtype="f32", shape=("s77", 8), strides=(8, 1), device="cuda:0")
     assert second.type == SymbolType(symbol="s77")
 
 
@@ -131,9 +129,7 @@ def test_graphs_and_operations_are_those_that_dynamo_counted(version: str) -> No
     (case,) = cases(f"{version}/art_graph_code")
     evidence, _ = read([log_of(case)])
     graphs = [
-        row.record
-        for row in evidence.table(FxGraph)
-        if row.record.name.startswith("__compiled_fn")
+        row.record for row in evidence.table(FxGraph) if row.record.name.startswith("__compiled_fn")
     ]
     stats = truth(case)["counters"]["stats"]
     assert len(graphs) == stats["unique_graphs"]

@@ -19,7 +19,8 @@ from tracelens.logs.perf_hints import (
     TilingLimited,
 )
 from tracelens.source import read
-from tracelens.source.segment import Kinds, Segmenter
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
 
 OLD = "[2023-11-20 11:27:53,990] [0/0] torch._inductor.graph: [WARNING] "
 
@@ -33,10 +34,10 @@ OLD = "[2023-11-20 11:27:53,990] [0/0] torch._inductor.graph: [WARNING] "
          MissingLowering(op="aten.addr")),
         ("Skip comprehensive padding on CPU", PaddingSkipped(reason="on CPU")),
         ("possibly bad tiling: [(64, 32)]", BadTiling(tilings="[(64, 32)]")),
-        ("Found optimal tiling with 3 tiles but torch._inductor.config.triton.max_tiles set to 2."
-         " Consider increasing", TilingLimited(tiles=3, limit=2)),
-        ("\nReduction over non-contiguous dims.\nConsider setting config.triton.tile_reductions to"
-         " True.\n", ReductionOrder()),
+        (("Found optimal tiling with 3 tiles but torch._inductor.config.triton.max_tiles set to 2."
+         " Consider increasing"), TilingLimited(tiles=3, limit=2)),
+        (("\nReduction over non-contiguous dims.\nConsider setting config.triton.tile_reductions to"
+         " True.\n"), ReductionOrder()),
         ("('Grad tensors [\"a.grad\"] will be copied during cudagraphs execution.If using',)",
          GradsCopied(names='["a.grad"]')),
         ("something new", PerfHint(text="something new")),

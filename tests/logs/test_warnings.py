@@ -8,7 +8,8 @@ from tests.corpus import cases, log_of, needs_corpus
 from tracelens.logs import Log
 from tracelens.logs.warnings import TorchWarning, Warnings
 from tracelens.source import read
-from tracelens.source.segment import Kinds, Segmenter
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
 
 TORCH = "/home/ana/venv/lib/python3.11/site-packages/torch"
 TF32 = (
@@ -47,11 +48,11 @@ def seen(text: str) -> tuple[list[TorchWarning], int]:
         ("OMP: Error #15: Initializing libomp.so, but found libgomp.so already initialized.",
          "openmp-runtime", ""),
         ("Please pip install Composable Kernel package", "missing-backend", ""),
-        (f"{TORCH}/_inductor/lowering.py:1: UserWarning: Torchinductor does not support code "
-         "generation for complex operators. Performance may be worse than eager.",
+        ((f"{TORCH}/_inductor/lowering.py:1: UserWarning: Torchinductor does not support code "
+         "generation for complex operators. Performance may be worse than eager."),
          "complex-operators", ""),
-        (f"{TORCH}/x.py:9: UserWarning: Dynamo does not know how to trace the builtin `time.time.`"
-         " This function is a builtin", "unknown-builtin", "time.time"),
+        ((f"{TORCH}/x.py:9: UserWarning: Dynamo does not know how to trace the builtin `time.time.`"
+         " This function is a builtin"), "unknown-builtin", "time.time"),
         (f"{TORCH}/x.py:9: UserWarning: Graph break due to unsupported builtin _struct.pack. This",
          "unknown-builtin", "_struct.pack"),
         (f"{TORCH}/x.py:9: FutureWarning: something new", "other", ""),

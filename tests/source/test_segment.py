@@ -78,7 +78,16 @@ PREFIXES = [
     "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2]",
     "[0/1] [__recompiles]",
 ]
-BODIES = ["Recompiling f", "    - 0/0: n == 2", "", "torch._dynamo hit config.x (8)", "  row 1 ms"]
+#: Found by fuzzing: a carriage return and a prefix in the middle of a record's line.
+GLUED = "a\r b" + PREFIXES[0] + " c"
+BODIES = [
+    "Recompiling f",
+    "    - 0/0: n == 2",
+    "",
+    "torch._dynamo hit config.x (8)",
+    "  row",
+    GLUED,
+]
 JSON = "V1120 10:45:43.000000 71 torch/_dynamo/utils.py:2350]"
 BARE = [
     "\tpayload",

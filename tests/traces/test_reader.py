@@ -67,7 +67,9 @@ def test_the_events_are_those_of_the_trace_and_not_of_something_in_its_header() 
 
 
 def test_a_header_that_is_not_json_does_not_hide_the_events() -> None:
-    reader = TraceReader(Bytes(b'{"flops": NaN, "traceEvents": [' + json.dumps(MM).encode() + b"]}"))
+    reader = TraceReader(
+        Bytes(b'{"flops": NaN, "traceEvents": [' + json.dumps(MM).encode() + b"]}")
+    )
     assert sum(map(len, reader)) == 1
     assert reader.notes
 
@@ -180,7 +182,9 @@ GOOD = st.fixed_dictionaries(
         "args": st.dictionaries(st.sampled_from(["a", "b", *FAKES]), VALUES, max_size=3),
     },
 )
-BAD = st.just({}) | st.just({"ph": "?"}) | st.lists(st.integers(), max_size=2)
+BAD: st.SearchStrategy[Any] = (
+    st.just({}) | st.just({"ph": "?"}) | st.lists(st.integers(), max_size=2)
+)
 STYLES = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n  ", " : "), (",\r\n", ":")])
 
 
@@ -195,7 +199,9 @@ def traces(draw: st.DrawFn) -> tuple[bytes, list[int], list[Any], bool]:
     gap = separators[0] + draw(st.sampled_from(["", "\n", "  "]))
     front, back = "[", "]"
     if not is_list:
-        front = draw(st.sampled_from(['{"traceEvents":[', '{"schemaVersion": 1,\n"traceEvents": [ ']))
+        front = draw(
+            st.sampled_from(['{"traceEvents":[', '{"schemaVersion": 1,\n"traceEvents": [ '])
+        )
         back = draw(st.sampled_from(["]}", '],"traceName": "]}{"}', ' ]\n, "a": [{"ph": 1}, {}]}']))
     text = front.encode()
     ends = []

@@ -68,7 +68,16 @@ class ChromeTrace(Log):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the record of a category, a tab and a name, or of one event in JSON."""
-        return super().parse(described(text) if cls.begins.match(text) else text)
+        return super().parse(cls.measure(text)[0])
+
+    @classmethod
+    def measure(cls, line: str) -> tuple[str, float | None]:
+        """Return category, tab and name, and the milliseconds, of one event in JSON.
+
+        Raises:
+            Unreadable: It begins like an event and is none.
+        """
+        return described(line) if cls.begins.match(line) else (line, None)
 
     @classmethod
     def mask(cls, text: str) -> str:

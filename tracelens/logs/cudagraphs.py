@@ -154,8 +154,8 @@ class StaticInputs(Record):
 class StaticInput(Record):
     """Whether one input keeps its address."""
 
-    static: Annotated[bool, BeforeValidator(lambda text: text == "Adding static")]
-    position: Annotated[int, BeforeValidator(lambda text: text.rpartition(" ")[2])]
+    static: Annotated[bool, BeforeValidator(lambda text: text in {True, "Adding static"})]
+    position: int
     source: str
 
 

@@ -81,7 +81,7 @@ class TraceStep(Record):
     """Dynamo begins or finished tracing a function."""
 
     #: ``start`` or ``done``.
-    step: Annotated[str, BeforeValidator(lambda text: text.split()[3])]
+    step: str
     function: str
     file: Stripped = ""
     line: int = 0
@@ -93,7 +93,7 @@ class CompilerStep(Record):
     """Dynamo calls its backend, or the backend is done."""
 
     #: ``calling`` or ``done``.
-    doing: Annotated[str, BeforeValidator(lambda text: text.split()[2])]
+    doing: str
     compiler: str
 
 

@@ -122,7 +122,7 @@ class FusionBenchmark(Record):
     first: str = ""
     second: str = ""
     factor: float
-    effect: Annotated[Literal["speedup", "slowdown"], BeforeValidator(lambda text: text[2:])]
+    effect: Literal["speedup", "slowdown"]
 
 
 class SharedData(Record):

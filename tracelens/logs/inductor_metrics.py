@@ -19,9 +19,9 @@ class InductorMetrics(Log):
     artifacts = frozenset({"__inductor_metrics"})
 
 
-def _number(text: str) -> float | None:
+def _number(text: str | float | None) -> float | None:
     try:
-        return float(text)
+        return None if text is None else float(text)
     except ValueError:
         return None
 

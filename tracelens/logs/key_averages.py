@@ -51,6 +51,10 @@ def _milliseconds(text: str) -> float | None:
         return None
 
 
+def _duration(value: str | float | None) -> float | None:
+    return _milliseconds(value) if isinstance(value, str) else value
+
+
 class Average(NamedTuple):
     """One operation. Times in milliseconds; None where the table has no such column."""
 
@@ -67,7 +71,7 @@ class Total(Record):
 
     #: ``Self CPU`` or ``Self CUDA``.
     total: Stripped
-    duration: Annotated[float | None, BeforeValidator(_milliseconds)]
+    duration: Annotated[float | None, BeforeValidator(_duration)]
 
 
 class Row(Record):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import BeforeValidator
-
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
 
@@ -35,7 +31,7 @@ class TracedCall(Record):
 
     at: int = 0
     #: ``FX`` or ``inlined``.
-    kind: Annotated[str, BeforeValidator(lambda text: text.split()[1])]
+    kind: str
     callee: str
     file: str
     line: int

@@ -129,7 +129,7 @@ class TorchWarning(Record):
     #: The builtin, the function, the device that the warning names.
     subject: Stripped = ""
     #: What follows the phrase of the topic in its line; the whole line where the topic is unknown.
-    text: Stripped = ""
+    text: Annotated[str, BeforeValidator(lambda text: text.strip().lstrip("`'., "))] = ""
     details: tuple[Stripped, ...] = ()
     #: Where the warning was raised; mostly torch's own code.
     file: str = ""

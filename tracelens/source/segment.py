@@ -127,7 +127,7 @@ class Segmenter:
         if partial:
             self._partial[rank] = (line, number)
             return
-        if b"\r" in line:
+        if b"\r" in line and not self.kinds.begins(line):
             line = line.rpartition(b"\r")[2]
         self._text(line, rank, number, raw)
 
@@ -147,8 +147,9 @@ class Segmenter:
                 return
             body = self._record(line, prefix, match["writer"] or b"", rank, number)
             # A prefix that ends in an artifact begins no longer prefix; others may.
-            if b" [__" in prefix and raw.endswith(line):
-                self._current = (raw[: len(raw) - len(line)] + prefix, body)
+            whole = raw.removesuffix(b"\r")
+            if b" [__" in prefix and whole.endswith(line):
+                self._current = (whole[: len(whole) - len(line)] + prefix, body)
         else:
             self._bare(line, rank, number)
 

@@ -218,8 +218,8 @@ def _one_line(error: BaseException) -> str:
     return text.replace(" - at `$", " at `event")
 
 
-def described(text: str) -> str:
-    """Return category, tab and name of an event in JSON.
+def described(text: str) -> tuple[str, float | None]:
+    """Return category, tab and name of an event in JSON, and its milliseconds.
 
     Raises:
         Unreadable: It is not an event.
@@ -227,4 +227,5 @@ def described(text: str) -> str:
     event = decode_tolerantly(text.encode("utf-8", "replace"))
     if isinstance(event, Refused):
         raise Unreadable(event.reason)
-    return f"{getattr(event, 'cat', '') or ''}\t{getattr(event, 'name', '')}"
+    name = f"{getattr(event, 'cat', '') or ''}\t{getattr(event, 'name', '')}"
+    return name, event.dur / 1000 if isinstance(event, Complete) else None
