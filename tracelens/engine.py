@@ -165,7 +165,7 @@ def switches(kind: type[Record]) -> list[str]:
         return [kind.switch]
     if join is None:
         logs = [log for log in discover("logs", Log) if log.__module__ == kind.__module__]
-        return [log.switch for log in logs if log.switch]
+        return [log.switch for log in logs if not log.always]
     parts = [part for part, required in needs(join).values() if part is not None and required]
     return [switch for part in parts for switch in switches(part)]
 

@@ -10,6 +10,7 @@ read.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+import lark
 from lark import Lark, LarkError, Token
 from pydantic import BaseModel, ValidationError
 
@@ -74,6 +76,18 @@ def path_of(name: str, module: str) -> Path:
     raise PluginError(f"{module}: no grammar {name}.lark", hint=f"looked in {beside.parent}")
 
 
+#: Where built parsers are kept between runs; None: nowhere. Only the command line sets it, to a
+#: folder that nobody else can write to: what is found there is unpickled.
+cache_folder: Path | None = None
+
+
+def _cache_of(path: Path, text: str) -> str | None:
+    if cache_folder is None:
+        return None
+    digest = hashlib.sha256(f"{lark.__version__}\0{sys.version}\0{text}".encode()).hexdigest()
+    return str(cache_folder / f"{path.stem}-{digest[:16]}.parser")
+
+
 @cache
 def load(name: str, module: str) -> Grammar:
     """Return the grammar of log kind ``name``, built on first use."""
@@ -98,6 +112,7 @@ class Grammar:
                 start=starts,
                 transformer=self._builder(rules, models),
                 maybe_placeholders=False,
+                cache=_cache_of(path, text) or False,
             )
         except LarkError as error:
             raise PluginError(f"{path}: {error}") from error

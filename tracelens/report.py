@@ -11,7 +11,7 @@ import math
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 def two_digits(value: float) -> float:
@@ -21,7 +21,7 @@ def two_digits(value: float) -> float:
     return round(value, 1 - math.floor(math.log10(abs(value))))
 
 
-Rounded = Annotated[float, PlainSerializer(two_digits, return_type=float)]
+Rounded = Annotated[float, AfterValidator(two_digits)]
 
 
 class Model(BaseModel):
@@ -174,7 +174,11 @@ class Cost(Model):
 
 
 class Advice(Model):
-    """One thing to do, with what can be pasted and the versions where it holds."""
+    """One thing to do, with what can be pasted and the versions where it holds.
+
+    ``setting`` (Python) and ``env`` are two ways to do the same; ``code`` is a snippet. A bare
+    number in ``since`` and ``until`` is a version of torch; other software is named.
+    """
 
     text: str
     setting: str | None = None

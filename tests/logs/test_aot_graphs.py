@@ -51,12 +51,12 @@ def test_metadata_and_call_notes_are_kept_as_text() -> None:
 
 
 def test_ddp_prints_each_graph_that_it_makes() -> None:
-    text = "\n---orig graph---\ngraph():\n    %x\n\n---split graph---\ngraph():\n\n---submod_0 graph---\ng"
+    names = ("orig", "split", "submod_0")
+    text = "\n" + "\n".join(f"---{name} graph---\ngraph():\n    %x\n" for name in names)
     pieces = [piece for _, piece in AotGraphs.pieces(text.split("\n"))]
     records = [record for piece in pieces for record in AotGraphs.parse(piece)]
-    assert [record.name for record in records if isinstance(record, SplitGraph)] == [
-        "orig", "split", "submod_0",
-    ]  # fmt: skip
+    found = [record.name for record in records if isinstance(record, SplitGraph)]
+    assert found == list(names)
 
 
 @needs_corpus

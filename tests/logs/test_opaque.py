@@ -73,7 +73,8 @@ def test_metrics_of_a_graph() -> None:
 
 
 def test_spilled_registers_are_a_number() -> None:
-    text = "Best config for triton_red_0: XBLOCK: 1, num_warps: 8: 0.5, nreg 255, nspill 64, #shared-mem 0"
+    best = "XBLOCK: 1, num_warps: 8: 0.5, nreg 255, nspill 64, #shared-mem 0"
+    text = f"Best config for triton_red_0: {best}"
     (record,) = Benchmarking.parse(text)
     assert isinstance(record, ConfigRun)
     assert (record.kernel, record.ms, record.spills) == ("triton_red_0", 0.5, 64)

@@ -142,8 +142,11 @@ def analyze(
 
 
 def _report(paths: list[str], config: Config, kind: str | None) -> Report:
-    from tracelens import engine
+    from tracelens import engine, grammars
+    from tracelens.cli._cache import parser_cache
     from tracelens.source.files import expand
+
+    grammars.cache_folder = parser_cache()
 
     asked = {rule.code for rule in engine.select_rules(config.selected)}
     engine.select_rules(config.ignore)

@@ -29,7 +29,8 @@ class Record(BaseModel):
     first token: a finding can then quote the exact line.
     """
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+    # Built on first use: a log shows a few of the many record types.
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     #: What makes torch or oneDNN print this record, where the kind's own switch is not enough.
     switch: ClassVar[str] = ""
@@ -51,6 +52,8 @@ class Log:
     name: ClassVar[str] = ""
     #: What makes torch or oneDNN print it; shown when a rule has nothing to look at.
     switch: ClassVar[str] = ""
+    #: It is printed without being asked for, so that it is missing is an answer.
+    always: ClassVar[bool] = False
     #: Artifact tags without brackets, such as ``__recompiles``.
     artifacts: ClassVar[frozenset[str]] = frozenset()
     #: Literal beginnings of a record's first line.

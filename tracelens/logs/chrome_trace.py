@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
-from tracelens.traces import measured
+from tracelens.traces import measured, tables
 from tracelens.traces.events import described
 
 if TYPE_CHECKING:
-    from tracelens.evidence import Evidence, Seen
+    from tracelens.evidence import Evidence
 
 __all__ = [
     "Annotation",
@@ -50,10 +50,6 @@ __all__ = [
     "TraceEvent",
 ]
 
-#: Rows of the report's ``operators`` and ``regions`` tables.
-MAX_ROWS = 50
-#: Characters of a name in those tables; a C++ template can have thousands.
-MAX_NAME = 200
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
 
 
@@ -95,48 +91,7 @@ class ChromeTrace(Log):
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         """Return ``operators``, the costliest names, and ``regions``, the compiled regions."""
-        timed = [seen for seen in evidence.table(TraceEvent) if seen.times]
-        if not timed:
-            return {}
-        steps = sum(seen.record.ms for seen in evidence.table(measured.Step))
-        whole = steps or sum(seen.record.ms for seen in evidence.table(measured.Window))
-        own = {
-            (seen.record.category, seen.record.name): seen.record.ms
-            for seen in evidence.table(measured.SelfTime)
-        }
-        wanted = [seen for seen in timed if _is_work(seen.record)]
-        regions = [seen for seen in timed if isinstance(seen.record, CompiledRegion)]
-        tables = {
-            "operators": [
-                {
-                    "category": seen.record.category,
-                    **_row(seen, whole),
-                    "self_ms": own.get((seen.record.category, str(seen.record))),
-                    "of": "the profiled steps" if steps else "the trace",
-                }
-                for seen in _costliest(wanted)
-            ],
-            "regions": [_row(seen, whole) for seen in _costliest(regions)],
-        }
-        return {name: rows for name, rows in tables.items() if rows}
-
-
-def _is_work(record: TraceEvent) -> bool:
-    return isinstance(record, _WORK) and not record.category.startswith("gpu_user")
-
-
-def _costliest(rows: list[Seen[TraceEvent]]) -> list[Seen[TraceEvent]]:
-    return sorted(rows, key=lambda seen: (-seen.ms, seen.text))[:MAX_ROWS]
-
-
-def _row(seen: Seen[TraceEvent], whole: float) -> dict[str, Any]:
-    return {
-        "name": str(seen.record)[:MAX_NAME],
-        "count": seen.count,
-        "ms": round(seen.ms, 3),
-        "mean_us": round(seen.ms / seen.count * 1000, 3),
-        "share": round(seen.ms / whole, 4) if whole else None,
-    }
+        return tables.summaries(evidence)
 
 
 class TraceEvent(Record):
@@ -373,8 +328,11 @@ class ProfilerOverhead(_Named):
     """Time that the profiler itself took."""
 
 
-def _bare(number: object) -> object:
-    return number.strip("(): ") if isinstance(number, str) else number
+def _bare(text: object) -> object:
+    """Take off what stands around a number or a name."""
+    if not isinstance(text, str):
+        return text
+    return text.removeprefix("nn.Module: ") if text.startswith("nn.") else text.strip("(): _")
 
 
 # Python, recorded with ``with_stack=True``.
@@ -394,8 +352,8 @@ class PythonFunction(TraceEvent):
 class ModuleCall(TraceEvent):
     """A call of an ``nn.Module``; ``index`` counts the modules of that class."""
 
-    module: str
-    index: int | None = None
+    module: Annotated[str, BeforeValidator(_bare)]
+    index: Annotated[int | None, BeforeValidator(_bare)] = None
 
     def __str__(self) -> str:
         return f"nn.Module: {self.module}" + ("" if self.index is None else f"_{self.index}")
@@ -403,20 +361,3 @@ class ModuleCall(TraceEvent):
 
 class BuiltinFunction(_Named):
     """A call of a function written in C, ``<built-in function max>``."""
-
-
-#: Rows of the operators table; the rest are frames, annotations around others, and notes.
-_WORK = (
-    Operator,
-    BackwardNode,
-    CompiledRegion,
-    CompiledGraph,
-    DispatchStage,
-    InductorKernel,
-    DeviceKernel,
-    MemoryCopy,
-    MemorySet,
-    RuntimeCall,
-    DataLoading,
-    OptimizerCall,
-)

@@ -42,6 +42,7 @@ class CompileErrors(Log):
 
     name = "compile_errors"
     switch = "printed by default"
+    always = True
     marks = (
         "Backend compiler exception",
         "Runtime error during autotuning",

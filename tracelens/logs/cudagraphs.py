@@ -20,6 +20,7 @@ __all__ = [
     "ManyShapes",
     "Partition",
     "PartitionCut",
+    "PartitionStack",
     "Partitions",
     "PointerChange",
     "RerecordLimit",
@@ -106,6 +107,8 @@ class ManyShapes(Record):
 class CudagraphRecording(Record):
     """A graph is recorded for these values of its symbolic sizes; empty when it has none."""
 
+    #: ``0/1``: the compilation that the graph is from; empty up to torch 2.10.
+    graph: Trimmed = ""
     symints: str = ""
 
 
@@ -115,6 +118,7 @@ class FunctionRun(Record):
     run: Annotated[str, BeforeValidator(lambda text: text.rpartition("] ")[2])]
     target: str
     how: Trimmed = ""
+    pointer_changes: tuple[PointerChange, ...] = ()
 
 
 class Partitions(Record):
@@ -142,6 +146,12 @@ class PartitionCut(Record):
     name: Trimmed
     cause: str
     detail: Trimmed = ""
+
+
+class PartitionStack(Record):
+    """The user's code of the node that the record before is about."""
+
+    stack_frames: tuple[StackFrame, ...] = ()
 
 
 class StaticInputs(Record):

@@ -27,6 +27,7 @@ class RecompileLimits(Log):
 
     name = "recompile_limits"
     switch = "no switch is needed"
+    always = True
     marks = ("torch._dynamo hit config.",)
     prefixed = True
 

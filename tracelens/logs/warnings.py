@@ -86,6 +86,7 @@ class Warnings(Log):
 
     name = "warnings"
     switch = "printed by default"
+    always = True
     marks = (
         "TensorFloat32 tensor cores",
         "Torchinductor does not support",

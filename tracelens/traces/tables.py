@@ -1,0 +1,83 @@
+"""The tables that a report shows of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tracelens.logs import chrome_trace
+from tracelens.traces import measured
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence, Seen
+
+__all__ = ["summaries"]
+
+#: Rows of a table.
+MAX_ROWS = 50
+#: Characters of a name; that of a C++ template can have thousands.
+MAX_NAME = 200
+
+
+def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+    """Return ``operators``: what took most time; ``regions``: calls of compiled frames.
+
+    A share is one of the profiled steps, where there are any, else of the whole trace. It is not
+    additive: an operator contains those inside it, and devices work beside the host.
+    """
+    timed = [seen for seen in evidence.table(chrome_trace.TraceEvent) if seen.times]
+    if not timed:
+        return {}
+    steps = sum(seen.record.ms for seen in evidence.table(measured.Step))
+    whole = steps or sum(seen.record.ms for seen in evidence.table(measured.Window))
+    own = {
+        (seen.record.category, seen.record.name): seen.record.ms
+        for seen in evidence.table(measured.SelfTime)
+    }
+    regions = [seen for seen in timed if isinstance(seen.record, chrome_trace.CompiledRegion)]
+    tables = {
+        "operators": [
+            {
+                "category": seen.record.category,
+                **_row(seen, whole),
+                "self_ms": own.get((seen.record.category, str(seen.record))),
+                "of": "the profiled steps" if steps else "the trace",
+            }
+            for seen in _costliest([seen for seen in timed if _is_work(seen.record)])
+        ],
+        "regions": [_row(seen, whole) for seen in _costliest(regions)],
+    }
+    return {name: rows for name, rows in tables.items() if rows}
+
+
+def _is_work(record: chrome_trace.TraceEvent) -> bool:
+    """Tell what is no frame, no annotation around other things, and no note."""
+    work = (
+        chrome_trace.Operator,
+        chrome_trace.BackwardNode,
+        chrome_trace.CompiledRegion,
+        chrome_trace.CompiledGraph,
+        chrome_trace.DispatchStage,
+        chrome_trace.InductorKernel,
+        chrome_trace.DeviceKernel,
+        chrome_trace.MemoryCopy,
+        chrome_trace.MemorySet,
+        chrome_trace.RuntimeCall,
+        chrome_trace.DataLoading,
+        chrome_trace.OptimizerCall,
+    )
+    return isinstance(record, work) and not record.category.startswith("gpu_user")
+
+
+def _costliest(rows: list[Seen[Any]]) -> list[Seen[Any]]:
+    return sorted(rows, key=lambda seen: (-seen.ms, seen.text))[:MAX_ROWS]
+
+
+def _row(seen: Seen[Any], whole: float) -> dict[str, Any]:
+    return {
+        "name": str(seen.record)[:MAX_NAME],
+        "count": seen.count,
+        "ms": round(seen.ms, 3),
+        "mean_us": round(seen.ms / seen.count * 1000, 3),
+        "share": round(seen.ms / whole, 4) if whole else None,
+    }
