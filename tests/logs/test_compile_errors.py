@@ -66,6 +66,31 @@ def test_a_guard_on_data_names_the_expression() -> None:
     assert record.message.startswith("Eq(u0, 1)")
 
 
+def test_a_guard_on_data_behind_an_advice_of_dynamo() -> None:
+    (failure,) = CompileErrors.parse(
+        "torch._dynamo.exc.UserError: Consider annotating your code using torch._check*(). "
+        "Could not guard on data-dependent expression u0 > 4 (unhinted: u0 > 4).  "
+        "(Size-like symbols: none)\n\nconsider using data-dependent friendly APIs.\n"
+        "Caused by: if n > 4:  # proj/model.py:24 in f\n\n"
+        'from user code:\n   File "/home/ana/proj/model.py", line 24, in f\n    if n > 4:\n'
+    )
+    assert isinstance(failure, Failure)
+    assert failure.topic == "data-dependent"
+    assert failure.message.startswith("u0 > 4")
+    assert [frame.line for frame in failure.user_stack] == [24]
+
+
+def test_carets_may_stand_below_the_line_that_made_an_output() -> None:
+    (failure,) = CompileErrors.parse(
+        "RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten by "
+        'a subsequent run. Stack trace: File "/home/ana/proj/model.py", line 4, in f\n'
+        "    return x + 1\n           ^^^^^. To prevent overwriting, clone the tensor."
+    )
+    assert isinstance(failure, Failure)
+    assert failure.topic == "overwritten-output"
+    assert [(frame.line, frame.code) for frame in failure.user_stack] == [(4, "return x + 1")]
+
+
 def test_a_violated_constraint_names_size_and_value() -> None:
     record = failure(
         "torch._dynamo.exc.UserError: Constraints violated (L['x'].size()[0])! For more\n"

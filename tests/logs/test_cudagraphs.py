@@ -17,6 +17,7 @@ from tracelens.logs.cudagraphs import (
     Partition,
     PartitionCut,
     Partitions,
+    PartitionStack,
     RerecordLimit,
     StaticInput,
     StaticInputs,
@@ -68,17 +69,43 @@ def test_torch_may_not_know_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "symints"),
+    ("text", "graph", "symints"),
     [
-        ("recording cudagraph tree for (8,)", "(8,)"),
-        ("recording cudagraph tree for None", "None"),
-        ("recording cudagraph tree for graph without symints", ""),
-        ("Recording cudagraph tree for symint key 3", "3"),
-        ("[0/0] Recording cudagraph tree for symint key (4, 8)", "(4, 8)"),
+        ("recording cudagraph tree for (8,)", "", "(8,)"),
+        ("recording cudagraph tree for None", "", "None"),
+        ("recording cudagraph tree for graph without symints", "", ""),
+        ("Recording cudagraph tree for symint key 3", "", "3"),
+        ("[0/0] Recording cudagraph tree for symint key (4, 8)", "0/0", "(4, 8)"),
     ],
 )
-def test_a_recording_names_the_sizes(text: str, symints: str) -> None:
-    assert Cudagraphs.parse(text) == (CudagraphRecording(symints=symints),)
+def test_a_recording_names_the_graph_and_the_sizes(text: str, graph: str, symints: str) -> None:
+    assert Cudagraphs.parse(text) == (CudagraphRecording(graph=graph, symints=symints),)
+
+
+def test_a_re_recording_names_the_inputs_that_moved() -> None:
+    (run,) = Cudagraphs.parse(
+        "[0/0] Re-recording function=forward, mode=FORWARD, "
+        "reason=static input data pointer changed.\n"
+        "input name: primals_1. data pointer changed from 139988 to 139990. "
+        'input stack trace:   File "/home/ana/proj/model.py", line 4, in f\n'
+        "    y = x @ w\n"
+        "        ^^^^^\n\n"
+    )
+    assert isinstance(run, FunctionRun)
+    assert run.run == "Re-recording"
+    assert [(change.input, change.stack_frames[0].line) for change in run.pointer_changes] == [
+        ("primals_1", 4)
+    ]
+
+
+def test_the_code_of_a_cut_is_a_record_after_it() -> None:
+    (stack,) = Cudagraphs.parse(
+        '         File "/home/ana/proj/model.py", line 4, in f\n'
+        "             y = x.cpu()\n"
+        "                 ^^^^^^^"
+    )
+    assert isinstance(stack, PartitionStack)
+    assert stack.stack_frames[0].code == "y = x.cpu()"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_milliseconds(ms: float, words: str) -> None:
     [
         (None, ""),
         (Cost(basis="measured"), ""),
-        (Cost(ms=339.35, basis="measured"), "339 ms (measured)"),
+        (Cost(ms=339.35, basis="measured"), "340 ms (measured)"),
         (Cost(share=0.5, of="all calls", basis="upper_bound"), "at most 50 % of all calls"),
         (Cost(ms=14.0, share=0.1, basis="estimated"), "about 14 ms, 10 % (estimated)"),
         (Cost(ms=2.0, basis="confirmed"), "2 ms (confirmed by running it again)"),

@@ -46,6 +46,14 @@ class Block(Tagged):
     continues = re.compile(r"  \S|strides:")
 
 
+class Patterned(Tagged):
+    name = "patterned"
+    artifacts = frozenset()
+    begins = re.compile(r"\S+:\d+: \w*Warning:")
+    continues = re.compile(r"  \S|$")
+    ends = re.compile(r"  row|.*now$")
+
+
 class Counted(Tagged):
     name = "counted"
     artifacts = frozenset()
@@ -64,7 +72,7 @@ class Structured(Tagged):
     structured = True
 
 
-KINDS = Kinds([Tagged, Marked, Block, Counted, Structured])
+KINDS = Kinds([Tagged, Marked, Block, Patterned, Counted, Structured])
 
 PREFIXES = [
     f"V1120 10:45:4{second}.000000 {pid} torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles]"
@@ -95,6 +103,9 @@ BARE = [
     "AUTOTUNE mm(8x8)",
     "  row 1 ms",
     "strides: [1]",
+    "a.py:3: UserWarning: careful",
+    "a.py:4: FutureWarning: over now",
+    "  more",
     "loss 0.5",
     "",
     "epoch 1",
@@ -162,11 +173,19 @@ class Naive(BaseModel):
 
     def block(self, rank: str) -> None:
         if rank in self.blocks:
-            kind = "structured" if self.goes_on(rank) == "\t" else "block"
+            kind, _ = self.kind(rank)
             self.out[kind, "\n".join(self.blocks.pop(rank))] += 1
 
-    def goes_on(self, rank: str) -> str:
-        return "\t" if self.blocks[rank][0].startswith("{") else r"  \S|strides:"
+    def kind(self, rank: str) -> tuple[str, str]:
+        """The kind of the open block, and what goes on with it."""
+        first = self.blocks[rank][0]
+        if first.startswith("{"):
+            return "structured", "\t"
+        return ("patterned", r"  \S|$") if "Warning:" in first else ("block", r"  \S|strides:")
+
+    def over(self, rank: str, line: str) -> None:
+        if self.kind(rank)[0] == "patterned" and re.match(r"  row|.*now$", line):
+            self.block(rank)
 
     def line(self, raw: bytes) -> None:
         peeled, rank, _ = peel(raw)
@@ -184,12 +203,14 @@ class Naive(BaseModel):
                 self.record(key)
             rest = line[len(prefix) :].removeprefix(" ")
             self.open.setdefault(key, (prefix, []))[1].append(rest)
-        elif rank in self.blocks and re.match(self.goes_on(rank), line):
+        elif rank in self.blocks and re.match(self.kind(rank)[1], line):
             self.blocks[rank].append(line.removeprefix("\t"))
+            self.over(rank, line)
         else:
             self.block(rank)
-            if line.startswith("AUTOTUNE "):
+            if line.startswith("AUTOTUNE ") or re.match(r"\S+:\d+: \w*Warning:", line):
                 self.blocks[rank] = [line]
+                self.over(rank, line)
 
     def finish(self) -> Counter[tuple[str, str]]:
         for key in list(self.open):

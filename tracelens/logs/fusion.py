@@ -85,7 +85,7 @@ class Candidate(Record):
     def stack(self) -> tuple[StackFrame, ...]:
         """The user's frames, outermost first, once per origin; torch 2.10 and later."""
         try:
-            frames = grammars.load(Fusion.name, __name__).nested("detail", self.detail)
+            frames = grammars.load(Fusion.name, __name__).parse(self.detail, "detail")
         except grammars.Unreadable:
             return ()
         return tuple(frames)

@@ -154,7 +154,7 @@ class FxGraph(Record):
 
 def _read(start: str, text: str) -> Any:
     try:
-        return grammars.load(GraphCode.name, __name__).nested(start, text)
+        return grammars.load(GraphCode.name, __name__).parse(text, start)
     except grammars.Unreadable:
         return ()
 

@@ -128,7 +128,7 @@ class HashDetails(Record):
         """The parts, in order; of a value that takes several lines, the first line."""
         found: Any = ()
         try:
-            found = grammars.load(InductorDebug.name, __name__).nested("body", self.body)
+            found = grammars.load(InductorDebug.name, __name__).parse(self.body, "body")
         except grammars.Unreadable:
             return ()
         return tuple(found)

@@ -70,7 +70,7 @@ class IrNode(Record):
 
     def _details(self) -> Any:
         try:
-            return grammars.load(ScheduleLog.name, __name__).nested("body", self.body)
+            return grammars.load(ScheduleLog.name, __name__).parse(self.body, "body")
         except grammars.Unreadable:
             return ()
 

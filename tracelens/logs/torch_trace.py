@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Json
 
 from tracelens.evidence import Evidence
 from tracelens.logs import Log, Record
+from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
 
 __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion"]
 
@@ -21,6 +22,12 @@ __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion
 PAYLOADS = {
     "inductor_output_code": ("output_code", "Output code: \n"),
     "dynamo_cpp_guards_str": ("guards", ""),
+}
+#: Artifact -> the cache as text logs name it.
+CACHES = {
+    f"{name}_cache_{state}": f"{text} cache"
+    for name, text in (("fx_graph", "fx graph"), ("aotautograd", "AOTAutograd"))
+    for state in ("bypass", "hit", "miss")
 }
 
 
@@ -64,6 +71,26 @@ class CompilationMetrics(Record):
     fail_user_frame_lineno: int | None = None
     restart_reasons: tuple[str, ...] | None = None
     dynamo_time_before_restart_s: float | None = None
+    #: Microseconds of one check of the guards, right after the compilation; torch 2.6 and later.
+    guard_latency_us: float | None = None
+    #: What a text log says of the graph that was not recorded; torch 2.6 and later.
+    cudagraph_skip_reason: str | None = None
+    #: The configurations, as JSON objects in text; torch 2.6 and later.
+    dynamo_config: str | None = None
+    inductor_config: str | None = None
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The configuration: ``dynamo.suppress_errors`` or ``inductor.freezing`` -> value."""
+        found: dict[str, object] = {}
+        for owner, text in (("dynamo", self.dynamo_config), ("inductor", self.inductor_config)):
+            try:
+                values = msgspec.json.decode(text or "{}")
+            except (msgspec.DecodeError, UnicodeEncodeError):
+                continue
+            if isinstance(values, dict):
+                found |= {f"{owner}.{name}": value for name, value in values.items()}
+        return found
 
 
 class TorchVersion(Record):
@@ -73,6 +100,17 @@ class TorchVersion(Record):
 
     pytorch_version: str
     commit: str | None = None
+
+
+class CacheLookup(BaseModel):
+    """What a cache of Inductor or AOTAutograd was asked, and what it said."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
+
+    key: str = ""
+    cache_state: str = ""
+    cache_bypass_reason: str = ""
+    components: tuple[str, ...] = ()
 
 
 class StructuredRecord(Record):
@@ -130,11 +168,27 @@ class _Head(msgspec.Struct):
 
 def _typed(record: StructuredRecord) -> Iterator[Record]:
     envelope = record.envelope
-    if envelope.compilation_metrics is not None:
-        yield envelope.compilation_metrics
-    elif envelope.artifact is not None and envelope.artifact.get("name") == "torch_version":
+    name = envelope.artifact.get("name") if envelope.artifact is not None else None
+    if (metrics := envelope.compilation_metrics) is not None:
+        yield metrics
+        if metrics.cudagraph_skip_reason:
+            yield from Log.of("cudagraphs").parse(metrics.cudagraph_skip_reason)
+    elif name == "torch_version":
         yield TorchVersion.model_validate_json(record.payload)
+    elif name in CACHES:
+        yield from _looked_up(CACHES[name], CacheLookup.model_validate_json(record.payload))
     else:
         for key, (kind, head) in PAYLOADS.items():
             if key in (envelope.model_extra or {}):
                 yield from Log.of(kind).parse(head + record.payload)
+
+
+def _looked_up(cache: str, lookup: CacheLookup) -> Iterator[Record]:
+    """Yield the records that the text log has for a look-up in a cache."""
+    if lookup.cache_state == "bypass":
+        yield CacheBypass(reason=lookup.cache_bypass_reason)
+        return
+    yield CacheEvent(cache=cache, outcome=lookup.cache_state, key=lookup.key)
+    if lookup.components:
+        body = "".join(f"\n{part}" for part in lookup.components)
+        yield HashDetails(cache=cache, key=lookup.key, body=body)

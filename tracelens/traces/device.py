@@ -87,6 +87,22 @@ class Busy(NamedTuple):
         """Return the total of what both cover."""
         return sum(others.within(self.pairs()))
 
+    def both(self, others: Busy) -> Busy:
+        """Return what is in both."""
+        starts, ends = array("d"), array("d")
+        mine, theirs = 0, 0
+        while mine < len(self.starts) and theirs < len(others.starts):
+            start = max(self.starts[mine], others.starts[theirs])
+            end = min(self.ends[mine], others.ends[theirs])
+            if start < end:
+                starts.append(start)
+                ends.append(end)
+            if self.ends[mine] < others.ends[theirs]:
+                mine += 1
+            else:
+                theirs += 1
+        return Busy(starts, ends)
+
     def within(self, spans: Iterable[Interval]) -> Iterator[float]:
         """Yield how much of each span is covered; the spans come in order of their beginnings."""
         first = 0
@@ -190,6 +206,16 @@ class Calls:
                 counts[at] += 1
                 sums[at] += us
         return list(zip(counts, sums, strict=True))
+
+
+    def idle_after(self, busy: Busy) -> Busy:
+        """Return the moments between the end of a call and what ``busy`` begins with next."""
+        gaps = []
+        for moment in map(add, self._starts, self._us):
+            at = bisect_right(busy.starts, moment)
+            if at < len(busy.starts) and (at == 0 or busy.ends[at - 1] <= moment):
+                gaps.append((moment, busy.starts[at]))
+        return Busy.of(sorted(gaps))
 
 
 #: Process and thread of a device's events: the device and the stream.

@@ -46,6 +46,8 @@ class Arguments(msgspec.Struct, gc=False):
 
     #: Of copies and fills on the device; calls of the HIP runtime give it as text.
     bytes: int | float | str | None = None
+    #: Of kernels: three numbers, as a rule. It is only compared.
+    grid: Any = None
 
 
 class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False):

@@ -19,6 +19,8 @@ _FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with
 
 class _Device(msgspec.Struct):
     name: str = ""
+    #: Compute capability of CUDA devices; a generation number of others.
+    major: int | float | str | None = msgspec.field(name="computeMajor", default=None)
 
 
 class _Distributed(msgspec.Struct):
@@ -42,6 +44,7 @@ def read_header(text: bytes) -> TraceHeader:
     return TraceHeader(
         schema_version=_field(fields, "schemaVersion", int | None, None),
         devices=tuple(device.name for device in devices[:MAX_DEVICES]),
+        major=next((d.major for d in devices if isinstance(d.major, int)), None),
         backend=distributed.backend,
         rank=distributed.rank,
         world_size=distributed.world_size,

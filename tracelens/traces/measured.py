@@ -14,6 +14,7 @@ from tracelens.evidence import Evidence, Seen
 from tracelens.logs import Record
 
 __all__ = [
+    "Chain",
     "DeviceBusy",
     "Measured",
     "SelfTime",
@@ -46,6 +47,8 @@ class TraceHeader(Measured):
     schema_version: int | None = None
     #: Names of the devices, in order; empty ones where the driver gives none.
     devices: tuple[str, ...] = ()
+    #: First part of the compute capability of the first device: 8 is Ampere, 9 Hopper.
+    major: int | None = None
     #: ``nccl``, ``gloo``; empty outside distributed runs.
     backend: str = ""
     rank: int | None = None
@@ -82,6 +85,14 @@ class Span(Measured):
     regions: int | None = None
     #: The compile ids of those frames, in order, each once.
     frames: tuple[str, ...] = ()
+    #: Calls of compiled frames that happened inside the call of another one.
+    nested: int | None = None
+    #: The compile ids of compilations, in order, each once, where the version names them.
+    compiles: tuple[str, ...] = ()
+    #: Outermost operators inside of optimizers, but in compiled code: those that take one tensor
+    #: each, and those that take lists of them (``aten::_foreach_add_``, ``aten::_fused_adam_``).
+    optimizer_single: int | None = None
+    optimizer_multi: int | None = None
     #: Kernels that began in it, and the time in which any device was at work.
     kernels: int = 0
     busy_ms: float = 0.0
@@ -90,6 +101,13 @@ class Span(Measured):
     launch_ms: float = 0.0
     waits: int = 0
     wait_ms: float = 0.0
+    #: Time in which no device was at work, by what the program did then: it compiled, waited for
+    #: the next batch, ran operators or compiled code. The rest is Python and whatever is not traced.
+    idle_compile_ms: float = 0.0
+    idle_loading_ms: float = 0.0
+    idle_host_ms: float = 0.0
+    #: Time in which no device was at work between the end of a wait and the next kernel.
+    idle_after_wait_ms: float = 0.0
 
 
 class Step(Span):
@@ -150,6 +168,16 @@ class Transfer(Measured):
 
     name: str
     bytes: int
+    ms: float
+
+
+class Chain(Measured):
+    """Elementwise kernels with equal grids, one after the other on one stream: three or more."""
+
+    #: Shortened names of the kernels, in order.
+    kernels: tuple[str, ...]
+    #: How often that sequence ran, and the kernels' time in all.
+    count: int
     ms: float
 
 

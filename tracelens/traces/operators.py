@@ -24,6 +24,7 @@ from tracelens.logs.chrome_trace import (
     OptimizerCall,
     ProfilerStep,
 )
+from tracelens.traces.device import Intervals
 from tracelens.traces.events import Complete, Id
 from tracelens.traces.names import Name, Names
 
@@ -50,14 +51,23 @@ class Part(IntFlag):
     STEP = 64
     REGION = 128
     EAGER = 256
+    #: The note on whose compilation it was.
+    COMPILE_ID = 512
 
 
 #: Plain numbers: arithmetic on flags is slow.
 _EAGER, _REGION, _STEP, _OPERATOR = (
     int(part) for part in (Part.EAGER, Part.REGION, Part.STEP, Part.OPERATOR)
 )
+_COMPILE, _LOADING, _OPTIMIZER, _COMPILED = (
+    int(part) for part in (Part.COMPILE, Part.LOADING, Part.OPTIMIZER, Part.COMPILED)
+)
+_WORK = _OPERATOR | _COMPILED | _OPTIMIZER
 #: Counted wherever they are.
-_CALLED = _REGION | _STEP
+_CALLED = _REGION | _STEP | int(Part.COMPILE_ID)
+#: How operators begin that take lists of tensors.
+_COMPILE_ID = int(Part.COMPILE_ID)
+_MULTI = ("_foreach_", "_fused_", "_amp_foreach_")
 #: Inside of these, an operator is not eager code of the program's own.
 _NOT_EAGER = int(
     Part.OPERATOR | Part.COMPILED | Part.DISPATCH | Part.COMPILE | Part.LOADING | Part.OPTIMIZER
@@ -82,6 +92,8 @@ def part_of(record: Record) -> Part:
         return Part.COMPILED
     if isinstance(record, DispatchStage) and record.stage == "CompiledFunction":
         return Part.COMPILED
+    if isinstance(record, CompilePhase) and record.compile_id:
+        return Part.COMPILE_ID
     if isinstance(record, Annotation) and record.category in {"cpu_op", "Operator"}:
         return Part.OPERATOR
     return _PARTS.get(type(record), Part.NOTHING)
@@ -99,10 +111,15 @@ class Tally:
         self.us: dict[int, float] = {}
         self.regions = 0
         self.frames: dict[str, None] = {}
+        self.nested = 0
+        self.compiles: dict[str, None] = {}
+        self.single = 0
+        self.multi = 0
 
-    def call(self, frame: str) -> None:
+    def call(self, frame: str, *, nested: bool) -> None:
         """Count a call of a compiled frame."""
         self.regions += 1
+        self.nested += nested
         if len(self.frames) < MAX_FRAMES:
             self.frames[frame] = None
 
@@ -139,6 +156,7 @@ class Operators:
         self.steps: list[tuple[int, Tally]] = []
         #: Spans of the list in hand.
         self.waiting: list[Complete] = []
+        self.compiling, self.loading, self.working = Intervals(), Intervals(), Intervals()
         self._names = names
         self._number = 0
 
@@ -197,14 +215,33 @@ class Operators:
         if name.parts & _REGION:
             frame = name.record.frame if isinstance(name.record, CompiledRegion) else ""
             for tally in tallies:
-                tally.call(frame)
+                tally.call(frame, nested=bool(around & _REGION))
+        if name.parts & _COMPILE_ID and isinstance(name.record, CompilePhase):
+            for tally in tallies:
+                if len(tally.compiles) < MAX_FRAMES:
+                    tally.compiles[name.record.compile_id] = None
         fresh = name.parts & ~around
         if fresh & _OPERATOR and not around & _NOT_EAGER:
             fresh |= _EAGER
+        if fresh & _OPERATOR and around & _OPTIMIZER and not around & _COMPILED:
+            multi = isinstance(name.record, Operator) and name.record.op.startswith(_MULTI)
+            for tally in tallies:
+                tally.multi += multi
+                tally.single += not multi
+        self._occupy(event, fresh, around)
         for part in _bits(fresh):
             for tally in tallies:
                 tally.us[part] = tally.us.get(part, 0.0) + event.dur
         return step
+
+    def _occupy(self, event: Complete, fresh: int, around: int) -> None:
+        """Remember when the program compiled, waited for data, or worked, in this order."""
+        if fresh & _COMPILE:
+            self.compiling.add(event.ts, event.ts + event.dur)
+        elif fresh & _LOADING and not around & _COMPILE:
+            self.loading.add(event.ts, event.ts + event.dur)
+        elif fresh & _WORK and not around & (_COMPILE | _LOADING | _WORK):
+            self.working.add(event.ts, event.ts + event.dur)
 
     def _step(self, event: Complete) -> Tally | None:
         if len(self.steps) >= MAX_STEPS:

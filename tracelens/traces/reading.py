@@ -15,6 +15,7 @@ from tracelens.logs.chrome_trace import (
     MemorySet,
     RuntimeCall,
 )
+from tracelens.traces.chains import Chains
 from tracelens.traces.device import Calls, Stream, StreamId
 from tracelens.traces.events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
 from tracelens.traces.header import read_header
@@ -63,6 +64,7 @@ class Reading:
         self.evidence = Evidence()
         self.names = Names(self._follow)
         self.operators = Operators(self.names)
+        self.chains = Chains()
         self.streams: dict[StreamId, Stream] = {}
         self.kernels, self.launches, self.waits = Calls(), Calls(), Calls()
         self.labels: dict[tuple[Id, Id], str] = {}
@@ -96,6 +98,7 @@ class Reading:
             if name.waiting:
                 take(name)
                 name.waiting.clear()
+        self.chains.follow()
 
     def finish(self, header: bytes) -> Evidence:
         """Return the evidence of all events, and of what stands around them."""
@@ -190,6 +193,7 @@ class Reading:
 
     def _take_kernels(self, name: Name) -> None:
         self.kernels.add(name.waiting)
+        self.chains.waiting += [(event.ts, event, name) for event in name.waiting]
         for event in name.waiting:
             stream = self._stream(event, name)
             stream.kernels += 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Place, Seen
 from tracelens.logs.chrome_trace import MemoryCopy, MemorySet
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.measured import (
+    Chain,
     DeviceBusy,
     Measured,
     SelfTime,
@@ -49,6 +51,9 @@ def summed(reading: Reading) -> Iterator[Seen[Measured]]:
         yield _seen(record, reading.path, first.first, first.text)
     yield from _threads(reading)
     yield from _names(reading)
+    for kernels, ran in reading.chains.found():
+        chain = Chain(kernels=kernels, count=ran.count, ms=_ms(ran.us))
+        yield _seen(chain, reading.path, ran.first, ran.text)
 
 
 def _names(reading: Reading) -> Iterator[Seen[Measured]]:
@@ -88,6 +93,7 @@ def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[S
     whole.start, whole.length = start, end - start
     steps = sorted(operators.steps, key=lambda pair: pair[1].start)
     spans = [(step.start, step.start + step.length) for _, step in steps]
+    idle = _idle(reading, busy, [(start, end), *spans])
     window = Window(
         threads=len(operators.lanes),
         busy_ms=_ms(busy.us),
@@ -96,12 +102,13 @@ def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[S
         launch_ms=_ms(reading.launches.us),
         waits=reading.waits.count,
         wait_ms=_ms(reading.waits.us),
+        **idle[0],
         **_operators(whole, start, ordered=operators.ordered),
     )
     yield _seen(window, reading.path, 1)
     calls = (reading.kernels, reading.launches, reading.waits)
     shares = zip(steps, busy.within(spans), *(part.shares(spans) for part in calls), strict=True)
-    for (first, step), us, kernels, launches, waits in shares:
+    for ((first, step), us, kernels, launches, waits), unused in zip(shares, idle[1:], strict=True):
         record = Step(
             number=step.number,
             busy_ms=_ms(us),
@@ -110,9 +117,36 @@ def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[S
             launch_ms=_ms(launches[1]),
             waits=waits[0],
             wait_ms=_ms(waits[1]),
+            **unused,
             **_operators(step, start, ordered=operators.ordered),
         )
         yield _seen(record, reading.path, first, step.text)
+
+
+def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str, float]]:
+    """Return for each of the sorted ``spans`` what was done while no device was at work."""
+    if not busy.starts:
+        return [{} for _ in spans]
+    operators = reading.operators
+    seen: list[Busy] = []
+    before = [0.0] * len(spans)
+    fields: list[dict[str, float]] = [{} for _ in spans]
+    parts = {
+        "idle_compile_ms": operators.compiling,
+        "idle_loading_ms": operators.loading,
+        "idle_host_ms": operators.working,
+    }
+    for field, part in parts.items():
+        seen.append(part.busy())
+        union = Busy.union(seen)
+        covered = list(map(sub, union.within(spans), union.both(busy).within(spans)))
+        for at, (us, less) in enumerate(zip(covered, before, strict=True)):
+            fields[at][field] = _ms(us - less)
+        before = covered
+    after = reading.waits.idle_after(busy)
+    for at, us in enumerate(after.within(spans)):
+        fields[at]["idle_after_wait_ms"] = _ms(us)
+    return fields
 
 
 def _operators(tally: Tally, origin: float, *, ordered: bool) -> dict[str, Any]:
@@ -132,7 +166,14 @@ def _operators(tally: Tally, origin: float, *, ordered: bool) -> dict[str, Any]:
             "optimizer_ms": Part.OPTIMIZER,
         }
         fields |= {field: _ms(tally.us.get(int(part), 0.0)) for field, part in parts.items()}
-        fields |= {"regions": tally.regions, "frames": tuple(tally.frames)}
+        fields |= {
+            "regions": tally.regions,
+            "frames": tuple(tally.frames),
+            "nested": tally.nested,
+            "compiles": tuple(tally.compiles),
+            "optimizer_single": tally.single,
+            "optimizer_multi": tally.multi,
+        }
     return fields
 
 

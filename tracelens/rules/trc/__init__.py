@@ -1,0 +1,1 @@
+"""Rules about traces of the PyTorch profiler."""

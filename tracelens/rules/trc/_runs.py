@@ -1,0 +1,128 @@
+"""The steps of a trace that say how the program runs: without warm-up, compilation and remnants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tracelens.evidence import Seen, Table
+from tracelens.report import EvidenceLine
+from tracelens.traces.measured import DeviceBusy, Span, Step, Window
+
+__all__ = ["Run", "percent", "runs", "warm_up"]
+
+#: The first step is warm-up when it takes this many times the median of the others.
+WARM_UP = 3.0
+#: A last step that is shorter than this part of the longest one is what was left of the schedule.
+REMNANT = 0.1
+#: A step that spends more than this share of its time compiling says nothing about the others.
+COMPILING = 0.2
+#: Time that the device may be idle before the program is said to hold it up.
+IDLE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One trace."""
+
+    window: Seen[Window]
+    #: Steps of the profiler's schedule that are like each other; none without a schedule.
+    steps: tuple[Seen[Step], ...]
+    #: All steps of the schedule.
+    all_steps: tuple[Seen[Step], ...]
+
+    @property
+    def spans(self) -> Sequence[Seen[Step] | Seen[Window]]:
+        """The steps, or the whole trace."""
+        return self.steps or (self.window,)
+
+    @property
+    def ms(self) -> float:
+        """Length of the steps, or of the trace without its compilations."""
+        if self.steps:
+            return self.total("ms")
+        return self.total("ms") - self.total("compile_ms")
+
+    @property
+    def n(self) -> int:
+        """Number of steps; 1 without a schedule."""
+        return len(self.spans)
+
+    @property
+    def of(self) -> str:
+        """What ``ms`` is, to be read after "of"."""
+        if not self.steps:
+            return "the trace"
+        return f"the {self.n} profiled steps" if self.n > 1 else "the profiled step"
+
+    @property
+    def on_device(self) -> bool:
+        """Whether kernels ran on a device."""
+        return self.window.record.kernels > 0
+
+    @property
+    def idle(self) -> float:
+        """Share of the time in which no device was at work; 1 on the CPU."""
+        return 1 - min(1.0, self.total("busy_ms") / self.ms) if self.ms > 0 else 0.0
+
+    @property
+    def waits_for_host(self) -> bool:
+        """Whether time on the CPU is time that the step takes."""
+        return not self.on_device or self.idle >= IDLE
+
+    def total(self, field: str) -> float:
+        """Return the sum of a field; what is not known is 0."""
+        return sum(getattr(row.record, field) or 0 for row in self.spans)
+
+    def quote(self, note: str) -> EvidenceLine:
+        """Return the first step, or the beginning of the trace, as evidence."""
+        return self.spans[0].quote(note)
+
+    def holds(self, row: Seen[DeviceBusy]) -> bool:
+        """Tell whether a record is of the same trace."""
+        return row.first.input == self.window.first.input
+
+
+def runs(windows: Table[Window], steps: Table[Step]) -> Iterator[Run]:
+    """Yield the run that each trace shows."""
+    for window in windows:
+        of_it = sorted(
+            (row for row in steps if row.first.input == window.first.input),
+            key=lambda row: row.record.start_ms,
+        )
+        yield Run(window, tuple(_steady(of_it)), tuple(of_it))
+
+
+def warm_up(steps: Sequence[Seen[Step]]) -> tuple[Seen[Step], float] | None:
+    """Return the first step and the median of the others, where it takes much longer than they."""
+    rest = [row.record.ms for row in _whole(steps)[1:]]
+    if len(rest) < 2:
+        return None
+    usual = median(rest)
+    return (steps[0], usual) if steps[0].record.ms > WARM_UP * usual else None
+
+
+def _whole(steps: Sequence[Seen[Step]]) -> Sequence[Seen[Step]]:
+    longest = max((row.record.ms for row in steps), default=0.0)
+    if len(steps) > 1 and steps[-1].record.ms < REMNANT * longest and _nothing(steps[-1].record):
+        return steps[:-1]
+    return steps
+
+
+def _nothing(step: Span) -> bool:
+    return not step.kernels and not step.launches and not step.operators_ms
+
+
+def _steady(steps: Sequence[Seen[Step]]) -> Sequence[Seen[Step]]:
+    kept = _whole(steps)
+    if warm_up(steps) is not None:
+        kept = kept[1:]
+    calm = [row for row in kept if (row.record.compile_ms or 0.0) <= COMPILING * row.record.ms]
+    return calm or kept
+
+
+def percent(share: float) -> str:
+    """Return a share with two digits: ``21 %``, ``6.4 %``."""
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.2g} %"

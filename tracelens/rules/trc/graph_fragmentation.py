@@ -1,0 +1,129 @@
+"""TRC005 graph-fragmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.chrome_trace import CompiledRegion
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, percent, runs
+from tracelens.traces.measured import Step, Window
+
+__all__ = ["GraphFragmentation"]
+
+#: Without nesting, eager operators between the regions take at least this share of the time.
+MIN_BETWEEN = 0.05
+MAX_QUOTED = 6
+
+
+class GraphFragmentation(Rule):
+    """Each step goes through several compiled frames, because the graph breaks.
+
+    ## Why it matters
+    After a graph break Dynamo compiles the rest of the function as a frame of its own. Each frame is
+    looked up in its own cache, nothing is fused across the break, and what caused it runs in Python.
+
+    ## What it looks like
+    Regions with different numbers before the slash in one step, the later one inside the first:
+
+        {"ph": "X", "cat": "cpu_op", "name": "Torch-Compiled Region: 0/0", "ts": 100.0, "dur": 90.0, "pid": 1, "tid": 1}
+        {"ph": "X", "cat": "cpu_op", "name": "Torch-Compiled Region: 1/0", "ts": 140.0, "dur": 45.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    A program may compile several modules of its own and call one after the other: regions that are
+    not inside each other are told as a note, and only where eager operators run between them. One
+    frame with several variants (``0/0``, ``0/1``) is one graph, whatever the number of calls.
+
+    ## What to do
+    Find the breaks: the GBR rules read them from a log with ``TORCH_LOGS=graph_breaks``.
+    ``fullgraph=True`` makes the first one an error with its place in the code.
+
+    ## How a live run confirms it
+    The program runs with the breaks removed. Confirmed when the number of regions per step falls and
+    the step gets faster.
+
+    ## See also
+    GBR012 and GBR015 for the same in logs, TRC004 for the price of the lookups.
+    """  # noqa: E501 -- the excerpt is events of a trace
+
+    code = "TRC005"
+    name = "graph-fragmentation"
+    severity = Severity.WARNING
+
+    def check(
+        self, windows: Table[Window], *, steps: Table[Step], regions: Table[CompiledRegion]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace whose steps go through several frames."""
+        for run in runs(windows, steps):
+            nested = run.total("nested")
+            frames = _frames(run)
+            between = run.total("eager_ms") / run.ms if run.ms else 0.0
+            if nested or (len(frames) > 1 and between >= MIN_BETWEEN):
+                yield self._finding(run, frames, regions)
+
+    def _finding(self, run: Run, frames: list[str], regions: Table[CompiledRegion]) -> Finding:
+        calls, nested = run.total("regions") / run.n, run.total("nested")
+        within = [row for row in regions if row.first.input == run.window.first.input]
+        empty = [row.record.frame for row in within if row.record.frame and _is_small(row.ms, run)]
+        named = [frame for frame in frames if frame]
+        which = f": {', '.join(f'`{frame}`' for frame in named[:12])}" if named else ""
+        inside = (
+            f"{nested / run.n:.3g} of them run inside another one: a function goes on in a new "
+            "frame after a graph break"
+            if nested
+            else "They run one after the other, with eager operators between them: that may be "
+            "meant, where several modules are compiled"
+        )
+        trifles = (
+            f" {', '.join(f'`{frame}`' for frame in empty[:8])} take less than 1 % of the time: "
+            "hardly anything is left in their graphs."
+            if empty
+            else ""
+        )
+        per = "per step" if run.steps else "in the trace"
+        return self.finding(
+            "nested" if nested else "sequence",
+            len(named),
+            title=f"{calls:.3g} compiled regions {per}: the graph is in pieces",
+            message=f"{calls:.3g} calls of compiled frames {per}{which}. {inside}.{trifles}",
+            severity=Severity.WARNING if nested else Severity.INFO,
+            confidence=Confidence.HIGH if nested and len(named) > 1 else Confidence.MEDIUM,
+            count=int(run.total("regions")),
+            evidence=[
+                row.quote(f"{row.count} calls, {row.ms:.3g} ms in all")
+                for row in within[:MAX_QUOTED]
+            ],
+            cost=_cost(run),
+            advice=_ADVICE,
+        )
+
+
+def _frames(run: Run) -> list[str]:
+    """Return the numbers of the frames of one step, in order."""
+    one = max((row.record.frames for row in run.spans), key=len)
+    return list(dict.fromkeys(frame.partition("/")[0] for frame in one))
+
+
+def _is_small(ms: float, run: Run) -> bool:
+    return bool(run.steps) and ms < 0.01 * run.ms
+
+
+def _cost(run: Run) -> Cost | None:
+    """Return the time of lookups and of operators between the regions: what breaks add, at most."""
+    ms = run.total("dispatch_ms") + run.total("eager_ms")
+    if not ms or not run.waits_for_host:
+        return None
+    return Cost(ms=ms, share=min(1.0, ms / run.ms), basis="upper_bound", of=run.of)
+
+
+_ADVICE = (
+    Advice(
+        text="See which lines break the graph.",
+        setting="torch._logging.set_logs(graph_breaks=True)",
+        env="TORCH_LOGS=graph_breaks",
+        since="2.1",
+    ),
+    Advice(text="Make the first break an error.", code="torch.compile(model, fullgraph=True)"),
+)

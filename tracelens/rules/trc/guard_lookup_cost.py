@@ -1,0 +1,113 @@
+"""TRC004 guard-lookup-cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import DispatchStage
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, percent, runs
+from tracelens.traces.measured import Step, Window
+
+__all__ = ["GuardLookupCost"]
+
+MIN_SHARE = 0.05
+#: Less than this per step, milliseconds, is the profiler's own time on spans of microseconds.
+MIN_MS = 0.1
+
+
+class GuardLookupCost(Rule):
+    """Guards and prologues of compiled functions take a large share of the step.
+
+    ## Why it matters
+    Each call of a compiled function first checks its guards, in every cached variant until one fits.
+    Thousands of guards take a millisecond, in which nothing of the model runs. Large models with
+    many small calls, such as the decode loop of ``generate()``, pay it for every token.
+
+    ## What it looks like
+        {"ph": "X", "cat": "cpu_op", "name": "TorchDynamo Cache Lookup", "ts": 100.0, "dur": 831.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    The profiler itself adds a microsecond or so to each span: less than 0.1 ms per step does not
+    count, nor does a lookup that a busy GPU hides. With ``with_stack=True`` times on the CPU are
+    inflated, and TRC018 silences this finding.
+
+    ## What to do
+    Fewer graphs per step (TRC005), fewer variants per frame (RCP rules), fewer guards:
+    ``guard_filter_fn`` drops those that cannot fail in this program. A larger compiled region pays
+    once for more work.
+
+    ## How a live run confirms it
+    The program runs with ``torch.compiler.skip_guard_on_all_nn_modules_unsafe`` as
+    ``guard_filter_fn``. Confirmed when the time of the lookups and that of the step fall.
+
+    ## See also
+    GRD001 for the guards themselves.
+    <https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC004"
+    name = "guard-lookup-cost"
+    severity = Severity.INFO
+    claim = "time"
+
+    def check(
+        self, windows: Table[Window], *, steps: Table[Step], stages: Table[DispatchStage]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace in which the lookups take long."""
+        for run in runs(windows, steps):
+            ms = run.total("dispatch_ms")
+            if run.ms <= 0 or ms < MIN_SHARE * run.ms or ms < MIN_MS * run.n:
+                continue
+            if run.waits_for_host:
+                of_it = [row for row in stages if row.first.input == run.window.first.input]
+                yield self._finding(run, ms, of_it)
+
+    def _finding(self, run: Run, ms: float, stages: list[Seen[DispatchStage]]) -> Finding:
+        rows = [row for row in stages if row.record.stage != "CompiledFunction"]
+        rows.sort(key=lambda row: -row.ms)
+        parts = ", ".join(
+            f"`{row.record.stage}` {row.ms:.3g} ms in {row.count} calls" for row in rows
+        )
+        frames = {frame for row in run.spans for frame in row.record.frames}
+        numbers = {frame.partition("/")[0] for frame in frames}
+        several = (
+            f" The calls go to {len(frames)} variants of {len(numbers)} "
+            f"{'frame' if len(numbers) == 1 else 'frames'}."
+            if len(frames) > 1
+            else ""
+        )
+        return self.finding(
+            "lookups",
+            title=f"guards and prologues take {percent(ms / run.ms)} of {run.of}",
+            message=(
+                f"{ms:.3g} ms of {run.ms:.3g} ms pass before compiled code runs. In the whole "
+                f"trace: {parts}.{several}"
+            ),
+            confidence=Confidence.HIGH if ms >= 0.1 * run.ms else Confidence.MEDIUM,
+            count=sum(row.count for row in rows),
+            evidence=[
+                row.quote(f"{row.count} calls, {1000 * row.ms / row.count:.3g} us each")
+                for row in rows
+            ],
+            cost=Cost(ms=ms, share=ms / run.ms, basis="measured", of=run.of),
+            advice=_ADVICE,
+        )
+
+
+_ADVICE = (
+    Advice(
+        text="Drop guards on the attributes of modules, if no module changes after compilation.",
+        code=(
+            "torch.compile(model, options={"
+            '"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})'
+        ),
+        since="2.8",
+    ),
+    Advice(
+        text="Compile a larger region, or remove graph breaks: each frame has a lookup of its own.",
+        env="TORCH_LOGS=graph_breaks,recompiles",
+    ),
+)

@@ -1,0 +1,119 @@
+"""Elementwise kernels that run one after the other over the same elements, as eager code does.
+
+Equal grids on one stream are taken for equal numbers of elements. A kernel of another kind, or one
+that begins before the last has ended, ends the sequence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracelens.logs.chrome_trace import InductorKernel
+from tracelens.traces.device import StreamId
+from tracelens.traces.events import Complete
+from tracelens.traces.names import Name
+
+__all__ = ["Chains", "Ran"]
+
+#: Kernels from which on a sequence counts, and kernels of one that are told apart.
+MIN_LENGTH = 3
+MAX_LENGTH = 32
+#: Different sequences that are counted.
+MAX_CHAINS = 1_000
+#: Streams that are followed.
+MAX_STREAMS = 1_024
+MAX_NAME = 80
+#: What an elementwise kernel of ATen does: the innermost name that says something.
+_WORK = re.compile(r"(\w+?)(?:_kernel_cuda|_kernel_impl|_kernel|Functor)\b")
+
+
+@dataclass(slots=True)
+class Ran:
+    """One sequence: how often it ran, and for how long in all."""
+
+    first: int
+    text: str
+    count: int = 0
+    us: float = 0.0
+
+
+@dataclass(slots=True)
+class _Run:
+    """The sequence that a stream is in."""
+
+    grid: Any = None
+    end: float = 0.0
+    us: float = 0.0
+    names: list[Name] = field(default_factory=list)
+
+
+class Chains:
+    """The sequences of one trace."""
+
+    def __init__(self) -> None:
+        #: Kernels of the list in hand.
+        self.waiting: list[tuple[float, Complete, Name]] = []
+        self._runs: dict[StreamId, _Run] = {}
+        self._ran: dict[tuple[str, ...], Ran] = {}
+
+    def follow(self) -> None:
+        """Take in the kernels that are waiting."""
+        for _, event, name in sorted(self.waiting, key=lambda kernel: kernel[0]):
+            key = event.pid, event.tid
+            run = self._runs.get(key)
+            if run is None:
+                if len(self._runs) >= MAX_STREAMS:
+                    continue
+                run = self._runs[key] = _Run()
+            self._kernel(run, event, name)
+        self.waiting.clear()
+
+    def found(self) -> Iterator[tuple[tuple[str, ...], Ran]]:
+        """Yield the sequences that ran, after all kernels, by the names of their kernels."""
+        for run in self._runs.values():
+            self._close(run)
+        yield from self._ran.items()
+
+    def _kernel(self, run: _Run, event: Complete, name: Name) -> None:
+        grid = event.args.grid if event.args is not None else None
+        if grid is None or not is_elementwise(name):
+            self._close(run)
+            return
+        if grid != run.grid or event.ts < run.end:
+            self._close(run)
+        run.grid, run.end = grid, event.ts + event.dur
+        run.us += event.dur
+        run.names.append(name)
+        if len(run.names) >= MAX_LENGTH:
+            self._close(run)
+
+    def _close(self, run: _Run) -> None:
+        if len(run.names) >= MIN_LENGTH:
+            names = tuple(short(name) for name in run.names)
+            if names in self._ran or len(self._ran) < MAX_CHAINS:
+                first = run.names[0]
+                ran = self._ran.setdefault(names, Ran(first.first, first.text))
+                ran.count += 1
+                ran.us += run.us
+        run.grid, run.us = None, 0.0
+        run.names.clear()
+
+
+def is_elementwise(name: Name) -> bool:
+    """Tell whether a kernel computes each element from those at the same place."""
+    record = name.record
+    if isinstance(record, InductorKernel):
+        return record.kind == "poi"
+    return "elementwise_kernel" in name.text
+
+
+def short(name: Name) -> str:
+    """Return a name that fits into a sentence: ``add``, ``gelu``, ``triton_poi_fused_add_0``."""
+    if isinstance(name.record, InductorKernel):
+        return str(name.record)
+    inner = name.text.partition("elementwise_kernel<")[2]
+    words = [w for w in _WORK.findall(inner) if w not in {"gpu", "elementwise", "vectorized"}]
+    return (words[0] if words else "elementwise")[:MAX_NAME]
