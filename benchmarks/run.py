@@ -1,7 +1,7 @@
 """Speed and memory side by side: tracelens, its floors, and its peers, on inputs made here.
 
     python benchmarks/run.py --torch-python PYTHON [--size 200] [--runs 5] [--work DIR]
-        [--tlparse EXE] [--verbose-converter verbose_converter.py] [--amd-tracelens CHECKOUT]
+        [--peers-python PYTHON] [--tlparse EXE] [--verbose-converter verbose_converter.py]
 
 PYTHON is one with torch; it makes the inputs by running ``workload.py``, which are then repeated to
 ``--size`` megabytes. Every row is the median of ``--runs`` whole processes: CPU seconds (user and
@@ -11,7 +11,6 @@ system) and peak resident memory, as the operating system accounts for them. Pri
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import statistics
 import subprocess
@@ -110,12 +109,30 @@ def repeat_trace(data: bytes, size: int, target: Path) -> Path:
     return target
 
 
+def make_inputs(torch_python: str, work: Path, size: int) -> dict[str, Path]:
+    """Write the inputs, and hold none of them: a child's peak memory counts from its parent's."""
+    data: dict[str, bytes] = {}
+    for what in ("onednn", "compile", "structured", "trace"):
+        kept = work / f"{what}.recorded"
+        if not kept.exists():
+            kept.write_bytes(record(torch_python, what, work / f"{what}.json"))
+        data[what] = kept.read_bytes()
+    return {
+        "onednn": repeat(data["onednn"], size, work / "onednn.log"),
+        "mixed": repeat(data["compile"] + data["onednn"] * 4, size, work / "mixed.log"),
+        "fresh": repeat(data["compile"] * 3, 1, work / "fresh.log"),
+        "structured": repeat(data["structured"], size // 8, work / "structured.log"),
+        "trace": repeat_trace(data["trace"], size, work / "trace.json"),
+    }
+
+
 def rows(kind: str, path: Path, options: argparse.Namespace) -> Iterator[Row]:
     """Return the commands to compare on one input: floors, ours, peers."""
     yield Row("`wc -l`", ["wc", "-l", str(path)])
     yield Row("bare line loop", python(BARE_LOOP, path))
-    if kind == "trace" and importlib.util.find_spec("orjson"):
-        yield Row("orjson, whole file", python(ORJSON, path))
+    peers = options.peers_python
+    if kind == "trace" and peers:
+        yield Row("orjson, whole file", [peers, "-c", ORJSON.format(path=str(path))])
     yield Row("tracelens, reading", python(READ, path))
     yield Row("tracelens analyze", python(ANALYZE, path))
     if kind == "onednn" and options.verbose_converter:
@@ -125,9 +142,9 @@ def rows(kind: str, path: Path, options: argparse.Namespace) -> Iterator[Row]:
         )
     if kind == "structured" and options.tlparse:
         yield Row("tlparse", [options.tlparse, str(path), "-o", "out", "--no-browser"])
-    if kind == "trace" and importlib.util.find_spec("hta"):
-        code = "from hta.common.trace_parser import parse_trace_dataframe as p; p({path!r})"
-        yield Row("HolisticTraceAnalysis", python(code, path))
+    if kind == "trace" and peers:
+        code = f"from hta.common.trace_parser import parse_trace_dataframe as p; p({str(path)!r})"
+        yield Row("HolisticTraceAnalysis", [peers, "-c", code])
 
 
 def main() -> None:
@@ -137,25 +154,14 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=200, help="megabytes per input")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--work", help="where the inputs are kept and found again")
+    parser.add_argument("--peers-python", help="a Python that has orjson, HolisticTraceAnalysis")
     parser.add_argument("--tlparse", help="the tlparse executable")
     parser.add_argument("--verbose-converter", help="oneDNN's scripts/verbose_converter/...py")
     options = parser.parse_args()
     work = Path(options.work or tempfile.mkdtemp())
     work.mkdir(parents=True, exist_ok=True)
     size = options.size << 20
-    data: dict[str, bytes] = {}
-    for what in ("onednn", "compile", "structured", "trace"):
-        kept = work / f"{what}.recorded"
-        if not kept.exists():
-            kept.write_bytes(record(options.torch_python, what, work / f"{what}.json"))
-        data[what] = kept.read_bytes()
-    inputs = {
-        "onednn": repeat(data["onednn"], size, work / "onednn.log"),
-        "mixed": repeat(data["compile"] + data["onednn"] * 4, size, work / "mixed.log"),
-        "fresh": repeat(data["compile"], min(size, 1), work / "fresh.log"),
-        "structured": repeat(data["structured"], size // 8, work / "structured.log"),
-        "trace": repeat_trace(data["trace"], size, work / "trace.json"),
-    }
+    inputs = make_inputs(options.torch_python, work, size)
     print("| input | MB | command | CPU s | MB/s | x bare loop | peak RSS MB |")
     print("|---|---|---|---|---|---|---|")
     for kind, path in inputs.items():

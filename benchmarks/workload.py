@@ -21,7 +21,8 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor, scale: int = 1) -> torch.Tensor:
         y = self.norm(x)
-        attention = functional.softmax(self.q(y) @ self.k(y).transpose(-1, -2) * scale, -1) @ self.v(y)
+        scores = self.q(y) @ self.k(y).transpose(-1, -2) * scale
+        attention = functional.softmax(scores, -1) @ self.v(y)
         x = x + self.o(attention)
         return x + self.down(functional.gelu(self.up(self.norm(x))))
 
