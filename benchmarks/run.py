@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def repeat_trace(data: bytes, size: int, target: Path) -> Path:
 
 
 def make_inputs(torch_python: str, work: Path, size: int) -> dict[str, Path]:
-    """Write the inputs, and hold none of them: a child's peak memory counts from its parent's."""
+    """Write the inputs, in a process of its own: a child's peak memory counts its parent's too."""
     data: dict[str, bytes] = {}
     for what in ("onednn", "compile", "structured", "trace"):
         kept = work / f"{what}.recorded"
@@ -161,7 +162,8 @@ def main() -> None:
     work = Path(options.work or tempfile.mkdtemp())
     work.mkdir(parents=True, exist_ok=True)
     size = options.size << 20
-    inputs = make_inputs(options.torch_python, work, size)
+    with ProcessPoolExecutor(1) as pool:
+        inputs = pool.submit(make_inputs, options.torch_python, work, size).result()
     print("| input | MB | command | CPU s | MB/s | x bare loop | peak RSS MB |")
     print("|---|---|---|---|---|---|---|")
     for kind, path in inputs.items():
