@@ -3,10 +3,10 @@
     python benchmarks/judgement.py CASES
 
 CASES is a folder with one folder per case: the log, perhaps a ``trace.json.gz`` or
-``torch_trace/``, and a ``diagnosis.json`` with ``first`` (the code that an expert would name first; null when
-nothing deserves it), ``expected``, ``must_not`` and ``unsure`` (lists of ``{"code": ...}``). A
-forbidden code counts as shown from severity info on; an expected one is found as a note, too.
-Prints one line per case and the totals as Markdown.
+``torch_trace/``, and a ``diagnosis.json`` with ``first`` (the code that an expert would name
+first; null when nothing deserves it), ``expected``, ``must_not`` and ``unsure`` (lists of
+``{"code": ...}``). A forbidden code counts as shown from severity info on; an expected one is
+found as a note, too. Prints one line per case and the totals as Markdown.
 """
 
 from __future__ import annotations

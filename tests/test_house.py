@@ -83,9 +83,9 @@ def test_the_excerpt_on_a_rules_page_is_read(rule: type[Rule]) -> None:
 @each_rule
 def test_a_rule_has_logs_that_show_it_and_logs_that_do_not(rule: type[Rule]) -> None:
     folder = FIXTURES / "rules" / f"{rule.code}-{rule.name}"
-    promises = Counter(path.name.partition("-")[0] for path in folder.glob("*.log*"))
-    assert promises["fires"], f"no fires-*.log in {folder.name}"
-    assert promises["quiet"], f"no quiet-*.log in {folder.name}"
+    promises = Counter(path.name.partition("-")[0] for path in folder.glob("*-*.*"))
+    assert promises["fires"], f"no fires-* in {folder.name}"
+    assert promises["quiet"], f"no quiet-* in {folder.name}"
 
 
 def test_every_folder_of_rule_logs_belongs_to_a_rule() -> None:

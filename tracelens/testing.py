@@ -8,9 +8,10 @@ The whole test of a pack's rules is::
     def test_rule(rule_case: RuleCase) -> None:
         rule_case.check()
 
-It runs once for every ``fixtures/rules/<CODE>-<name>/<promise>-<case>.log`` (or ``.log.gz``). The
-first word of the file name promises what the rule makes of that log, and no flag changes it. What
-the user gets to read is a syrupy snapshot, which ``--snapshot-update`` rewrites.
+It runs once for every ``fixtures/rules/<CODE>-<name>/<promise>-<case>.log`` (or ``.log.gz``, and
+``.json`` or ``.json.gz`` for traces). The first word of the file name promises what the rule makes
+of that log, and no flag changes it. What the user gets to read is a syrupy snapshot, which
+``--snapshot-update`` rewrites.
 
 ==========  =====================================================================
 ``fires-``  the rule fires, and some finding is more than a note
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RuleCase"]
 
+SUFFIXES = (".log", ".log.gz", ".json", ".json.gz")
 PROMISES = ("absent", "fires", "quiet")
 
 
@@ -129,7 +131,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "rule_case" not in metafunc.fixturenames:
         return
     root = metafunc.config.rootpath / metafunc.config.getini("tracelens_fixtures")
-    logs = sorted(path for path in root.glob("*/*") if path.name.endswith((".log", ".log.gz")))
+    logs = sorted(path for path in root.glob("*/*") if path.name.endswith(SUFFIXES))
     if not logs:
         pytest.fail(
             f"no logs in {root}/<CODE>-<name>/; the ini option tracelens_fixtures names the folder",
@@ -143,7 +145,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _stem(log: Path) -> str:
-    return log.name.removesuffix(".gz").removesuffix(".log").replace(".", "_")
+    stem = log.name.removesuffix(".gz").removesuffix(".log").removesuffix(".json")
+    return stem.replace(".", "_")
 
 
 @pytest.fixture

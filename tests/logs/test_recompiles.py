@@ -11,6 +11,7 @@ from tests.corpus import cases, log_of, needs_corpus, truth
 from tracelens import grammars
 from tracelens.grammars import Unreadable
 from tracelens.logs.recompiles import (
+    Aliasing,
     Check,
     Expression,
     GlobalState,
@@ -194,6 +195,9 @@ CHECKS: list[tuple[str, Check]] = [
     ("d == torch.float32", ValueCheck(source=Source(name="d"), other="torch.float32")),
     ("0 <= n", RangeCheck(low=0, subject="n")),
     ("2 <= x.size()[0] <= 1022", RangeCheck(low=2, subject="x.size()[0]", high=1022)),
+    ('Duplicate tensors found: ["a", "b"]', Aliasing(names='["a", "b"]')),
+    ("Duplicate tensors found: ['a', 'b'], ['c', 'd']", Aliasing(names="['a', 'b'], ['c', 'd']")),
+    ("Duplicate tensor found where not expected!", Aliasing()),
     ("k <= 2", Relation(left="k", comparison="<=", right="2")),
     (
         "((ids.size()[1] // 4) % 2) == 0",
@@ -347,3 +351,22 @@ def test_there_are_as_many_as_dynamo_compiled(name: str) -> None:
         for entry in truth(case)["compilation_metrics"]
         if entry.get("co_name") and not entry["compile_id"].endswith("/0")
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "dimension", "is_zero_one"),
+    [
+        ("2 <= x.size()[0]", ("x", 0), True),
+        ("2 <= d['a'].size()[13] <= 1022", ("d['a']", 13), True),
+        ("3 <= x.size()[1]", ("x", 1), False),
+        ("2 <= n", None, False),
+        ("2 <= x.size()[0] + 1", None, False),
+    ],
+)
+def test_a_range_knows_the_dimension_whose_size_it_bounds(
+    line: str, dimension: tuple[str, int] | None, is_zero_one: bool
+) -> None:
+    check = failure(f"0/0: {line}").check
+    assert isinstance(check, RangeCheck)
+    assert check.dimension == dimension
+    assert check.is_zero_one is is_zero_one

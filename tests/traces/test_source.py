@@ -143,7 +143,8 @@ def test_the_form_of_rocm(tmp_path: Path) -> None:
 # Memory.
 
 PROBE = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from tracelens.traces.reading import read_trace
 
 class Endless:
@@ -169,17 +170,21 @@ class Endless:
         self.left -= len(text)
         return text
 
+def peak():  # getrusage() would count what the parent of this process has used
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) >> 10
+
 read_trace(Endless(1 << 20), "t")
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 read_trace(Endless(int(sys.argv[1])), "t")
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(after >> 10, (after - before) >> 10)
+print(peak(), peak() - before)
 """
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_a_large_trace_takes_little_memory() -> None:
     command = [sys.executable, "-c", PROBE, str(100 << 20)]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     peak, more = map(int, output.split())
     assert peak < 120
-    assert more < 40
+    assert more < 75

@@ -9,7 +9,7 @@ from typing import Any
 from tracelens.evidence import Evidence
 from tracelens.traces.reading import read_trace
 
-__all__ = ["Bytes", "copy", "launch", "op", "read", "span", "text"]
+__all__ = ["Bytes", "copy", "kernel", "launch", "op", "read", "span", "text"]
 
 Json = dict[str, Any]
 

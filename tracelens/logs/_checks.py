@@ -13,6 +13,7 @@ from pydantic import ConfigDict
 from tracelens.logs import Record
 
 __all__ = [
+    "Aliasing",
     "Check",
     "Comment",
     "Expression",
@@ -28,6 +29,10 @@ __all__ = [
     "Unexplained",
     "ValueCheck",
 ]
+
+
+#: Dimensions of a tensor, as they are printed; torch allows 64.
+_INDICES = frozenset(map(str, range(64)))
 
 
 class Source(Record):
@@ -131,6 +136,18 @@ class RangeCheck(_Check):
     subject: str
     high: int | None = None
 
+    @property
+    def dimension(self) -> tuple[str, int] | None:
+        """The tensor and the dimension, where the subject is the size of one."""
+        tensor, _, rest = self.subject.rpartition(".size()[")
+        index = rest.removesuffix("]")
+        return (tensor, int(index)) if tensor and index in _INDICES else None
+
+    @property
+    def is_zero_one(self) -> bool:
+        """Whether it only says that a size is neither 0 nor 1, for which entries are their own."""
+        return self.low == 2 and self.dimension is not None
+
     def __str__(self) -> str:
         return f"{self.low} <= {self.subject}" + ("" if self.high is None else f" <= {self.high}")
 
@@ -205,6 +222,16 @@ class GlobalState(_Check):
         return f"global state: {', '.join(self.changed) or 'changed'}"
 
 
+class Aliasing(_Check):
+    """``Duplicate tensors found: ['a', 'b']``: arguments that were different tensors are one."""
+
+    #: Which, as printed; empty in versions that do not say.
+    names: str = ""
+
+    def __str__(self) -> str:
+        return f"the same tensor twice: {self.names}" if self.names else "the same tensor twice"
+
+
 class Unexplained(_Check):
     """Torch itself found no guard that failed, or another backend object."""
 
@@ -233,6 +260,7 @@ Check = (
     | LengthCheck
     | KeysCheck
     | GlobalState
+    | Aliasing
     | Unexplained
     | Expression
 )

@@ -54,6 +54,7 @@ class CompileErrors(Log):
         "Precompilation timeout",
         "failed while attempting to run meta for ",
         "Error in codegen for ",
+        "Error while creating guard:",
     )
     prefixed = True
     begins = re.compile(
@@ -69,7 +70,10 @@ class CompileErrors(Log):
         r"|In file included from|cc1plus:|collect2:|compilation terminated"
         r"|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
     )
-    cuts = re.compile(r"The above exception was the direct|During handling of the above exception")
+    cuts = re.compile(
+        r"The above exception was the direct|During handling of the above exception"
+        r"|Traceback \(most recent call last\):$"
+    )
     ends = re.compile(r" +torch\._dynamo\.config\.suppress_errors = True$")
 
 

@@ -107,6 +107,7 @@ class ManyShapes(Record):
 class CudagraphRecording(Record):
     """A graph is recorded for these values of its symbolic sizes; empty when it has none."""
 
+    at: int = 0
     #: ``0/1``: the compilation that the graph is from; empty up to torch 2.10.
     graph: Trimmed = ""
     symints: str = ""
@@ -115,6 +116,7 @@ class CudagraphRecording(Record):
 class FunctionRun(Record):
     """What CUDA graph trees did with one call: ``Recording``, ``Running warmup``, ..."""
 
+    at: int = 0
     run: Annotated[str, BeforeValidator(lambda text: text.rpartition("] ")[2])]
     target: str
     how: Trimmed = ""

@@ -10,6 +10,7 @@ from pydantic import ConfigDict
 
 from tracelens.logs import Log, Record
 from tracelens.logs._checks import (
+    Aliasing,
     Check,
     Comment,
     Expression,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
 __all__ = [
+    "Aliasing",
     "Check",
     "Comment",
     "Expression",

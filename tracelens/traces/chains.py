@@ -27,7 +27,11 @@ MAX_CHAINS = 1_000
 MAX_STREAMS = 1_024
 MAX_NAME = 80
 #: What an elementwise kernel of ATen does: the innermost name that says something.
-_WORK = re.compile(r"(\w+?)(?:_kernel_cuda|_kernel_impl|_kernel|Functor)\b")
+_WORK = re.compile(
+    r"CUDAFunctor_(\w+)|launch_(\w+)\(|(\w+?)(?:CUDAKernelImpl|_kernel_cuda|_kernel_impl|_kernel"
+    r"|Functor)\b"
+)
+_WRAPPERS = frozenset({"AUnary", "BUnary", "Binary", "CUDA", "elementwise", "gpu"})
 
 
 @dataclass(slots=True)
@@ -114,6 +118,9 @@ def short(name: Name) -> str:
     """Return a name that fits into a sentence: ``add``, ``gelu``, ``triton_poi_fused_add_0``."""
     if isinstance(name.record, InductorKernel):
         return str(name.record)
-    inner = name.text.partition("elementwise_kernel<")[2]
-    words = [w for w in _WORK.findall(inner) if w not in {"gpu", "elementwise", "vectorized"}]
-    return (words[0] if words else "elementwise")[:MAX_NAME]
+    inner = name.text.partition("elementwise_kernel")[2].partition("<")[2]
+    for match in _WORK.finditer(inner):
+        word = match[match.lastindex or 0]
+        if word not in _WRAPPERS:
+            return word[:MAX_NAME].lower()
+    return "elementwise"

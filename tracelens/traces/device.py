@@ -207,13 +207,12 @@ class Calls:
                 sums[at] += us
         return list(zip(counts, sums, strict=True))
 
-
     def idle_after(self, busy: Busy) -> Busy:
-        """Return the moments between the end of a call and what ``busy`` begins with next."""
+        """Return the moments between the end of a call and what ``busy`` goes on with."""
         gaps = []
         for moment in map(add, self._starts, self._us):
             at = bisect_right(busy.starts, moment)
-            if at < len(busy.starts) and (at == 0 or busy.ends[at - 1] <= moment):
+            if 0 < at < len(busy.starts) and busy.ends[at - 1] <= moment:
                 gaps.append((moment, busy.starts[at]))
         return Busy.of(sorted(gaps))
 

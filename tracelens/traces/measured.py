@@ -102,7 +102,7 @@ class Span(Measured):
     waits: int = 0
     wait_ms: float = 0.0
     #: Time in which no device was at work, by what the program did then: it compiled, waited for
-    #: the next batch, ran operators or compiled code. The rest is Python and whatever is not traced.
+    #: the next batch, ran operators or compiled code. The rest is Python, or is not traced.
     idle_compile_ms: float = 0.0
     idle_loading_ms: float = 0.0
     idle_host_ms: float = 0.0

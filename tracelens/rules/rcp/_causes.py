@@ -8,6 +8,8 @@ from functools import singledispatch
 from typing import NamedTuple
 
 from tracelens.logs.recompiles import (
+    Aliasing,
+    Expression,
     GlobalState,
     GuardFailure,
     IdentityCheck,
@@ -22,7 +24,7 @@ from tracelens.logs.recompiles import (
 )
 from tracelens.report import Advice
 
-__all__ = ["Cause", "advice_for", "cause_of", "ranked"]
+__all__ = ["Cause", "advice_for", "cause_of", "is_captured", "ranked"]
 
 _MISMATCHES = {
     "size": "RCP002",
@@ -32,6 +34,8 @@ _MISMATCHES = {
     "rank": "RCP014",
     "stride": "RCP015",
 }
+#: Classes of values that are compared as objects.
+CONSTANTS = frozenset({"<class 'NoneType'>", "<class 'bool'>"})
 _DYNAMIC = Advice(
     text="Compile with dynamic shapes, or mark the dimension before the first call.",
     code="torch._dynamo.mark_dynamic(tensor, dim)  # or torch.compile(..., dynamic=True)",
@@ -104,6 +108,19 @@ def cause_of(check: object, hint: str = "") -> Cause:
 
 
 @cause_of.register
+def _(check: Expression, hint: str = "") -> Cause:
+    del hint
+    return Cause("", f"`{check}`")
+
+
+@cause_of.register
+def _(check: Aliasing, hint: str = "") -> Cause:
+    del hint
+    named = f" ({check.names})" if check.names else ""
+    return Cause("RCP020", f"which arguments are the same tensor{named}")
+
+
+@cause_of.register
 def _(check: TensorMismatch, hint: str = "") -> Cause:
     del hint
     if "parameter" in check.note:
@@ -116,13 +133,16 @@ def _(check: TensorMismatch, hint: str = "") -> Cause:
 @cause_of.register
 def _(check: ValueCheck, hint: str = "") -> Cause:
     code = "RCP006"
-    if "param_groups" in check.source.path:
+    path = check.source.path
+    if "param_groups" in path or ("state[" in path and path.endswith("['step']")):
         code = "RCP022"
+    elif is_captured(check.source):
+        code = "RCP026"
     elif check.integer is not None:
         code = _of_integer(check.source, hint)
     elif check.number is not None:
         code = "RCP005"
-    elif check.source.path.endswith(".training"):
+    elif path.endswith(".training"):
         code = "RCP019"
     return Cause(code, f"`{check.source}`", check.value)
 
@@ -130,8 +150,8 @@ def _(check: ValueCheck, hint: str = "") -> Cause:
 @cause_of.register
 def _(check: RangeCheck, hint: str = "") -> Cause:
     del hint
-    special = check.low == 2 and ".size()[" in check.subject
-    return Cause("RCP016" if special else "RCP023", f"`{check.subject}`", str(check))
+    code = "RCP016" if check.is_zero_one else "RCP023"
+    return Cause(code, f"`{check.subject}`", str(check))
 
 
 @cause_of.register
@@ -144,6 +164,10 @@ def _(check: Relation, hint: str = "") -> Cause:
 def _(check: IdentityCheck, hint: str = "") -> Cause:
     del hint
     code = "RCP030" if "__code__" in check.source.path else "RCP008"
+    if code == "RCP008" and is_captured(check.source):
+        code = "RCP026"
+    if check.held in CONSTANTS:  # up to torch 2.4 None, True and False were compared like this
+        code = "RCP006"
     return Cause(code, f"the object `{check.source}`", str(check.object_id))
 
 
@@ -171,9 +195,12 @@ def _(check: GlobalState, hint: str = "") -> Cause:
     return Cause("RCP010", f"global state ({', '.join(check.changed) or 'unnamed'})")
 
 
+def is_captured(source: Source) -> bool:
+    """Whether the value is held by a function: in its closure, or as a default argument."""
+    return "__closure__" in source.path or "__defaults__" in source.path
+
+
 def _of_integer(source: Source, hint: str) -> str:
-    if "__closure__" in source.path or "__defaults__" in source.path:
-        return "RCP026"
     return "RCP007" if hint or source.path.startswith(".") else "RCP004"
 
 

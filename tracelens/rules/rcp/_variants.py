@@ -20,7 +20,7 @@ from tracelens.logs.recompiles import (
     ValueCheck,
 )
 
-__all__ = ["Variants", "is_integer", "is_size", "is_special", "subject_of"]
+__all__ = ["Variants", "is_integer", "is_parameter", "is_size", "is_special", "subject_of"]
 
 #: Sizes and numbers for which Dynamo compiles an entry of its own, by design.
 SPECIAL = frozenset({"0", "1"})
@@ -67,9 +67,15 @@ class Variants:
         return max(newest.values(), key=_rank, default=None)
 
 
+def is_parameter(check: Check | None) -> bool:
+    """Whether ``check`` is about a parameter: torch remarks that its sizes are held static."""
+    return isinstance(check, TensorMismatch) and "parameter" in check.note
+
+
 def is_size(check: Check | None) -> bool:
     """Whether ``check`` is about the size of a tensor, which can be made dynamic."""
-    return isinstance(check, TensorMismatch) and check.what == "size"
+    is_mismatch = isinstance(check, TensorMismatch) and check.what == "size"
+    return is_mismatch and not is_parameter(check)
 
 
 def is_integer(check: Check | None) -> bool:
@@ -80,16 +86,18 @@ def is_integer(check: Check | None) -> bool:
 def is_special(check: Check | None) -> bool:
     """Whether ``check`` fails on a 0 or a 1, which get an entry of their own by design."""
     if isinstance(check, TensorMismatch):
-        return check.what == "size" and not SPECIAL.isdisjoint((check.expected, check.actual))
+        return is_size(check) and not SPECIAL.isdisjoint((check.expected, check.actual))
     if isinstance(check, ValueCheck):
         return check.integer in {0, 1}
-    return isinstance(check, RangeCheck) and check.low == 2 and ".size()[" in check.subject
+    return isinstance(check, RangeCheck) and check.is_zero_one
 
 
 def subject_of(check: Check | None) -> tuple[str, int | None]:
     """Return the value that ``check`` is about, and the dimension."""
     if isinstance(check, TensorMismatch):
         return str(check.source), check.index
+    if isinstance(check, RangeCheck) and check.dimension:
+        return check.dimension
     return (str(check.source), None) if isinstance(check, ValueCheck) else ("", None)
 
 
@@ -97,9 +105,15 @@ def _can_be_dynamic(check: Check | None) -> bool:
     return is_size(check) or is_integer(check) or isinstance(check, RangeCheck | Relation)
 
 
-def _rank(failure: GuardFailure) -> tuple[bool, bool, int]:
-    dynamic = _can_be_dynamic(failure.check)
-    return dynamic and not is_special(failure.check), dynamic, failure.number
+def _rank(failure: GuardFailure) -> tuple[bool, bool, bool, int]:
+    """Return how much a failure tells; what the call brought, before what the entry was made for.
+
+    An entry made for a size of 1 does not fit any other size: that is no news about the call.
+    """
+    check = failure.check
+    dynamic = _can_be_dynamic(check)
+    made_special = isinstance(check, TensorMismatch) and check.expected in SPECIAL
+    return dynamic and not is_special(check), dynamic and not made_special, dynamic, failure.number
 
 
 def _goes_on(check: Check | None) -> bool:

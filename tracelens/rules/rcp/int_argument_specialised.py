@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.frames import Frame
-from tracelens.logs.recompiles import Recompile, ValueCheck
+from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._cost import cost_of
 from tracelens.rules.rcp._history import Series, histories, series, settles
 from tracelens.rules.rcp._variants import is_integer
@@ -67,9 +68,9 @@ class IntArgumentSpecialised(Rule):
         """Yield one finding per function and name."""
         groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
-            check = values.checks[0]
-            is_argument = isinstance(check, ValueCheck) and check.source.is_variable
-            if is_argument and is_integer(check) and not settles(values):
+            step = values.steps[0]
+            is_argument = is_integer(step.check) and owner(step).code == self.code
+            if is_argument and not settles(values):
                 groups.setdefault(values.subject, []).append(values)
         for group in groups.values():
             longest = max(group, key=lambda values: len(values.steps))

@@ -48,7 +48,7 @@ class TensorSizeKeepsChanging(Rule):
     ## When it is harmless
     One change per dimension is how automatic dynamic shapes work (RCP003), and the sizes 0 and 1
     get an entry of their own (RCP016). Two changes can come from two variants of a call that the
-    log does not tell apart: the finding is then a remark of low confidence.
+    log does not tell apart: the finding is then a remark of low confidence, without a cost.
 
     ## What to do
     Compile with ``dynamic=True``, or mark the dimension with ``torch._dynamo.mark_dynamic`` before
@@ -111,7 +111,7 @@ class TensorSizeKeepsChanging(Rule):
             count=len(steps),
             where=_user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-            cost=cost_of(steps, frames),
+            cost=cost_of(steps, frames) if certain else None,
             advice=_advice(longest),
         )
 

@@ -8,7 +8,7 @@ from tracelens.evidence import Table
 from tracelens.logs.chrome_trace import CompiledRegion
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import Run, percent, runs
+from tracelens.rules.trc._runs import Run, runs
 from tracelens.traces.measured import Step, Window
 
 __all__ = ["GraphFragmentation"]

@@ -1,0 +1,253 @@
+"""Which rule tells which recompile: every one has a single cause, and every cause one finding.
+
+A recompile belongs to the rule that is about the guard which tells most (``_variants``). One change
+of the input often recompiles many functions, one after the other, where graph breaks cut a model
+in pieces: that is one change, and one finding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Check, LengthCheck, Recompile, TensorMismatch, TypeCheck
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._causes import Cause, cause_of
+from tracelens.rules.rcp._cost import cost_of
+from tracelens.rules.rcp._history import History, Step, histories
+from tracelens.rules.rcp._variants import is_special
+
+__all__ = ["DEFAULT_LIMIT", "Group", "groups", "limit_of", "listed", "owner", "tell"]
+
+#: Entries that a function gets, unless the program sets another limit.
+DEFAULT_LIMIT = 8
+MAX_QUOTED = 5
+MAX_VALUES = 8
+MAX_FUNCTIONS = 4
+
+
+@dataclass
+class Group:
+    """All recompiles with one cause: the same value, in all functions that it reaches."""
+
+    cause: Cause
+    steps: list[tuple[History, Step]] = field(default_factory=list)
+    #: Entries that the function may have.
+    limit: int = DEFAULT_LIMIT
+    #: Whether Dynamo gave up on the function: RCP001 tells what that costs.
+    is_hit: bool = False
+
+    @property
+    def history(self) -> History:
+        """The function that was recompiled first."""
+        return self.steps[0][0]
+
+    @property
+    def first(self) -> Step:
+        """The first recompile."""
+        return self.steps[0][1]
+
+    @property
+    def most(self) -> int:
+        """How often one function was recompiled: the others follow it."""
+        return max(Counter(id(history) for history, _ in self.steps).values())
+
+    @property
+    def times(self) -> str:
+        """How many recompiles, for a sentence."""
+        return "one recompile" if len(self.steps) == 1 else f"{len(self.steps)} recompiles"
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of the functions, without repetition."""
+        return list(dict.fromkeys(history.function for history, _ in self.steps))
+
+    @property
+    def values(self) -> list[str]:
+        """What the entries were compiled for, and what came instead where the log tells."""
+        found: list[str] = []
+        for _, step in self.steps:
+            check = step.check
+            if isinstance(check, TensorMismatch):
+                found += [check.expected, check.actual]
+            elif isinstance(check, LengthCheck):
+                found.append(str(check.length))
+            else:
+                found.append(_cause(step).value)
+        return [value for value in dict.fromkeys(found) if value]
+
+    @property
+    def entries(self) -> int:
+        """Compiled entries of the fullest of the functions; at the limit the last one is not."""
+        last = max(history.steps[-1].number for history, _ in self.steps)
+        return min(last + 1, self.limit)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether one of the functions has no more than one entry left."""
+        return self.entries >= self.limit - 1
+
+
+def owner(step: Step) -> Cause:
+    """Return the cause of one recompile: one code, however many guards failed."""
+    cause = _cause(step)
+    if cause.code == "RCP002" and is_special(step.check):
+        return cause._replace(code="RCP016")
+    if cause.code == "RCP030" and not _forwards(step):
+        return cause._replace(code="RCP008")
+    if cause.code == "RCP009" and _is_first(step.check) and _forwards(step):
+        return cause._replace(code="RCP030")
+    return cause
+
+
+def _forwards(step: Step) -> bool:
+    """Whether the function hands its arguments on to the one that the guard is about."""
+    comment = step.failure.comment if step.failure else None
+    if comment is not None and comment.code:
+        return "*args" in comment.code
+    return step.seen.record.function in _user_code.WRAPPERS
+
+
+def _is_first(check: Check | None) -> bool:
+    """Whether the check is about the object whose method a wrapper calls."""
+    return isinstance(check, TypeCheck) and str(check.source) in {"self", "args[0]"}
+
+
+def _cause(step: Step) -> Cause:
+    failure = step.failure
+    if failure is None:  # the record is cut: nothing is known
+        return Cause("", "")
+    hint = failure.hint or (failure.comment.hint if failure.comment else "")
+    return cause_of(failure.check, hint)
+
+
+def groups(
+    code: str,
+    recompiles: Table[Recompile],
+    limits: Table[RecompileLimit] | None = None,
+    *,
+    by_function: bool = False,
+) -> list[Group]:
+    """Return the causes that rule ``code`` is about, each with all its recompiles.
+
+    Args:
+        code: A rule's code.
+        recompiles: All recompiles.
+        limits: The functions that Dynamo gave up on.
+        by_function: Whether the values that changed in one function belong together.
+    """
+    by_identity: dict[tuple[object, ...], Group] = {}
+    for change in _changes(code, histories(recompiles), by_function=by_function):
+        history, step = change[0]
+        key = (*history.definition, "" if by_function else _about(step))
+        group = by_identity.setdefault(key, Group(owner(step)))
+        group.steps += change
+    for group in by_identity.values():
+        group.limit, group.is_hit = limit_of(group.history.definition, limits)
+    return list(by_identity.values())
+
+
+def limit_of(
+    definition: tuple[str, str, int], limits: Table[RecompileLimit] | None
+) -> tuple[int, bool]:
+    """Return how many entries a function may have, and whether Dynamo gave up on it."""
+    limit, hit = DEFAULT_LIMIT, False
+    for _, seen in limits.events() if limits is not None else ():
+        record = seen.record
+        if not record.is_accumulated:
+            limit = record.limit
+        hit = hit or (record.function, record.file, record.line) == definition
+    return limit, hit
+
+
+def _changes(
+    code: str, found: Iterable[History], *, by_function: bool
+) -> Iterator[list[tuple[History, Step]]]:
+    """Yield the recompiles that follow each other for one reason in one function after another."""
+    steps = [(history, step) for history in found for step in history.steps]
+    steps.sort(key=lambda item: (item[1].place.input, item[1].place.line))
+    current: dict[tuple[str, str], list[tuple[History, Step]]] = {}
+    for history, step in steps:
+        about = "" if by_function else _about(step)
+        writer = (step.place.input, step.place.writer)
+        change = current.get(writer)
+        is_ours = owner(step).code == code
+        if change and not (is_ours and _goes_on(change, history, about)):
+            yield current.pop(writer)
+        if is_ours:
+            current.setdefault(writer, []).append((history, step))
+    yield from current.values()
+
+
+def _goes_on(change: list[tuple[History, Step]], history: History, about: str) -> bool:
+    """Whether a recompile of ``history`` is part of a change, which comes before it."""
+    own = [_about(step) for held, step in change if held is history]
+    return about in own or (not about and bool(own)) or _is_new(change, history)
+
+
+def _is_new(change: list[tuple[History, Step]], history: History) -> bool:
+    return all(held.frame != history.frame for held, _ in change)
+
+
+def _about(step: Step) -> str:
+    """Return what the guard is about, whatever the dimension."""
+    source = getattr(step.check, "source", None)
+    return str(source) if source is not None else owner(step).what
+
+
+def listed(values: list[str]) -> str:
+    """Return values for a sentence, the first of many."""
+    return ", ".join(values[:MAX_VALUES]) + (", ..." if len(values) > MAX_VALUES else "")
+
+
+def tell(
+    rule: Rule,
+    group: Group,
+    frames: Table[Frame],
+    trees: Table[GuardTree],
+    *,
+    title: str,
+    message: str,
+    severity: Severity | None = None,
+    confidence: Confidence = Confidence.HIGH,
+    advice: Iterable[Advice] = (),
+    is_avoidable: bool = True,
+) -> Finding:
+    """Return the finding about ``group``: where, which lines, and what the compilations took.
+
+    No cost where they had to be compiled anyway, nor where the limit is hit: that finding is about
+    the whole function.
+    """
+    history = group.history
+    place = history.code(group.first, trees)
+    steps = [step for _, step in group.steps]
+    return rule.finding(
+        history.function,
+        _user_code.short(history.file),
+        place.code,
+        _about(group.first),
+        title=title,
+        message=message + _spread(group),
+        severity=severity,
+        confidence=confidence,
+        count=len(steps),
+        where=_user_code.where(place),
+        evidence=[step.quote() for step in steps[:MAX_QUOTED]],
+        cost=cost_of(steps, frames) if is_avoidable and not group.is_hit else None,
+        advice=advice,
+    )
+
+
+def _spread(group: Group) -> str:
+    others = group.functions[1:]
+    if not others:
+        return ""
+    names = ", ".join(f"`{name}`" for name in others[:MAX_FUNCTIONS])
+    more = f" and {len(others) - MAX_FUNCTIONS} more" if len(others) > MAX_FUNCTIONS else ""
+    return f" The same change recompiled {names}{more}."

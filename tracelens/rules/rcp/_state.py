@@ -1,0 +1,41 @@
+"""Values that are not arguments: what a model keeps between its calls."""
+
+from __future__ import annotations
+
+from tracelens.logs.recompiles import Check, ValueCheck
+from tracelens.rules.rcp._changes import Group
+
+__all__ = ["is_made_by_the_first_call", "is_set_in_the_config"]
+
+#: Where a module keeps what belongs to it.
+KEPT = ("._modules[", "._buffers[")
+
+
+def is_set_in_the_config(group: Group) -> bool:
+    """Whether the cause is an entry of a config that was ``None`` in the first call only."""
+    check = group.first.check
+    is_unset = isinstance(check, ValueCheck) and check.constant == "None"
+    return is_unset and _is_of_config(check) and _is_once(group)
+
+
+def is_made_by_the_first_call(group: Group) -> bool:
+    """Whether the cause is an attribute of the model that was unset in its first call only.
+
+    Once ``None`` or ``False``, then for good something else: the caller did not toggle it.
+    """
+    check = group.first.check
+    if not isinstance(check, ValueCheck) or check.constant not in {"None", "False"}:
+        return False
+    path = check.source.path
+    own = check.source.name == "self" or any(part in path for part in KEPT)
+    return own and path.startswith(".") and not _is_of_config(check) and _is_once(group)
+
+
+def _is_of_config(check: Check | None) -> bool:
+    return isinstance(check, ValueCheck) and ".config." in check.source.path
+
+
+def _is_once(group: Group) -> bool:
+    """Whether only the first entry fails, and only once."""
+    failure = group.first.failure
+    return failure is not None and failure.number < 1 and group.most == 1

@@ -1,0 +1,108 @@
+"""RCP028 accumulated-limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Confidence, Finding, Severity, Where
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._cost import CompiledFrame
+from tracelens.rules.rcp._history import histories
+
+__all__ = ["AccumulatedLimit"]
+
+MAX_NAMED = 3
+
+
+class AccumulatedLimit(Rule):
+    """All entries of one code object together hit the accumulated limit: it runs eagerly now.
+
+    ## Why it matters
+    Besides the limit for each version of a function there is one for all entries that its code ever
+    got, whatever object it was compiled for (256). A code object that hits it is never compiled
+    again: all new inputs run eagerly, after one warning.
+
+    ## What it looks like
+    A warning that needs no setting, with ``accumulated`` in the name of the limit:
+
+        W1120 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/6]\
+ torch._dynamo hit config.accumulated_recompile_limit (256)
+        W1120 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/6]\
+    function: 'scaled' (/home/ana/proj/model.py:84)
+        W1120 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/6]\
+    last reason: 0/5: name == 'aaaaaa'
+
+    Up to torch 2.6 it is called ``accumulated_cache_size_limit``.
+
+    ## When it is harmless
+    In a test suite or a benchmark, which compiles hundreds of models in one process.
+
+    ## What to do
+    Find out what the functions with the most entries have in common, with
+    ``TORCH_LOGS="recompiles"``. Between independent models call ``torch._dynamo.reset()``.
+
+    ## How a live run confirms it
+    The same run with a reset between the phases: the warning is gone.
+
+    ## See also
+    RCP001 (the limit of one function), RCP030 (models that share a decorator).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP028"
+    name = "accumulated-limit"
+    severity = Severity.ERROR
+
+    def check(
+        self,
+        compiled: Table[CompiledFrame],
+        *,
+        limits: Table[RecompileLimit],
+        recompiles: Table[Recompile],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function that was given up."""
+        del compiled
+        seen_before = set()
+        for place, seen in limits.events():
+            limit = seen.record
+            key = (limit.function, limit.file)
+            if not limit.is_accumulated or key in seen_before:
+                continue
+            seen_before.add(key)
+            top = _most_compiled(recompiles)
+            yield self.finding(
+                limit.function,
+                _user_code.short(limit.file),
+                title=f"`{limit.function}` hit the accumulated limit of {limit.limit} entries: "
+                "other inputs now run eagerly",
+                message=f"Its code was compiled {limit.limit} times in all, for different objects "
+                f"or inputs, and is not compiled again.{top}",
+                confidence=Confidence.HIGH if top else Confidence.MEDIUM,
+                count=seen.count,
+                where=Where(file=limit.file, line=limit.line, function=limit.function),
+                evidence=[seen.quote(place=place)],
+                advice=[
+                    Advice(
+                        text="Between independent models, start anew.",
+                        code="torch._dynamo.reset()",
+                    ),
+                    Advice(
+                        text="Raise the limit, if the number of models is known.",
+                        setting=f"torch._dynamo.config.{limit.name} = {limit.limit * 8}",
+                        since="2.7" if limit.name.endswith("recompile_limit") else None,
+                    ),
+                ],
+            )
+
+
+def _most_compiled(recompiles: Table[Recompile]) -> str:
+    counts: Counter[str] = Counter()
+    for history in histories(recompiles):
+        counts[f"`{history.function}` ({_user_code.short(history.file)})"] += len(history.steps)
+    ranked = counts.most_common(MAX_NAMED)
+    named = ", ".join(f"{name} {count} times" for name, count in ranked)
+    return f" Recompiled most often: {named}." if named else ""

@@ -1,0 +1,95 @@
+"""RCP026 closure-or-partial-contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import IdentityCheck, Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._causes import is_captured
+from tracelens.rules.rcp._changes import Group, groups, listed, tell
+
+__all__ = ["ClosureOrPartialContents"]
+
+
+class ClosureOrPartialContents(Rule):
+    """A value that a function captured, in its closure or as a default, differs between calls.
+
+    ## Why it matters
+    A function that is passed to compiled code, or decorated, brings along the values that it
+    captured. They are guarded like arguments, but nobody sees them in the call. A new function per
+    call with another string in it makes one entry each.
+
+    ## What it looks like
+    The guarded value is a cell of a closure, or a default:
+
+        [0/1] [__recompiles] Recompiling function through in /home/ana/proj/model.py:60
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: function.__closure__[0].cell_contents == 'a'
+
+    ## When it is harmless
+    One recompile: an integer is a symbol afterwards, and two functions that take turns need two
+    entries. Where a decorator's closure holds the function that it wraps, the entries of several
+    models are told apart by it: a note, since RCP030 tells what they share.
+
+    ## What to do
+    Pass the value as an argument, numbers as tensors.
+
+    ## How a live run confirms it
+    The same calls with the value passed as an argument: the recompiles are gone.
+
+    ## See also
+    RCP030 (models that share a decorator), RCP004, RCP006, RCP008.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP026"
+    name = "closure-or-partial-contents"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and value that is held."""
+        for group in groups(self.code, recompiles, limits):
+            again = group.most > 1
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"{group.cause.what}, which a function holds, differs between calls",
+                message=f"It was {_values(group)}, and then another value: {group.times}."
+                + ("" if again else " Once: expected."),
+                severity=Severity.INFO if again else Severity.NONE,
+                advice=[Advice(text="Pass the value as an argument; a number as a tensor.")],
+            )
+        for group in groups("RCP030", recompiles, limits):
+            check = group.first.check
+            if isinstance(check, IdentityCheck) and is_captured(check.source):
+                yield tell(
+                    self,
+                    group,
+                    frames,
+                    trees,
+                    title=f"the function that `{group.history.function}` wraps differs: expected",
+                    message=f"{group.cause.what} tells the models apart that share it: "
+                    f"{group.times}. RCP030 tells what they share.",
+                    severity=Severity.NONE,
+                    is_avoidable=False,
+                )
+
+
+def _values(group: Group) -> str:
+    is_object = isinstance(group.first.check, IdentityCheck)
+    return "one object" if is_object else listed(group.values)

@@ -1,0 +1,100 @@
+"""RCP017 container-length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, listed, tell
+
+__all__ = ["ContainerLength"]
+
+
+#: Recompiles from which on it is certain that the container grows.
+CERTAIN = 3
+
+
+class ContainerLength(Rule):
+    """A function is compiled again for every length of a list, a tuple or a dict.
+
+    ## Why it matters
+    How many items a container holds is part of the guards, and never becomes a symbol. A cache to
+    which every step appends, or outputs that are collected in a list, make one entry per step; the
+    ninth length makes the function run eagerly.
+
+    ## What it looks like
+    The newest entry fails on the length, one after the other:
+
+        [0/1] [__recompiles] Recompiling function step in /home/ana/proj/model.py:41
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: len(cache) == 1
+        [0/2] [__recompiles] Recompiling function step in /home/ana/proj/model.py:41
+        [0/2] [__recompiles]     triggered by the following guard failure(s):
+        [0/2] [__recompiles]     - 0/1: len(cache) == 2
+        [0/2] [__recompiles]     - 0/0: len(cache) == 1
+
+    ## When it is harmless
+    Two lengths that take turns, such as with and without an optional argument: a note.
+
+    ## What to do
+    Keep one length: allocate the cache before the first call, stack the items in one tensor, or
+    keep the list outside of compiled code.
+
+    ## How a live run confirms it
+    The same calls with a cache of a fixed length: the recompiles are gone.
+
+    ## See also
+    RCP027 (keys), RCP002 (sizes of tensors), RCP001.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP017"
+    name = "container-length"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and container."""
+        for group in groups(self.code, recompiles, limits):
+            function, name = group.history.function, group.cause.what
+            source = name.removeprefix("the length of ")
+            grows = group.most > 1
+            text = f"{source} had {listed(group.values)} items, and then another number: "
+            text += f"{group.times}."
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{function}` is compiled again for every length of {source}"
+                if grows
+                else f"`{function}` was compiled for two lengths of {source}: expected",
+                message=text + (" A length is never a symbol." if grows else " Two do no harm."),
+                severity=_severity(group),
+                advice=[
+                    Advice(
+                        text="Keep one length: allocate up front, or stack the items in one "
+                        "tensor.",
+                        code="cache = StaticCache(config, max_cache_len=1024)  # transformers",
+                    ),
+                    Advice(text="Or keep the list outside of the compiled function."),
+                ],
+            )
+
+
+def _severity(group: Group) -> Severity:
+    if group.most >= CERTAIN:
+        return Severity.WARNING
+    return Severity.INFO if group.most > 1 else Severity.NONE

@@ -1,0 +1,75 @@
+"""RCP027 dict-keys-or-hasattr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import groups, tell
+
+__all__ = ["DictKeysOrHasattr"]
+
+
+class DictKeysOrHasattr(Rule):
+    """A function is compiled again because a dict has other keys, or an object other attributes.
+
+    ## Why it matters
+    Which keys a dict holds, in which order, and which attributes an object has, decide what the
+    code does: both are guarded. Batches whose keys vary make one entry per set of keys.
+
+    ## What it looks like
+    The guard lists keys, or asks for an attribute:
+
+        [0/1] [__recompiles] Recompiling function collected in /home/ana/proj/model.py:45
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: list(dict.keys(batch))[1] == 'b'
+
+    ## When it is harmless
+    Two sets of keys, with and without an optional entry, need two entries: a note.
+
+    ## What to do
+    Use the same keys in the same order in every call, with ``None`` or an empty tensor for what is
+    missing; or pass the entries as arguments.
+
+    ## How a live run confirms it
+    The same calls with stable keys: the recompiles are gone.
+
+    ## See also
+    RCP017 (how many items), RCP006 (a key that is passed).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP027"
+    name = "dict-keys-or-hasattr"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and dict or object."""
+        for group in groups(self.code, recompiles, limits):
+            again = group.most > 1
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{group.history.function}` is compiled again when {group.cause.what} change"
+                if again
+                else f"{group.cause.what} changed once: expected",
+                message=f"An entry is valid for one set of keys or attributes: "
+                f"{group.times}." + ("" if again else " Two sets do no harm."),
+                severity=Severity.INFO if again else Severity.NONE,
+                advice=[Advice(text="Use the same keys, in the same order, in every call.")],
+            )

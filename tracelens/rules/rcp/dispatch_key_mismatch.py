@@ -1,0 +1,93 @@
+"""RCP011 dispatch-key-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import groups, tell
+
+__all__ = ["DispatchKeyMismatch"]
+
+
+class DispatchKeyMismatch(Rule):
+    """A function is called with tensors of inference mode, and with others.
+
+    ## Why it matters
+    Tensors that were made under ``torch.inference_mode`` carry other dispatch keys than all the
+    rest. An entry fits one kind only, so a warm-up with the one warms up nothing for the other.
+
+    ## What it looks like
+    Two sets of keys, or two devices:
+
+        [0/1] [__recompiles] Recompiling function block in /home/ana/proj/model.py:8
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: tensor 'x' dispatch key set mismatch. expected\
+ DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU), actual DispatchKeySet(CPU,\
+ BackendSelect)
+
+    ## When it is harmless
+    There are two kinds: one more entry, compiled once.
+
+    ## What to do
+    Warm up under the mode that serves: ``no_grad`` or ``inference_mode``, and not both.
+
+    ## How a live run confirms it
+    The same calls under one mode: the recompile is gone.
+
+    ## See also
+    RCP010 (grad mode and autocast), RCP013 (dtypes).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP011"
+    name = "dispatch-key-mismatch"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and tensor."""
+        for group in groups(self.code, recompiles, limits):
+            check = group.first.check
+            if not isinstance(check, TensorMismatch):
+                continue
+            function, source = group.history.function, str(check.source)
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{function}` gets `{source}` with different dispatch keys",
+                message=f"`{source}` has other dispatch keys ({_difference(check)}) than the "
+                f"tensor that the entry was compiled for: {group.times}.",
+                severity=Severity.INFO,
+                advice=[
+                    Advice(
+                        text="Warm up and run under the same mode: tensors of inference_mode "
+                        "differ."
+                    )
+                ],
+            )
+
+
+def _difference(check: TensorMismatch) -> str:
+    """Return the keys that only one of the two tensors has."""
+    old, new = (set(keys.rstrip(")").rpartition("(")[2].split(", ")) for keys in _sides(check))
+    parts = [f"without {key}" for key in sorted(old - new)]
+    return ", ".join(parts + [f"with {key}" for key in sorted(new - old)]) or "in another order"
+
+
+def _sides(check: TensorMismatch) -> tuple[str, str]:
+    return check.expected, check.actual

@@ -1,0 +1,85 @@
+"""RCP013 dtype-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, tell
+
+__all__ = ["DtypeMismatch"]
+
+
+class DtypeMismatch(Rule):
+    """A function is called with tensors of different dtypes.
+
+    ## Why it matters
+    Each dtype needs an entry. When one of them is ``Double``, it is most often an accident: NumPy
+    and Python numbers bring float64, and everything computed from it takes the slow path.
+
+    ## What it looks like
+    The dtype of the entry, and that of the call:
+
+        [0/1] [__recompiles] Recompiling function block in /home/ana/proj/model.py:8
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: tensor 'x' dtype mismatch. expected Float, actual Double
+
+    ## When it is harmless
+    Two dtypes by design, such as a reference and a fast path: one more entry each.
+
+    ## What to do
+    Cast at the boundary, before the compiled function.
+
+    ## How a live run confirms it
+    The same calls with a cast: the recompile is gone.
+
+    ## See also
+    RCP010 (autocast), RCP014 (rank).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP013"
+    name = "dtype-mismatch"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and tensor."""
+        for group in groups(self.code, recompiles, limits):
+            check = group.first.check
+            if not isinstance(check, TensorMismatch):
+                continue
+            function, source = group.history.function, str(check.source)
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{function}` gets `{source}` as {', '.join(group.values)}",
+                message=f"Each dtype of `{source}` needs an entry: {group.times}." + _double(group),
+                severity=Severity.INFO,
+                advice=[
+                    Advice(
+                        text="Cast at the boundary, before the compiled function.",
+                        code=f"{source if check.source.is_variable else 'x'}.to(torch.float32)",
+                    )
+                ],
+            )
+
+
+def _double(group: Group) -> str:
+    if "Double" not in group.values:
+        return ""
+    return " Double (float64) often comes from NumPy or from Python numbers by accident."

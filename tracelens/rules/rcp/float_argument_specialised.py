@@ -1,0 +1,106 @@
+"""RCP005 float-argument-specialised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, listed, tell
+
+__all__ = ["FloatArgumentSpecialised"]
+
+
+#: Recompiles from which on it is certain that the float is held constant.
+CERTAIN = 3
+
+
+class FloatArgumentSpecialised(Rule):
+    """A function is compiled again for every value of a Python float.
+
+    ## Why it matters
+    A scale, a temperature or a ratio that is passed as a float is a constant of the compiled code
+    until it changes for the first time. From torch 2.6 on it is a symbol then. In older versions,
+    with ``dynamic=False``, and where the code needs a constant, every value costs a compilation,
+    and the ninth value makes the function run eagerly.
+
+    ## What it looks like
+    The newest entry fails on the same name, with one value after the other:
+
+        [0/1] [__recompiles] Recompiling function scaled in /home/ana/proj/model.py:3
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: scale == 0.5
+        [0/2] [__recompiles] Recompiling function scaled in /home/ana/proj/model.py:3
+        [0/2] [__recompiles]     triggered by the following guard failure(s):
+        [0/2] [__recompiles]     - 0/1: scale == 0.25
+        [0/2] [__recompiles]     - 0/0: scale == 0.5
+
+    ## When it is harmless
+    One recompile, after which the float is a symbol, is by design: the finding is then a note. The
+    learning rate of a compiled optimizer is told by RCP022 alone.
+
+    ## What to do
+    Pass a 0-d tensor. Do not compile with ``dynamic=False``.
+
+    ## How a live run confirms it
+    The same calls with ``torch.tensor(scale)``: the recompiles are gone.
+
+    ## See also
+    RCP004 (integers), RCP022 (learning rates), RCP001 (what happens after the eighth value).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP005"
+    name = "float-argument-specialised"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and name."""
+        for group in groups(self.code, recompiles, limits):
+            name, once = group.cause.what, group.most == 1
+            text = f"{name} was {listed(group.values)} and then another value: {group.times}."
+            if once:
+                text = f"{name} was {group.values[0]} and then another value. Torch 2.6 and "
+                text += "later make it a symbol; older versions compile for every value."
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"the float {name} changed for the first time: expected"
+                if once
+                else f"`{group.history.function}` is compiled again for every value of the float "
+                f"{name}",
+                message=text,
+                severity=_severity(group),
+                advice=[
+                    Advice(
+                        text="Pass the float as a 0-d tensor; its value is then not part of the "
+                        "guards.",
+                        code="model(x, torch.tensor(scale))",
+                    ),
+                    Advice(
+                        text="Or let it become a symbol: do not compile with dynamic=False.",
+                        code="torch.compile(model)  # dynamic=None, the default",
+                        since="2.6",
+                    ),
+                ],
+            )
+
+
+def _severity(group: Group) -> Severity:
+    if group.most == 1:
+        return Severity.NONE
+    return Severity.WARNING if group.most >= CERTAIN else Severity.INFO

@@ -1,0 +1,99 @@
+"""RCP007 module-int-attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, listed, tell
+
+__all__ = ["ModuleIntAttribute"]
+
+
+#: Recompiles from which on it is certain that more will follow.
+CERTAIN = 3
+
+
+class ModuleIntAttribute(Rule):
+    """An integer attribute of a module differs from call to call, or from layer to layer.
+
+    ## Why it matters
+    Integers that are attributes of modules are constants of the compiled code, other than integer
+    arguments. A layer's number, or a counter of steps, makes one entry per value; the ninth value
+    makes the function run eagerly, in every layer after the eighth.
+
+    ## What it looks like
+    An attribute is compared with a number; from torch 2.8 on a hint says what to set:
+
+        [0/1] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:94
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: self.layer_index == 0  (HINT: torch.compile considers\
+ integer attributes of the nn.Module to be static.)
+
+    ## When it is harmless
+    A few layers, each compiled once, cost start-up time only. One recompile is a note.
+
+    ## What to do
+    Let such integers become symbols, keep the number in a buffer, or compile the whole model
+    instead of each layer.
+
+    ## How a live run confirms it
+    The same calls with ``allow_unspec_int_on_nn_module``: recompiles fall to one.
+
+    ## See also
+    RCP004 (integer arguments), RCP001 (what happens after the eighth value), RCP022 (optimizers).
+    <https://docs.pytorch.org/docs/main/torch.compiler.config.html>
+    """
+
+    code = "RCP007"
+    name = "module-int-attribute"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and attribute."""
+        for group in groups(self.code, recompiles, limits):
+            name = group.cause.what
+            text = f"{name} was {listed(group.values)} and then another value: {group.times}. "
+            text += "Integer attributes of modules are constants of the compiled code"
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{group.history.function}` is compiled again for every value of {name}"
+                if group.most > 1
+                else f"`{group.history.function}` was compiled for two values of {name}",
+                message=f"{text}." if group.most > 1 else f"{text}; two entries do no harm.",
+                severity=_severity(group),
+                advice=[
+                    Advice(
+                        text="Let integer attributes of modules become symbols.",
+                        setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
+                        since="2.5",
+                    ),
+                    Advice(
+                        text="Or keep the number in a buffer; or compile the model, not each "
+                        "layer.",
+                        code="self.register_buffer('step', torch.tensor(0))",
+                    ),
+                ],
+            )
+
+
+def _severity(group: Group) -> Severity:
+    if group.most >= CERTAIN or group.is_crowded:
+        return Severity.WARNING
+    return Severity.INFO if group.most > 1 else Severity.NONE

@@ -1,0 +1,104 @@
+"""RCP029 near-recompile-limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._changes import limit_of, owner
+from tracelens.rules.rcp._history import History, histories
+
+__all__ = ["NearRecompileLimit"]
+
+MAX_NAMED = 4
+
+
+class NearRecompileLimit(Rule):
+    """A function has used nearly all of its entries: one more variant makes it run eagerly.
+
+    ## Why it matters
+    A function gets eight entries. At the eighth all is well, and nothing warns; the next new size,
+    mode or model runs eagerly, in production perhaps, where the warm-up did not come by.
+
+    ## What it looks like
+    The number after the slash is the entry: seven is the eighth, and the last.
+
+        [0/7] [__recompiles] Recompiling function wrapper in /home/ana/proj/generic.py:1019
+        [0/7] [__recompiles]     triggered by the following guard failure(s):
+        [0/7] [__recompiles]     - 0/6: tensor 'x' size mismatch at index 2. expected 1, actual 2
+
+    ## When it is harmless
+    When all variants that can occur have been seen: then the entries are enough.
+
+    ## What to do
+    Remove the causes, which the other findings about the function name. Or raise the limit, where
+    the variants are finite and known, to their number.
+
+    ## How a live run confirms it
+    The same run with ``recompile_limit = 4``: the limit is hit, and the calls get slower.
+
+    ## See also
+    RCP001 (when it is hit), RCP030 (models that share the entries).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP029"
+    name = "near-recompile-limit"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        limits: Table[RecompileLimit],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function, about its fullest history."""
+        fullest: dict[tuple[str, str, int], History] = {}
+        for history in histories(recompiles):
+            held = fullest.get(history.definition)
+            if held is None or len(held.steps) < len(history.steps):
+                fullest[history.definition] = history
+        for definition, history in fullest.items():
+            limit, is_hit = limit_of(definition, limits)
+            entries = history.steps[-1].number + 1
+            if is_hit or not limit - 1 <= entries <= limit:
+                continue
+            last = history.steps[-1]
+            left = "none is left" if entries == limit else "one is left"
+            yield self.finding(
+                history.function,
+                _user_code.short(history.file),
+                title=f"`{history.function}` uses {entries} of its {limit} entries: {left}",
+                message="Further variants will run without compilation. The entries were made "
+                f"for: {_causes(history)}.",
+                confidence=Confidence.MEDIUM,
+                count=len(history.steps),
+                where=_user_code.where(history.code(last, trees)),
+                evidence=[last.quote()],
+                advice=[
+                    Advice(text="Remove the causes that the other findings about it name."),
+                    Advice(
+                        text="Or raise the limit to the number of variants, if that is known.",
+                        setting=f"torch._dynamo.config.recompile_limit = {limit * 2}",
+                        since="2.7",
+                    ),
+                ],
+            )
+
+
+def _causes(history: History) -> str:
+    counts = Counter(owner(step).what for step in history.steps)
+    named = [
+        f"{what} ({count} times)" if count > 1 else what
+        for what, count in counts.most_common(MAX_NAMED)
+        if what
+    ]
+    more = len(counts) - MAX_NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")

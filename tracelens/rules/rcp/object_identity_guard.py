@@ -1,0 +1,102 @@
+"""RCP008 object-identity-guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, tell
+
+__all__ = ["ObjectIdentityGuard"]
+
+
+#: Objects that may take turns.
+FEW = 2
+
+
+class ObjectIdentityGuard(Rule):
+    """A function is compiled again for every Python object that it is given.
+
+    ## Why it matters
+    An object whose content Dynamo does not look into is guarded by its identity. A new object in
+    every call, or one per layer, makes one entry each; the ninth makes the function run eagerly.
+
+    ## What it looks like
+    The guard compares the ``id()`` of an object, each entry another one:
+
+        [0/1] [__recompiles] Recompiling function attend in /home/ana/proj/model.py:70
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: ___check_obj_id(processor, 94296119093600), type=<class\
+ 'object'>
+        [0/2] [__recompiles] Recompiling function attend in /home/ana/proj/model.py:70
+        [0/2] [__recompiles]     triggered by the following guard failure(s):
+        [0/2] [__recompiles]     - 0/1: ___check_obj_id(processor, 94296119093616), type=<class\
+ 'object'>
+        [0/2] [__recompiles]     - 0/0: ___check_obj_id(processor, 94296119093600), type=<class\
+ 'object'>
+
+    ## When it is harmless
+    Two objects that take turns need two entries: a note. Code objects of functions that share one
+    decorator are told by RCP030, ``None`` and flags by RCP006.
+
+    ## What to do
+    Share one object between all calls and layers, or take the part that needs it out of the
+    compiled function. Guards on objects without state can be dropped.
+
+    ## How a live run confirms it
+    The same calls with one shared object: the recompiles are gone.
+
+    ## See also
+    RCP030 (models that share a decorator), RCP009 (classes), RCP001.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP008"
+    name = "object-identity-guard"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and object."""
+        for group in groups(self.code, recompiles, limits):
+            name, objects = group.cause.what, len(group.values) + 1
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{group.history.function}` is compiled again for {name}",
+                message=f"{objects} objects took turns as {name.removeprefix('the object ')}; each "
+                "needed "
+                f"an entry: {group.times}." + (" Two do no harm." if objects == FEW else ""),
+                severity=_severity(group, objects),
+                advice=[
+                    Advice(
+                        text="Pass the same object in every call, or share one between the layers."
+                    ),
+                    Advice(
+                        text="Where the object has no state, drop its guard.",
+                        code="torch.compile(model, options={'guard_filter_fn': lambda guards: "
+                        "[guard.guard_type != 'ID_MATCH' for guard in guards]})",
+                        since="2.8",
+                    ),
+                ],
+            )
+
+
+def _severity(group: Group, objects: int) -> Severity:
+    if objects > FEW + 1 or group.is_crowded:
+        return Severity.WARNING
+    return Severity.INFO if objects > FEW else Severity.NONE

@@ -1,0 +1,110 @@
+"""RCP024 recompiles-in-resume-functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.rcp._history import History, histories
+
+__all__ = ["RecompilesInResumeFunctions"]
+
+#: How Dynamo calls the code after a graph break.
+PREFIX = "torch_dynamo_resume_in_"
+#: Recompiles of one such function from which on more than sizes and modes vary.
+MANY = 4
+MAX_QUOTED = 4
+MAX_NAMED = 3
+
+
+class RecompilesInResumeFunctions(Rule):
+    """What stands behind a graph break is recompiled on its own: the break exposes more guards.
+
+    ## Why it matters
+    A graph break cuts a function in two. The second part is a function of its own, whose arguments
+    are all local variables that live across the break: intermediate tensors, Python numbers, lists.
+    Each of them is guarded, so one change of the input recompiles every part, and values that would
+    have stayed inside of one graph become reasons to compile.
+
+    ## What it looks like
+    Dynamo calls the second part by the line where it begins:
+
+        [6/1] [__recompiles] Recompiling function torch_dynamo_resume_in_forward_at_241 in\
+ /home/ana/proj/gcn_conv.py:241
+        [6/1] [__recompiles]     triggered by the following guard failure(s):
+        [6/1] [__recompiles]     - 6/0: tensor 'x' size mismatch at index 0. expected 40, actual 31
+
+    What the single recompiles are about is told by the rules for their guards; this finding counts
+    them, once per log, and says what they have in common. What they cost is in those findings.
+
+    ## When it is harmless
+    One recompile behind a break is a note: the other parts were recompiled for the same reason.
+
+    ## What to do
+    Remove the first graph break of the function that is named; the parts behind it are gone then.
+
+    ## How a live run confirms it
+    The same calls without the break, or with ``fullgraph=True`` to find it: fewer recompiles.
+
+    ## See also
+    GBR012 (the breaks of a log), RCP003 (one change in many functions).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP024"
+    name = "recompiles-in-resume-functions"
+    severity = Severity.WARNING
+
+    def check(self, recompiles: Table[Recompile], *, trees: Table[GuardTree]) -> Iterator[Finding]:
+        """Yield one finding for all of them."""
+        found = histories(recompiles)
+        resumed = [history for history in found if history.function.startswith(PREFIX)]
+        if not resumed:
+            return
+        fullest = max(resumed, key=lambda history: len(history.steps))
+        steps = [step for history in resumed for step in history.steps]
+        total = sum(len(history.steps) for history in found)
+        one = len(steps) == 1
+        parts = "one function" if len(resumed) == 1 else f"{len(resumed)} functions"
+        yield self.finding(
+            title=f"{len(steps)} of {total} recompiles {'is' if one else 'are'} in code behind a "
+            "graph break",
+            message=f"They are in {parts} that a break cut off: {_named(resumed)}. All local "
+            "variables that live across a break are guarded, so one change recompiles every part.",
+            severity=_severity(fullest, len(steps)),
+            count=len(steps),
+            where=_user_code.where(fullest.code(fullest.steps[0], trees)),
+            evidence=[history.steps[0].quote() for history in resumed[:MAX_QUOTED]],
+            advice=[
+                Advice(
+                    text="Remove the first graph break of the function; fullgraph=True finds it.",
+                    code="torch.compile(model, fullgraph=True)",
+                )
+            ],
+        )
+
+
+def _severity(fullest: History, count: int) -> Severity:
+    if len(fullest.steps) >= MANY:
+        return Severity.WARNING
+    return Severity.INFO if count > 1 else Severity.NONE
+
+
+def _named(resumed: list[History]) -> str:
+    counts: dict[str, int] = {}
+    for history in resumed:
+        name = history.function.removeprefix(PREFIX).rpartition("_at_")[0]
+        place = f"`{name}` ({_user_code.short(history.file)})"
+        counts[place] = counts.get(place, 0) + len(history.steps)
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    listed = [f"{place} {_times(count)}" for place, count in ranked[:MAX_NAMED]]
+    more = len(ranked) - MAX_NAMED
+    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,84 @@
+"""RCP012 requires-grad-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import groups, tell
+
+__all__ = ["RequiresGradMismatch"]
+
+
+class RequiresGradMismatch(Rule):
+    """A function is called with a tensor that requires a gradient, and with one that does not.
+
+    ## Why it matters
+    Whether an input requires a gradient decides what is compiled: with a backward graph or without.
+    The first layer gets the data, which does not; every later layer of the same class gets an
+    activation, which does. So the layers' common code is compiled twice.
+
+    ## What it looks like
+    The flag of the entry, which has two values only:
+
+        [0/1] [__recompiles] Recompiling function block in /home/ana/proj/model.py:8
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0
+
+    ## When it is harmless
+    Always bounded: two entries per tensor, times the entries for sizes.
+
+    ## What to do
+    Nothing in most programs. Where start-up time or the number of entries matters, compile the
+    model and not its layers, or detach what needs no gradient.
+
+    ## How a live run confirms it
+    The same calls with the flag set alike: the recompile is gone.
+
+    ## See also
+    RCP010 (grad mode), RCP024 (why layers are compiled apart).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP012"
+    name = "requires-grad-mismatch"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and tensor."""
+        for group in groups(self.code, recompiles, limits):
+            check = group.first.check
+            if not isinstance(check, TensorMismatch):
+                continue
+            function, source = group.history.function, str(check.source)
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{function}` is compiled with and without a gradient for `{source}`",
+                message=f"An entry was compiled for `{source}` with {check.expected}, and then "
+                f"the flag was the other one: {group.times}. There are two values, so it ends "
+                "there.",
+                severity=Severity.INFO,
+                advice=[
+                    Advice(
+                        text="Nothing, if two entries are affordable. Otherwise compile the "
+                        "model and not its layers, or give all inputs the same flag.",
+                        code="x = x.detach()",
+                    )
+                ],
+            )

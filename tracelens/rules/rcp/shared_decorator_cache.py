@@ -1,0 +1,104 @@
+"""RCP030 shared-decorator-cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import IdentityCheck, Recompile, TypeCheck
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, tell
+
+__all__ = ["SharedDecoratorCache"]
+
+
+class SharedDecoratorCache(Rule):
+    """Several models share one compiled function, a decorator's, and its eight entries.
+
+    ## Why it matters
+    Libraries wrap every model's forward in one decorator. The inner function of the decorator is
+    one code object, whatever it wraps: all models have one number in the log and one limit of eight
+    entries. Sizes and modes that would be fine for one model use up the entries of all, and the
+    reason that torch prints at the limit may be another model's.
+
+    ## What it looks like
+    A guard compares the code object of the wrapped function:
+
+        [0/3] [__recompiles] Recompiling function wrapper in /home/ana/proj/generic.py:937
+        [0/3] [__recompiles]     triggered by the following guard failure(s):
+        [0/3] [__recompiles]     - 0/2: ___check_obj_id(func.__code__, 94296119093600),\
+ type=<class 'code'>  # output = func(self, *args, **kwargs)  # proj/generic.py:943 in wrapper
+
+    Or, where the models are arguments, the class of the first one.
+
+    ## When it is harmless
+    While there are entries left: a remark. The models have to be compiled apart anyway. It is a
+    warning where Dynamo gave up on the function.
+
+    ## What to do
+    Compile the forward of each model, below the decorator, or blocks of it. Or raise the limit to
+    the number of variants of all models together.
+
+    ## How a live run confirms it
+    The same calls with each model compiled on its own: each has its own number, and fewer entries.
+
+    ## See also
+    RCP001 and RCP029 (the limit), RCP008 (objects), RCP026 (the guard on a closure).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP030"
+    name = "shared-decorator-cache"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function that is shared."""
+        for group in groups(self.code, recompiles, limits, by_function=True):
+            function, models = group.history.function, _models(group)
+            full = "all" if group.entries == group.limit else f"{group.entries}"
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"{models} models share the entries of `{function}`",
+                message=f"`{function}` is one code object, whatever it wraps. The entries of all "
+                f"models count together: {full} of {group.limit} are used.",
+                severity=Severity.WARNING if group.is_hit else Severity.INFO,
+                is_avoidable=False,
+                advice=[
+                    Advice(
+                        text="Compile the forward of each model, below the decorator.",
+                        code="model.forward = "
+                        "torch.compile(model.forward.__wrapped__.__get__(model))",
+                    ),
+                    Advice(
+                        text="Or raise the limit to the number of variants of all models.",
+                        setting=f"torch._dynamo.config.recompile_limit = {group.limit * 4}",
+                        since="2.7",
+                    ),
+                ],
+            )
+
+
+def _models(group: Group) -> int:
+    """Return how many wrapped functions the log tells apart, at least."""
+    found = {
+        failure.check.object_id
+        for _, step in group.steps
+        for failure in step.seen.record.failures
+        if isinstance(failure.check, IdentityCheck | TypeCheck)
+        and failure.check.source == getattr(step.check, "source", None)
+    }
+    return max(len(found), len(group.steps)) + (len(found) <= len(group.steps))

@@ -1,0 +1,87 @@
+"""RCP031 state-mutated-by-forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import groups, listed, tell
+from tracelens.rules.rcp._state import is_made_by_the_first_call
+
+__all__ = ["StateMutatedByForward"]
+
+
+class StateMutatedByForward(Rule):
+    """A model changes an attribute of its own in its first call, so that the second compiles again.
+
+    ## Why it matters
+    Whatever a forward sets up on first use, ``if self.mask is None: self.mask = ...``, is guarded
+    at its old value. The first entry is then of no use: every run compiles the model twice before
+    it is warm.
+
+    ## What it looks like
+    The first entry fails on an attribute that was ``None`` or ``False``, once and never again:
+
+        [0/1] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:54
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: self.ready == False
+
+    Values of a config and of caches that are passed in are told by RCP006; this page is about what
+    the module itself keeps.
+
+    ## When it is harmless
+    It costs one compilation per start. Where the program really toggles the attribute, it is one of
+    two variants.
+
+    ## What to do
+    Set the state up before compiling: in ``__init__``, or by one call of the model before
+    ``torch.compile``.
+
+    ## How a live run confirms it
+    The same run with one eager call before it: one recompile less.
+
+    ## See also
+    RCP006 (config values, flags and strings), RCP019 (``training``), RCP007 (counters).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP031"
+    name = "state-mutated-by-forward"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and attribute."""
+        for group in groups("RCP006", recompiles, limits):
+            if not is_made_by_the_first_call(group):
+                continue
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{group.history.function}` is compiled twice: its first call changes "
+                f"{group.cause.what}",
+                message=f"{group.cause.what} was {listed(group.values)} in the first call only. "
+                "The entry for it is not used again, unless the program sets it back.",
+                confidence=Confidence.MEDIUM,
+                advice=[
+                    Advice(
+                        text="Set it up before compiling: in __init__, or by one call of the "
+                        "model.",
+                        code="model(*example); model = torch.compile(model)",
+                    )
+                ],
+            )

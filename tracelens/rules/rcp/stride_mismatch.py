@@ -1,0 +1,89 @@
+"""RCP015 stride-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import groups, tell
+
+__all__ = ["StrideMismatch"]
+
+
+class StrideMismatch(Rule):
+    """A function is called with tensors of the same size but another memory layout.
+
+    ## Why it matters
+    Strides are guarded. A transposed or expanded tensor, or a slice of a bigger one, needs an entry
+    of its own, and the compiled kernel for it reads memory in another order. A growing cache
+    changes the strides of its views with its length.
+
+    ## What it looks like
+    The stride of the entry, and that of the call:
+
+        [0/1] [__recompiles] Recompiling function block in /home/ana/proj/model.py:8
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: tensor 'kwargs['past_key_values'].layers[0].keys' stride\
+ mismatch at index 1. expected 16, actual 208
+
+    ## When it is harmless
+    One more layout, one more entry. Strides become symbolic together with sizes, so it ends soon.
+
+    ## What to do
+    Make the tensor contiguous before the call. ``.contiguous()`` does nothing to a tensor whose
+    batch is 1: ``clone`` it.
+
+    ## How a live run confirms it
+    The same calls with contiguous tensors: the recompile is gone.
+
+    ## See also
+    RCP002 (sizes), RCP014 (rank).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP015"
+    name = "stride-mismatch"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and tensor."""
+        for group in groups(self.code, recompiles, limits):
+            check = group.first.check
+            if not isinstance(check, TensorMismatch):
+                continue
+            function, source = group.history.function, str(check.source)
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{function}` gets `{source}` in another memory layout",
+                message=f"The stride of `{source}`{_at(check)} was {check.expected}, then "
+                f"{check.actual}: {group.times}, one per layout.",
+                severity=Severity.INFO,
+                advice=[
+                    Advice(
+                        text="Make the tensor contiguous before the call; .contiguous() is not "
+                        "enough where a size is 1.",
+                        code=f"{source if check.source.is_variable else 'x'}"
+                        ".clone(memory_format=torch.contiguous_format)",
+                    )
+                ],
+            )
+
+
+def _at(check: TensorMismatch) -> str:
+    return "" if check.index is None else f" in dimension {check.index}"

@@ -1,0 +1,130 @@
+"""RCP006 string-or-constant-key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, ValueCheck
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, listed, tell
+from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
+
+__all__ = ["StringOrConstantKey"]
+
+
+class StringOrConstantKey(Rule):
+    """A string, ``None`` or ``True`` that a function gets is part of its guards, and it changed.
+
+    ## Why it matters
+    Dynamo compiles for the value of everything that is not a tensor or a number. A layer name, a
+    mode or a key makes one entry per value, times the entries for sizes, and a function has eight.
+    A value that the model itself sets in its first call makes every run compile twice.
+
+    ## What it looks like
+    The entry fails on ``==`` or ``is`` with a constant:
+
+        [0/1] [__recompiles] Recompiling function get_loss in /home/ana/proj/loss.py:230
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: loss == 'labels'  # if loss not in loss_map:  #\
+ proj/loss.py:237 in get_loss
+        [0/1] [__recompiles] Recompiling function forward in /home/ana/proj/bert.py:94
+        [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [0/1] [__recompiles]     - 0/0: args[0].config.problem_type is None
+
+    ## When it is harmless
+    A flag or an optional argument with two values needs two entries: prefill and decode, with a
+    mask and without. That is a note, unless the function has used up its entries. Two strings are a
+    remark.
+
+    ## What to do
+    Keep names and modes out of compiled code: look up or branch outside, and compile one function
+    per mode. Where the model sets a value of its config in the first call, set it before compiling.
+
+    ## How a live run confirms it
+    The same calls with the value looked up outside, or set before: the recompile is gone.
+
+    ## See also
+    RCP031 (attributes of the model that its first call sets), RCP019 (``training``), RCP001,
+    RCP029.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP006"
+    name = "string-or-constant-key"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and value, but for what RCP031 tells."""
+        for group in groups(self.code, recompiles, limits):
+            if is_made_by_the_first_call(group):
+                continue
+            name, function = group.cause.what, group.history.function
+            severity = _severity(group)
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{function}` is compiled twice: {name} changes after the first call"
+                if is_set_in_the_config(group)
+                else f"`{function}` is compiled for each value of {name}",
+                message=_told(group, severity),
+                severity=severity,
+                advice=_advice(group),
+            )
+
+
+def _is_flag(group: Group) -> bool:
+    check = group.first.check
+    return not isinstance(check, ValueCheck) or check.constant is not None
+
+
+def _severity(group: Group) -> Severity:
+    if is_set_in_the_config(group) or group.is_crowded or len(group.values) > 1:
+        return Severity.WARNING
+    return Severity.NONE if _is_flag(group) else Severity.INFO
+
+
+def _told(group: Group, severity: Severity) -> str:
+    text = f"{group.cause.what} was {listed(group.values)}; a call with another value needed an "
+    text += f"entry of its own: {group.times}."
+    if is_set_in_the_config(group):
+        text += " A value of the config that is set after the first call was most often set by the "
+        text += "model itself, so that every run compiles twice."
+    elif group.is_crowded:
+        text += f" The function has {group.entries} entries of {group.limit}, which each further "
+        text += "size or mode is multiplied by."
+    elif severity is Severity.NONE:
+        text += " Two values need two entries: expected."
+    return text
+
+
+def _advice(group: Group) -> list[Advice]:
+    if is_set_in_the_config(group):
+        return [
+            Advice(
+                text="Set the value before the first call, or call the model once before it is "
+                "compiled.",
+                code="model.config.problem_type = 'single_label_classification'"
+                if "problem_type" in group.cause.what
+                else None,
+            )
+        ]
+    return [
+        Advice(
+            text="Look up or branch outside of compiled code, and compile one function per value.",
+            code="compiled = {name: torch.compile(make(name)) for name in names}",
+        )
+    ]

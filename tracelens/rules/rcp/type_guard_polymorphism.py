@@ -1,0 +1,85 @@
+"""RCP009 type-guard-polymorphism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import groups, tell
+
+__all__ = ["TypeGuardPolymorphism"]
+
+
+class TypeGuardPolymorphism(Rule):
+    """One compiled function runs objects of different classes, and has an entry for each class.
+
+    ## Why it matters
+    A block whose mixer, norm or activation differs from layer to layer is one code object with as
+    many entries as classes, times the entries for sizes; a function has eight.
+
+    ## What it looks like
+    The guard compares the class of an object:
+
+        [0/2] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:12
+        [0/2] [__recompiles]     triggered by the following guard failure(s):
+        [0/2] [__recompiles]     - 0/1: ___check_type_id(self._modules['c1'], 94865264879952),\
+ type=<class 'GCNConv'>  # x = self.c1(x)  # proj/model.py:13 in forward
+
+    ## When it is harmless
+    The number of classes is finite. One more class, or an argument that is ``None`` in some calls,
+    is a note.
+
+    ## What to do
+    Nothing for two or three classes. Otherwise compile what calls the blocks, or one function per
+    class.
+
+    ## How a live run confirms it
+    The same calls with the parent compiled: the entries are gone.
+
+    ## See also
+    RCP008 (objects), RCP006 (``None`` and flags), RCP001.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP009"
+    name = "type-guard-polymorphism"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and object."""
+        for group in groups(self.code, recompiles, limits):
+            name = group.cause.what
+            loud = group.most > 1 or group.is_crowded
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"`{group.history.function}` is compiled for each class: {name} differs",
+                message=f"{name} was not what an entry was compiled for: {group.times}, one per "
+                f"class." + ("" if loud else " Two classes do no harm."),
+                severity=Severity.INFO if loud else Severity.NONE,
+                advice=[
+                    Advice(
+                        text="Compile the code that calls the blocks, or one function per class."
+                    ),
+                    Advice(
+                        text="Or give every compiled function entries of its own.",
+                        code="torch.compile(block, isolate_recompiles=True)",
+                        since="2.13",
+                    ),
+                ],
+            )

@@ -1,0 +1,105 @@
+"""RCP016 zero-one-specialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, groups, tell
+from tracelens.rules.rcp._variants import subject_of
+
+__all__ = ["ZeroOneSpecialisation"]
+
+
+#: Dimensions named in one message.
+MAX_NAMED = 4
+
+
+class ZeroOneSpecialisation(Rule):
+    """A size of 0 or 1 got an entry of its own, as it always does.
+
+    ## Why it matters
+    Dynamo makes sizes symbolic, but the symbols stand for 2 and more: 0 and 1 broadcast. A batch of
+    one, a single token, a cache of length one each need an entry, per dimension where it occurs,
+    and they multiply with other variants. A function has eight.
+
+    ## What it looks like
+    A symbolic size must be at least 2; later, an entry made for 1 does not fit:
+
+        [0/3] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:937
+        [0/3] [__recompiles]     triggered by the following guard failure(s):
+        [0/3] [__recompiles]     - 0/2: 2 <= x.size()[0]
+        [0/4] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:937
+        [0/4] [__recompiles]     triggered by the following guard failure(s):
+        [0/4] [__recompiles]     - 0/3: tensor 'x' size mismatch at index 0. expected 1, actual 2
+
+    ## When it is harmless
+    One such entry is by design: a note. At most two come from each dimension. From the second in
+    one function on it is a remark: what such entries took to compile, a warm-up can spare.
+
+    ## What to do
+    Warm up with sizes of 2 and more first; pad a single row to two; or let the dimension be
+    unbacked, which covers 0 and 1 too.
+
+    ## How a live run confirms it
+    The same calls with ``mark_unbacked``: the recompile is gone.
+
+    ## See also
+    RCP003 (the first change of a size), RCP002 (sizes that keep changing), RCP029.
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """
+
+    code = "RCP016"
+    name = "zero-one-specialisation"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function that the size reached first, whatever the dimension."""
+        for group in groups(self.code, recompiles, limits, by_function=True):
+            function, several = group.history.function, group.most > 1
+            subjects = _subjects(group)
+            tensor, index = subjects[0]
+            named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
+            yield tell(
+                self,
+                group,
+                frames,
+                trees,
+                title=f"sizes of 0 or 1 took {len(group.steps)} entries of `{function}`"
+                if several
+                else f"a size of 0 or 1 got an entry of its own in `{function}`: expected",
+                message=f"It is {named}. Symbolic sizes are 2 and more, so 0 and 1 are compiled "
+                f"apart: {group.times}.",
+                severity=Severity.INFO if several else Severity.NONE,
+                advice=[
+                    Advice(
+                        text="Let the dimension be unbacked: one entry then serves 0 and 1 too.",
+                        code=f"torch._dynamo.decorators.mark_unbacked({_named(tensor)}, {index})",
+                        since="2.5",
+                    ),
+                    Advice(text="Or pad: do not call with a batch or a length of 1."),
+                ],
+            )
+
+
+def _subjects(group: Group) -> list[tuple[str, int]]:
+    subjects = [subject_of(step.check) for _, step in group.steps]
+    known = [(name, axis) for name, axis in subjects if axis is not None]
+    return list(dict.fromkeys(known))[:MAX_NAMED]
+
+
+def _named(tensor: str) -> str:
+    return tensor if tensor.isidentifier() else "tensor"

@@ -1,0 +1,145 @@
+"""TRC014 copy-and-layout-overhead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import length, percent
+from tracelens.traces.measured import DeviceBusy, SelfTime, Window
+
+__all__ = ["CopyAndLayoutOverhead"]
+
+MIN_SHARE = 0.1
+#: Share of the trace that compilation may take: it copies, too.
+COMPILING = 0.05
+MAX_TOLD = 4
+#: Operators that only move or convert elements.
+COPIES = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy", "aten::to"})
+#: Parts of the names of kernels that change the layout for one convolution ...
+LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
+#: ... and of those that copy or convert.
+COPYING = ("direct_copy_kernel", "_copy_kernel_cuda")
+
+
+class CopyAndLayoutOverhead(Rule):
+    """Copies, conversions and changes of layout take a large share of the time.
+
+    ## Why it matters
+    ``contiguous()``, ``to(dtype)``, slices that are written back and convolutions that want another
+    layout read and write every byte without computing anything.
+
+    ## What it looks like
+        {"ph": "X", "cat": "kernel", "name": "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>(int)", "ts": 100.0, "dur": 25.0, "pid": 0, "tid": 7}
+
+    ## When it is harmless
+    One conversion of the input per step is needed. Below 10 % of the GPU's time, or of the trace on
+    the CPU, the rule keeps quiet; as it does on the CPU where the trace holds compilations.
+
+    ## What to do
+    ``channels_last`` for convolutions; convert once, outside of the step; compile, which fuses copies
+    into what surrounds them.
+
+    ## How a live run confirms it
+    The program runs with ``memory_format=torch.channels_last``, or compiled. Confirmed when the share
+    of these kernels and the step's time fall.
+
+    ## See also
+    <https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC014"
+    name = "copy-and-layout-overhead"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        windows: Table[Window],
+        *,
+        devices: Table[DeviceBusy],
+        kernels: Table[DeviceKernel],
+        copies: Table[MemoryCopy],
+        own: Table[SelfTime],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that spends much time on moving data."""
+        for window in windows:
+            source = window.first.input
+            busy = sum(row.record.busy_ms for row in devices if row.first.input == source)
+            if busy:
+                rows = [
+                    _Row(row, row.ms, str(row.record), row.count)
+                    for row in (*kernels, *copies)
+                    if row.first.input == source and _moves(row.record)
+                ]
+                yield from self._found(rows, busy, "the GPU's time")
+            elif (window.record.compile_ms or 0.0) <= COMPILING * window.record.ms:
+                rows = [
+                    _Row(row, row.record.ms, row.record.name, 0)
+                    for row in own
+                    if row.first.input == source and row.record.name in COPIES
+                ]
+                yield from self._found(rows, window.record.ms, "the trace")
+
+    def _found(self, rows: list[_Row], whole: float, of: str) -> Iterator[Finding]:
+        ms = sum(row.ms for row in rows)
+        if not whole or ms < MIN_SHARE * whole:
+            return
+        rows.sort(key=lambda row: (-row.ms, row.name))
+        layout = sum(row.ms for row in rows if any(word in row.name for word in LAYOUT))
+        mostly = layout >= ms / 2
+        what = "changes of layout" if mostly else "copies"
+        told = ", ".join(f"`{_short(row.name)}` {length(row.ms)}" for row in rows[:MAX_TOLD])
+        yield self.finding(
+            "layout" if mostly else "copies",
+            title=f"{what} take {percent(ms / whole)} of {of}",
+            message=f"Moving and converting data takes {length(ms)} of {length(whole)}: {told}.",
+            confidence=Confidence.MEDIUM,
+            count=sum(row.count for row in rows) or len(rows),
+            evidence=[row.quote() for row in rows[:MAX_TOLD]],
+            cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="upper_bound", of=of),
+            advice=_LAYOUT if mostly else _COPIES,
+        )
+
+
+class _Row:
+    """One kind of copy."""
+
+    def __init__(
+        self,
+        seen: Seen[DeviceKernel] | Seen[MemoryCopy] | Seen[SelfTime],
+        ms: float,
+        name: str,
+        count: int,
+    ) -> None:
+        self.seen, self.ms, self.name, self.count = seen, ms, name, count
+
+    def quote(self) -> EvidenceLine:
+        """Return the first such event as evidence."""
+        often = f"{self.count} times, " if self.count else ""
+        return self.seen.quote(f"{often}{length(self.ms)} in all")
+
+
+def _moves(record: DeviceKernel | MemoryCopy) -> bool:
+    if isinstance(record, MemoryCopy):
+        return record.direction == "DtoD"
+    return any(word in record.name for word in (*LAYOUT, *COPYING))
+
+
+def _short(name: str) -> str:
+    words = [word for word in (*LAYOUT, *COPYING) if word in name]
+    return words[0].strip("_") if words else name
+
+
+_LAYOUT = (
+    Advice(
+        text="Keep images in the layout that the convolutions want.",
+        code="model.to(memory_format=torch.channels_last)",
+    ),
+)
+_COPIES = (
+    Advice(text="Compile: copies are fused into what surrounds them.", code="torch.compile(model)"),
+    Advice(text="Convert types once, outside of the step."),
+)

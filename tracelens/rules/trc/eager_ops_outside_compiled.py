@@ -1,0 +1,110 @@
+"""TRC008 eager-ops-outside-compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, percent, runs
+from tracelens.traces.measured import SelfTime, Step, Window
+
+__all__ = ["EagerOpsOutsideCompiled"]
+
+#: Share of the operators' time that is outside of compiled code.
+MIN_SHARE = 0.25
+#: Share of the step that these operators take.
+MIN_OF_STEP = 0.05
+MAX_TOLD = 5
+
+
+class EagerOpsOutsideCompiled(Rule):
+    """Much of the operators' time is outside of what was compiled.
+
+    ## Why it matters
+    Operators that run one by one are not fused, and each passes through the dispatcher. In a loop of
+    small calls, as ``generate()`` makes them, the Python between the calls can take longer than the
+    compiled model.
+
+    ## What it looks like
+    Operators at the top level of a step, beside a compiled region:
+
+        {"ph": "X", "cat": "cpu_op", "name": "Torch-Compiled Region: 0/2", "ts": 100.0, "dur": 215.0, "pid": 1, "tid": 1}
+        {"ph": "X", "cat": "cpu_op", "name": "aten::isin", "ts": 400.0, "dur": 31.0, "pid": 1, "tid": 1}
+        {"ph": "X", "cat": "cpu_op", "name": "aten::argmax", "ts": 480.0, "dur": 22.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    The optimizer, loading of data and backward passes of compiled graphs do not count. A program
+    that compiles nothing is not what this is about. With a GPU that is at work all the time, time on
+    the CPU is hidden, and the rule keeps quiet.
+
+    ## What to do
+    Compile the function around: the loop body, the loss, the sampling of the next token.
+
+    ## How a live run confirms it
+    The program runs with the larger region compiled. Confirmed when the share of eager operators and
+    the time of the step fall.
+
+    ## See also
+    TRC005 where graph breaks leave the operators out, TRC012 for the optimizer.
+    """  # noqa: E501 -- the excerpt is events of a trace
+
+    code = "TRC008"
+    name = "eager-ops-outside-compiled"
+    severity = Severity.INFO
+
+    def check(
+        self, windows: Table[Window], *, steps: Table[Step], own: Table[SelfTime]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace with compiled regions and much eager work beside them."""
+        for run in runs(windows, steps):
+            eager, compiled = run.total("eager_ms"), run.total("compiled_ms")
+            work = eager + compiled
+            if not compiled or not run.total("regions") or not run.waits_for_host:
+                continue
+            if eager >= MIN_SHARE * work and eager >= MIN_OF_STEP * run.ms:
+                yield self._finding(run, eager, compiled, own)
+
+    def _finding(self, run: Run, eager: float, compiled: float, own: Table[SelfTime]) -> Finding:
+        rows = [row for row in own if row.first.input == run.window.first.input]
+        rows = [row for row in rows if "::" in row.record.name]
+        rows.sort(key=lambda row: (-row.record.ms, row.record.name))
+        rest = run.ms - eager - compiled - _elsewhere(run)
+        python = (
+            f" Another {rest:.3g} ms ({percent(rest / run.ms)}) pass in no operator at all: Python."
+            if rest >= MIN_SHARE * run.ms and run.window.record.threads == 1
+            else ""
+        )
+        return self.finding(
+            "eager",
+            title=f"{percent(eager / (eager + compiled))} of operator time is not compiled",
+            message=(
+                f"Of {run.of}, {run.ms:.3g} ms, compiled code takes {compiled:.3g} ms and "
+                f"operators outside of it {eager:.3g} ms.{python}"
+            ),
+            confidence=Confidence.MEDIUM,
+            count=run.n,
+            evidence=[
+                run.quote(f"{run.spans[0].record.eager_ms or 0:.3g} ms of eager operators"),
+                *[
+                    row.quote(f"{row.record.ms:.3g} ms in the whole trace, wherever it runs")
+                    for row in rows[:MAX_TOLD]
+                ],
+            ],
+            cost=Cost(ms=eager, share=eager / run.ms, basis="upper_bound", of=run.of),
+            advice=_ADVICE,
+        )
+
+
+def _elsewhere(run: Run) -> float:
+    return sum(run.total(field) for field in ("dispatch_ms", "loading_ms", "optimizer_ms"))
+
+
+_ADVICE = (
+    Advice(
+        text="Compile the function that holds the operators too: the loop's body, the loss, the "
+        "sampling.",
+        code="step = torch.compile(step)",
+    ),
+)

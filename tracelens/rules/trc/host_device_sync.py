@@ -1,0 +1,119 @@
+"""TRC006 host-device-sync."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import Operator, RuntimeCall
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, length, percent, runs
+from tracelens.traces.measured import Step, Window
+
+__all__ = ["HostDeviceSync"]
+
+MIN_SHARE = 0.05
+#: Share of all idle time that comes after waits, and its least amount, milliseconds.
+MIN_OF_IDLE = 0.2
+MIN_MS = 0.1
+#: Waits per step from which on they are more than the one at its end.
+SEVERAL = 1.5
+#: Operators that read a result, or need one to know the size of theirs.
+READERS = frozenset(
+    {"_local_scalar_dense", "nonzero", "masked_select", "unique", "_unique2", "is_nonzero"}
+)
+
+
+class HostDeviceSync(Rule):
+    """The program waits for the GPU within the step, and the GPU for the program afterwards.
+
+    ## Why it matters
+    The CPU normally runs ahead of the GPU and hides the cost of launching. ``.item()``, ``print`` of a
+    tensor, ``if tensor:``, ``nonzero`` and copies to the host make it wait until the GPU has
+    finished; then nothing is queued, and the GPU waits for the next kernel.
+
+    ## What it looks like
+        {"ph": "X", "cat": "cpu_op", "name": "aten::_local_scalar_dense", "ts": 100.0, "dur": 900.0, "pid": 1, "tid": 1}
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "ts": 110.0, "dur": 880.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    Waiting itself costs nothing while the GPU works: what counts is the time for which it is idle
+    afterwards, and below 5 % the rule keeps quiet. A single wait per step, at the end of a measured
+    step or for the loss, is a note. Scalars that are read on the CPU wait for nobody.
+
+    ## What to do
+    Keep losses and counts as tensors and read them every N steps; ``torch.where`` instead of masks;
+    ``non_blocking=True`` with pinned memory for copies.
+
+    ## How a live run confirms it
+    ``torch.cuda.set_sync_debug_mode("warn")`` names the lines. Confirmed when the waits per step and
+    the step's time fall.
+
+    ## See also
+    <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+    """  # noqa: E501 -- the excerpt is events of a trace
+
+    code = "TRC006"
+    name = "host-device-sync"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        windows: Table[Window],
+        calls: Table[RuntimeCall],
+        *,
+        steps: Table[Step],
+        operators: Table[Operator],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace whose device is idle after waits."""
+        for run in runs(windows, steps):
+            idle = run.total("idle_after_wait_ms")
+            whole = run.idle * run.ms
+            if run.on_device and idle >= max(MIN_SHARE * run.ms, MIN_OF_IDLE * whole, MIN_MS):
+                waits = [row for row in calls if row.record.synchronizes and _same(row, run)]
+                readers = [row for row in operators if row.record.op in READERS and _same(row, run)]
+                yield self._finding(run, idle, waits, readers)
+
+    def _finding(
+        self,
+        run: Run,
+        idle: float,
+        waits: list[Seen[RuntimeCall]],
+        readers: list[Seen[Operator]],
+    ) -> Finding:
+        n = run.total("waits") / run.n
+        per = "per step" if run.steps else "in the trace"
+        several = n >= SEVERAL
+        causes = ", ".join(f"`{row.record}` {row.count} times" for row in readers)
+        what = f" In the whole trace, operators that need a result: {causes}." if causes else ""
+        return self.finding(
+            "waits",
+            title=f"{n:.3g} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}",
+            message=(
+                f"The program waits {n:.3g} times {per}, {length(run.total('wait_ms') / run.n)} in "
+                f"all; after that the GPU has nothing to do for {length(idle / run.n)}.{what}"
+            ),
+            severity=Severity.WARNING if several and run.steps else Severity.INFO,
+            confidence=Confidence.HIGH if several and run.steps else Confidence.MEDIUM,
+            count=int(run.total("waits")),
+            evidence=[
+                *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in waits[:3]],
+                *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in readers[:3]],
+            ],
+            cost=Cost(ms=idle, share=idle / run.ms, basis="upper_bound", of=run.of),
+            advice=_ADVICE,
+        )
+
+
+def _same(row: Seen[RuntimeCall] | Seen[Operator], run: Run) -> bool:
+    return row.first.input == run.window.first.input
+
+
+_ADVICE = (
+    Advice(text="Find the lines.", code='torch.cuda.set_sync_debug_mode("warn")'),
+    Advice(
+        text="Read results every N steps only.",
+        code="if step % 100 == 0: print(loss.item())",
+    ),
+)

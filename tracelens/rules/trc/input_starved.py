@@ -1,0 +1,92 @@
+"""TRC013 input-starved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import DataLoading
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, length, percent, runs
+from tracelens.traces.measured import Step, Window
+
+__all__ = ["InputStarved"]
+
+MIN_SHARE = 0.1
+
+
+class InputStarved(Rule):
+    """The step waits for the DataLoader.
+
+    ## Why it matters
+    While the program waits for the next batch it launches nothing. With ``num_workers=0`` the batch is
+    loaded and transformed in the training process itself, between the steps.
+
+    ## What it looks like
+        {"ph": "X", "cat": "user_annotation", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "ts": 100.0, "dur": 69298.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    The first batch, for which workers have to start, does not count when the first step is warm-up.
+    Time in which the GPU is at work is not lost: only what it is idle for counts. Below 10 % of the
+    step the rule keeps quiet.
+
+    ## What to do
+    More workers that stay alive and fetch ahead; less work per sample; data in the page cache.
+
+    ## How a live run confirms it
+    The program runs with more workers, and with one batch used again and again. Confirmed when the
+    wait and the step's time fall.
+
+    ## See also
+    <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC013"
+    name = "input-starved"
+    severity = Severity.WARNING
+    claim = "time"
+
+    def check(
+        self, windows: Table[Window], loads: Table[DataLoading], *, steps: Table[Step]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that waits for data."""
+        for run in runs(windows, steps):
+            of_it = [row for row in loads if row.first.input == run.window.first.input]
+            ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
+            if of_it and run.ms > 0 and ms >= MIN_SHARE * run.ms:
+                yield self._finding(run, of_it, ms)
+
+    def _finding(self, run: Run, loads: list[Seen[DataLoading]], ms: float) -> Finding:
+        alone = any("SingleProcess" in row.record.iterator for row in loads)
+        idle = ", and the GPU is idle meanwhile" if run.on_device else ""
+        how = " It loads the data itself: `num_workers` is 0." if alone else ""
+        return self.finding(
+            *sorted({row.record.iterator for row in loads}),
+            title=f"waiting for data takes {percent(ms / run.ms)} of {run.of}",
+            message=(
+                f"The program waits {length(ms / run.n)} per step for the next batch, of "
+                f"{length(run.ms / run.n)}{idle}.{how}"
+                if run.steps
+                else f"The program waits {length(ms)} for batches{idle}.{how}"
+            ),
+            confidence=Confidence.HIGH if run.n > 1 else Confidence.MEDIUM,
+            count=run.n,
+            evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in loads],
+            cost=Cost(ms=ms, share=ms / run.ms, basis="measured", of=run.of),
+            advice=_ALONE if alone else _WORKERS,
+        )
+
+
+_ALONE = (
+    Advice(
+        text="Load in processes of their own, which fetch ahead.",
+        code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
+    ),
+)
+_WORKERS = (
+    Advice(
+        text="More workers, or more batches ahead.",
+        code="DataLoader(dataset, num_workers=8, prefetch_factor=4, persistent_workers=True)",
+    ),
+)

@@ -1,0 +1,91 @@
+"""TRC007 pageable-h2d-copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, length, percent, runs
+from tracelens.traces.measured import Step, Transfer, Window
+
+__all__ = ["PageableH2dCopy"]
+
+#: Bytes per step below which copies are scalars, indices and such.
+MIN_BYTES = 1 << 20
+MIN_SHARE = 0.01
+#: What a copy from pinned memory over PCIe 4 reaches: bytes per millisecond.
+PINNED = 20e6
+
+
+class PageableH2dCopy(Rule):
+    """Inputs are copied to the GPU from pageable memory.
+
+    ## Why it matters
+    The driver first copies pageable memory into a pinned buffer of its own: the copy reaches a quarter
+    of the bus, and the program waits for it although it said ``non_blocking=True``.
+
+    ## What it looks like
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "ts": 100.0, "dur": 6422.0, "pid": 0, "tid": 7, "args": {"bytes": 38535168}}
+
+    ## When it is harmless
+    Less than 1 MiB per step: scalars, indices, lengths. Copies that take less than 1 % of the time.
+
+    ## What to do
+    ``DataLoader(..., pin_memory=True)`` and ``batch.to(device, non_blocking=True)``; create constants
+    on the device.
+
+    ## How a live run confirms it
+    The program runs with pinned memory. Confirmed when the trace says ``Pinned -> Device`` and the
+    copies take less time.
+
+    ## See also
+    <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC007"
+    name = "pageable-h2d-copy"
+    severity = Severity.INFO
+
+    def check(
+        self, windows: Table[Window], transfers: Table[Transfer], *, steps: Table[Step]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that copies much from pageable memory."""
+        for run in runs(windows, steps):
+            n = max(1, len(run.all_steps))
+            for row in transfers:
+                copy = row.record
+                if not copy.name.startswith("Memcpy HtoD (Pageable"):
+                    continue
+                same = row.first.input == run.window.first.input
+                whole = run.window.record.ms
+                if same and copy.bytes >= MIN_BYTES * n and copy.ms >= MIN_SHARE * whole:
+                    yield self._finding(run, row, n)
+
+    def _finding(self, run: Run, row: Seen[Transfer], n: int) -> Finding:
+        copy, whole = row.record, run.window.record.ms
+        per = "per step" if run.all_steps else "in the trace"
+        saved = max(0.0, copy.ms - copy.bytes / PINNED)
+        return self.finding(
+            "pageable",
+            title=f"{copy.bytes / n / 1e6:.3g} MB {per} come from pageable memory",
+            message=(
+                f"{copy.bytes / n / 1e6:.3g} MB {per} are copied to the GPU from pageable memory in "
+                f"{length(copy.ms / n)}: {copy.bytes / copy.ms / 1e6:.3g} GB/s, "
+                f"{percent(copy.ms / whole)} of the trace. From pinned memory some 20 GB/s are usual."
+            ),
+            confidence=Confidence.HIGH,
+            count=n,
+            evidence=[row.quote(f"{copy.bytes / 1e6:.3g} MB, {length(copy.ms)} in all")],
+            cost=Cost(ms=saved, share=saved / whole, basis="estimated", of="the trace"),
+            advice=_ADVICE,
+        )
+
+
+_ADVICE = (
+    Advice(
+        text="Let the DataLoader pin its batches, and copy without waiting.",
+        code="DataLoader(dataset, pin_memory=True); batch.to(device, non_blocking=True)",
+    ),
+)

@@ -1,0 +1,104 @@
+"""TRC010 pointwise-chain-not-fused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import length, percent
+from tracelens.traces.measured import Chain, DeviceBusy, Window
+
+__all__ = ["PointwiseChainNotFused"]
+
+MIN_SHARE = 0.05
+MIN_SEQUENCES = 10
+MAX_TOLD = 4
+
+
+class PointwiseChainNotFused(Rule):
+    """Elementwise kernels over the same elements run one after the other.
+
+    ## Why it matters
+    Each kernel reads its input from memory and writes its output back; a fused kernel would do so
+    once. Three or more in a row with the same grid are what ``torch.compile`` makes one kernel of.
+
+    ## What it looks like
+        {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, at::native::binary_internal::MulFunctor<float> > >(int)", "ts": 100.0, "dur": 12.0, "pid": 0, "tid": 7, "args": {"grid": [4096, 1, 1]}}
+        {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)", "ts": 114.0, "dur": 12.0, "pid": 0, "tid": 7, "args": {"grid": [4096, 1, 1]}}
+        {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&)>(int)", "ts": 128.0, "dur": 11.0, "pid": 0, "tid": 7, "args": {"grid": [4096, 1, 1]}}
+
+    ## When it is harmless
+    Equal grids are taken for the same elements: that is likely, not certain. The same operator many
+    times over belongs to different tensors, as in an optimizer, and does not count; nor do sequences
+    that take less than 5 % of the GPU's time, or fewer than 10 of them.
+
+    ## What to do
+    Compile the function that holds the chain.
+
+    ## How a live run confirms it
+    The program runs compiled. Confirmed when the kernels per step and the step's time fall.
+
+    ## See also
+    TRC002 where launching them is the price, IND002 for what follows a product.
+    """  # noqa: E501 -- the excerpt is events of a trace
+
+    code = "TRC010"
+    name = "pointwise-chain-not-fused"
+    severity = Severity.INFO
+
+    def check(
+        self, windows: Table[Window], devices: Table[DeviceBusy], *, chains: Table[Chain]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace in which such sequences take time."""
+        for window in windows:
+            of_it = [
+                row
+                for row in chains
+                if row.first.input == window.first.input and len(set(row.record.kernels)) > 1
+            ]
+            of_it.sort(key=lambda row: (-row.record.ms, row.record.kernels))
+            busy = sum(
+                row.record.busy_ms for row in devices if row.first.input == window.first.input
+            )
+            ms = sum(row.record.ms for row in of_it)
+            times = sum(row.record.count for row in of_it)
+            if busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
+                yield self._finding(of_it, ms, busy)
+
+    def _finding(self, rows: list[Seen[Chain]], ms: float, busy: float) -> Finding:
+        kernels = sum(row.record.count * len(row.record.kernels) for row in rows)
+        times = sum(row.record.count for row in rows)
+        saved = sum(row.record.ms * (1 - 1 / len(row.record.kernels)) for row in rows)
+        told = "; ".join(
+            f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
+            for row in rows[:MAX_TOLD]
+        )
+        return self.finding(
+            "chains",
+            title=f"{kernels:,} elementwise kernels run in {times:,} sequences, not fused",
+            message=(
+                f"Elementwise kernels with equal grids run one after the other and take "
+                f"{length(ms)}, {percent(ms / busy)} of the GPU's time. Most of it: {told}."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=times,
+            evidence=[
+                row.quote(f"begins {row.record.count} such sequences") for row in rows[:MAX_TOLD]
+            ],
+            cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of="the GPU's time"),
+            advice=_ADVICE,
+        )
+
+
+def _names(chain: Chain) -> str:
+    more = f" and {len(chain.kernels) - 8} more" if len(chain.kernels) > 8 else ""
+    return " + ".join(f"`{name}`" for name in chain.kernels[:8]) + more
+
+
+_ADVICE = (
+    Advice(
+        text="Compile the function that holds them.", code="fn = torch.compile(fn)", since="2.0"
+    ),
+)

@@ -1,0 +1,154 @@
+"""TRC003 recompile-inside-window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import CompilePhase
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, length, percent, runs
+from tracelens.traces.measured import Step, Window
+
+__all__ = ["RecompileInsideWindow"]
+
+#: Less than this, milliseconds, is no compilation.
+MIN_MS = 1.0
+MAX_QUOTED = 4
+
+
+class RecompileInsideWindow(Rule):
+    """A compilation happened in the steps that were profiled.
+
+    ## Why it matters
+    Compiling takes seconds, a step milliseconds: the step that compiles says nothing about the
+    others, and in production some request has to wait for it. A compilation after warm-up is a
+    recompilation, or code that is reached for the first time.
+
+    ## What it looks like
+    Phases of the compiler among the steps, and the compile id, the second number of which counts
+    the variants of one frame:
+
+        {"ph": "X", "cat": "cpu_op", "name": "_compile.compile_inner (dynamo_timed)", "ts": 100.0, "dur": 2310000.0, "pid": 1, "tid": 1}
+        {"ph": "X", "cat": "user_annotation", "name": "entire_frame_compile_data: fn_name=_compile.compile_inner, compile_id=0/1", "ts": 100.0, "dur": 3.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    In the first recorded step: that is warm-up, which TRC020 tells. A trace without steps that holds
+    the first compilations of its frames and nothing more was begun too early: a note.
+
+    ## What to do
+    Call the compiled function with every kind of input before the profiler starts. If it compiles
+    again all the same, ``TORCH_LOGS=recompiles`` says which guard failed, and the RCP rules read it.
+
+    ## How a live run confirms it
+    The same steps run after a warm-up with the same inputs. Confirmed when nothing is compiled.
+
+    ## See also
+    RCP001 to RCP004, TRC020.
+    """  # noqa: E501 -- the excerpt is events of a trace
+
+    code = "TRC003"
+    name = "recompile-inside-window"
+    severity = Severity.ERROR
+
+    def check(
+        self, windows: Table[Window], *, steps: Table[Step], phases: Table[CompilePhase]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that compiles after its first step."""
+        for run in runs(windows, steps):
+            within = [row for row in phases if row.first.input == run.window.first.input]
+            late = [row for row in run.all_steps[1:] if (row.record.compile_ms or 0.0) >= MIN_MS]
+            if late:
+                yield self._in_steps(run, late, within)
+            elif not run.all_steps and (run.window.record.compile_ms or 0.0) >= MIN_MS:
+                yield self._in_trace(run, within)
+
+    def _in_steps(
+        self, run: Run, late: list[Seen[Step]], phases: Sequence[Seen[CompilePhase]]
+    ) -> Finding:
+        ms = sum(row.record.compile_ms or 0.0 for row in late)
+        whole = sum(row.record.ms for row in run.all_steps)
+        ids = list(dict.fromkeys(name for row in late for name in row.record.compiles))
+        numbers = [f"#{row.record.number}" for row in late if row.record.number is not None]
+        usual = run.ms / run.n
+        return self.finding(
+            "steps",
+            title=f"{len(late)} of {len(run.all_steps)} profiled steps compile",
+            message=(
+                f"Compilation takes {length(ms)} in {_named('step', numbers)}, after the first step"
+                f"{_what(ids)}. A step without takes {length(usual)}."
+            ),
+            confidence=Confidence.HIGH,
+            count=len(late),
+            evidence=[
+                *[
+                    row.quote(f"compiles for {length(row.record.compile_ms or 0.0)}")
+                    for row in late[:3]
+                ],
+                *_quotes(phases, ids),
+            ],
+            cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="measured", of="the profiled steps"),
+            advice=_ADVICE,
+        )
+
+    def _in_trace(self, run: Run, phases: Sequence[Seen[CompilePhase]]) -> Finding:
+        window = run.window.record
+        ms, ids = window.compile_ms or 0.0, list(window.compiles)
+        again = [name for name in ids if not name.endswith("/0")]
+        share = min(1.0, ms / window.ms)
+        return self.finding(
+            "trace",
+            title="the trace holds recompilations"
+            if again
+            else "the trace begins before the code is compiled",
+            message=(
+                f"Compilation takes {length(ms)}, {percent(share)} of the trace{_what(ids)}. "
+                f"{'Compile ids that do not end in 0 are recompilations. ' if again else ''}"
+                "The trace has no steps, so its totals contain all of it."
+            ),
+            severity=Severity.ERROR if again else Severity.INFO,
+            confidence=Confidence.HIGH if again else Confidence.MEDIUM,
+            count=max(1, len(ids)),
+            evidence=_quotes(phases, again or ids),
+            cost=Cost(ms=ms, share=share, basis="measured", of="the trace"),
+            advice=_ADVICE,
+        )
+
+
+def _named(word: str, numbers: list[str]) -> str:
+    if not numbers:
+        return f"{word}s"
+    more = f" and {len(numbers) - 6} more" if len(numbers) > 6 else ""
+    return f"{word} {', '.join(numbers[:6])}{more}"
+
+
+def _what(ids: list[str]) -> str:
+    if not ids:
+        return ""
+    more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
+    return f" (compile ids {', '.join(f'`{name}`' for name in ids[:8])}{more})"
+
+
+def _quotes(phases: Sequence[Seen[CompilePhase]], ids: list[str]) -> list[EvidenceLine]:
+    notes = [row for row in phases if row.record.compile_id in ids and row.record.compile_id]
+    frames = [row for row in notes if row.record.phase.startswith("entire_frame")]
+    timed = sorted((row for row in phases if not row.record.values), key=lambda row: -row.ms)
+    return [
+        *[row.quote(f"{length(row.ms)} in {row.count} spans") for row in timed[:2]],
+        *[row.quote() for row in (frames or notes)[:MAX_QUOTED]],
+    ]
+
+
+_ADVICE = (
+    Advice(
+        text="See which guard fails.",
+        setting="torch._logging.set_logs(recompiles=True)",
+        env="TORCH_LOGS=recompiles",
+        since="2.1",
+    ),
+    Advice(
+        text="Warm up with every shape before recording.",
+        code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
+    ),
+)

@@ -1,0 +1,104 @@
+"""TRC012 single-tensor-optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.chrome_trace import OptimizerCall
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import Run, percent, runs
+from tracelens.traces.measured import Step, Window
+
+__all__ = ["SingleTensorOptimizer"]
+
+#: Operators per step from which on a loop over parameters is worth a word.
+MIN_OPERATORS = 50
+MIN_SHARE = 0.05
+
+
+class SingleTensorOptimizer(Rule):
+    """The optimizer loops over the parameters, with a handful of small operators for each.
+
+    ## Why it matters
+    Adam runs about ten operators per parameter tensor. For a model of 150 tensors that is 1,500
+    dispatches per step, on a GPU as many kernels of a few microseconds. ``fused=True`` does all of it
+    in one call per group of parameters.
+
+    ## What it looks like
+    Hundreds of operators such as ``aten::lerp_`` and ``aten::addcdiv_`` inside
+
+        {"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#AdamW.step", "ts": 100.0, "dur": 1867.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    Few parameters, or an optimizer that takes less than 5 % of the step: then the rule keeps quiet,
+    as it does for ``foreach``, ``fused`` and compiled optimizers. Not every optimizer has a fused
+    version.
+
+    ## What to do
+    ``fused=True``: on CUDA for Adam, AdamW, SGD and Adagrad; on the CPU for them since 2.4.
+    ``foreach=True`` is the default on CUDA and does not help on the CPU. Or compile the step.
+
+    ## How a live run confirms it
+    The program runs with ``fused=True``. Confirmed when operators in the optimizer and its time fall.
+
+    ## See also
+    <https://docs.pytorch.org/docs/stable/optim.html#default-algorithms>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC012"
+    name = "single-tensor-optimizer"
+    severity = Severity.INFO
+
+    def check(
+        self, windows: Table[Window], calls: Table[OptimizerCall], *, steps: Table[Step]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace whose optimizer runs many single operators."""
+        for run in runs(windows, steps):
+            single, multi = run.total("optimizer_single"), run.total("optimizer_multi")
+            rows = [
+                row
+                for row in calls
+                if row.first.input == run.window.first.input
+                and row.record.call == "step"
+                and not row.record.category.startswith("gpu_")
+            ]
+            n = run.n if run.steps else max(1, sum(row.count for row in rows))
+            share = run.total("optimizer_ms") / run.ms if run.ms > 0 else 0.0
+            if rows and single >= MIN_OPERATORS * n and single > multi and share >= MIN_SHARE:
+                yield self._finding(run, Table(rows), single / n)
+
+    def _finding(self, run: Run, calls: Table[OptimizerCall], single: float) -> Finding:
+        names = list(dict.fromkeys(row.record.optimizer for row in calls))
+        ms = run.total("optimizer_ms")
+        return self.finding(
+            *names,
+            title=f"{', '.join(names)} updates one parameter at a time",
+            message=(
+                f"The optimizer runs {single:.0f} operators per step, most of them on one tensor, "
+                f"and takes {percent(ms / run.ms)} of {run.of}: {ms:.3g} of "
+                f"{run.ms:.3g} ms."
+            ),
+            confidence=Confidence.HIGH,
+            count=calls.count,
+            evidence=[row.quote(f"{row.count} calls, {row.ms:.3g} ms in all") for row in calls],
+            cost=Cost(ms=ms, share=ms / run.ms, basis="upper_bound", of=run.of)
+            if run.waits_for_host
+            else None,
+            advice=_ADVICE,
+        )
+
+
+_ADVICE = (
+    Advice(
+        text="Use the fused version, where the optimizer has one (on the CPU since 2.4).",
+        code="torch.optim.AdamW(model.parameters(), fused=True)",
+        since="2.0",
+    ),
+    Advice(
+        text="On CUDA, let it take lists of tensors (the default, unless it was turned off).",
+        code="torch.optim.AdamW(model.parameters(), foreach=True)",
+    ),
+    Advice(text="Or compile the step.", code="step = torch.compile(optimizer.step)", since="2.2"),
+)

@@ -1,0 +1,107 @@
+"""TRC019 tf32-not-used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import DeviceKernel
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import length, percent
+from tracelens.traces.measured import DeviceBusy, TraceHeader
+
+__all__ = ["Tf32NotUsed"]
+
+#: Compute capability of the first devices with TF32: Ampere.
+AMPERE = 8
+MIN_SHARE = 0.05
+MAX_QUOTED = 4
+#: What products on tensor cores have in their names.
+TENSOR_CORES = ("tf32", "s1688", "tensorop", "xmma")
+
+
+class Tf32NotUsed(Rule):
+    """Float32 products run on the plain cores of a GPU that has tensor cores for them.
+
+    ## Why it matters
+    From Ampere on, TF32 computes float32 products on the tensor cores: several times faster, with
+    ten bits of mantissa in the inputs. torch leaves it off for products unless it is asked.
+
+    ## What it looks like
+        {"ph": "X", "cat": "kernel", "name": "ampere_sgemm_128x64_tn", "ts": 100.0, "dur": 310.0, "pid": 0, "tid": 7}
+
+    ## When it is harmless
+    Where the program needs all 24 bits. On older GPUs, which have no TF32, the rule keeps quiet, as it
+    does below 5 % of the GPU's time.
+
+    ## What to do
+    Allow TF32, or compute in bfloat16.
+
+    ## How a live run confirms it
+    The program runs with ``torch.set_float32_matmul_precision("high")``, and its results are compared.
+    Confirmed when the kernels' names and their time change.
+
+    ## See also
+    <https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-devices>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC019"
+    name = "tf32-not-used"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        headers: Table[TraceHeader],
+        devices: Table[DeviceBusy],
+        *,
+        kernels: Table[DeviceKernel],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace with slow float32 products on a device that has faster ones."""
+        for header in headers:
+            source = header.first.input
+            rows = [row for row in kernels if row.first.input == source and _is_plain(row.record)]
+            busy = sum(row.record.busy_ms for row in devices if row.first.input == source)
+            ms = sum(row.ms for row in rows)
+            if _has_tf32(header.record) and busy and ms >= MIN_SHARE * busy:
+                rows.sort(key=lambda row: -row.ms)
+                yield self._finding(header.record, rows, ms, busy)
+
+    def _finding(
+        self, header: TraceHeader, rows: list[Seen[DeviceKernel]], ms: float, busy: float
+    ) -> Finding:
+        return self.finding(
+            "sgemm",
+            title=f"float32 products without TF32 take {percent(ms / busy)} of the GPU's time",
+            message=(
+                f"{sum(row.count for row in rows)} float32 products take {length(ms)} on the plain "
+                f"cores of {header.devices[0]}, whose tensor cores could compute them in TF32."
+            ),
+            confidence=Confidence.HIGH,
+            count=sum(row.count for row in rows),
+            evidence=[
+                row.quote(f"{row.count} times, {length(row.ms)} in all")
+                for row in rows[:MAX_QUOTED]
+            ],
+            cost=Cost(ms=ms, share=min(1.0, ms / busy), basis="upper_bound", of="the GPU's time"),
+            advice=_ADVICE,
+        )
+
+
+def _is_plain(kernel: DeviceKernel) -> bool:
+    name = kernel.name.lower()
+    return "sgemm" in name and not any(word in name for word in TENSOR_CORES)
+
+
+def _has_tf32(header: TraceHeader) -> bool:
+    nvidia = any("NVIDIA" in name for name in header.devices) or header.runtime.startswith("CUDA")
+    return nvidia and (header.major or 0) >= AMPERE
+
+
+_ADVICE = (
+    Advice(
+        text="Allow TF32 in products of float32 matrices; check that the results are good enough.",
+        setting='torch.set_float32_matmul_precision("high")',
+        since="1.12",
+    ),
+)
