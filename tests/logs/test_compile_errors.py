@@ -140,8 +140,8 @@ def test_a_traceback_may_be_cut_off() -> None:
     [
         ("Runtime error during autotuning: \nC++ compile error\n. \nIgnoring this choice.",
          "Runtime error during autotuning"),
-        ("WON'T CONVERT f /home/ana/proj/model.py line 4\ndue to: \nTraceback (most recent",
-         "WON'T CONVERT"),
+        ("All autotuning benchmarks failed:\n  choice a",
+         "All autotuning benchmarks failed"),
         ("Backend compiler exception\n  Explanation: a\n\n  Developer debug context: b",
          "Backend compiler exception"),
     ],
@@ -151,6 +151,35 @@ def test_errors_that_torch_goes_on_after(text: str, title: str) -> None:
     assert isinstance(record, LogError)
     assert record.title == title
     assert record.details
+
+
+def test_the_tracebacks_of_two_exceptions_that_were_caught_are_two_records() -> None:
+    text = f"{TRACEBACK}KeyError: 'a'\n\n{TRACEBACK}ValueError: b\n"
+    segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
+    segmenter.feed(text.encode().split(b"\n"))
+    evidence = segmenter.finish()
+    assert [row.record.error for row in evidence.table(Failure)] == ["KeyError", "ValueError"]
+    assert not evidence.unread
+
+
+def test_a_guard_that_cannot_be_made_names_size_value_and_line() -> None:
+    lines = (
+        f"Error while creating guard:\nName: ''\n    Source: shape_env\n{TRACEBACK}"
+        "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: "
+        "Constraints violated (L['x'].size()[0])! For more information\n"
+        "  - You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant"
+        " (5). If you're using mark_dynamic, remove it.\n\n"
+        'User stack:\n  File "/home/ana/proj/model.py", line 25, in spec\n    return x + 1\n'
+    ).splitlines()
+    prefix = "E1120 14:58:11.978000 23047 torch/_guards.py:375] [3/0] "
+    segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
+    segmenter.feed([(prefix + line).encode() for line in lines])
+    evidence = segmenter.finish()
+    assert not evidence.unread
+    assert [row.record.title for row in evidence.table(LogError)] == ["Error while creating guard"]
+    (record,) = (row.record for row in evidence.table(Failure))
+    assert record.specialized == (Specialized(source="L['x'].size()[0]", value="5"),)
+    assert [(frame.line, frame.code) for frame in record.user_stack] == [(25, "return x + 1")]
 
 
 @needs_corpus

@@ -35,6 +35,12 @@ _KNOWN = {
     "kernels": About(
         "Generated kernels", "What Inductor wrote.", ("frame", "kernel", "language", "calls")
     ),
+    "operators": About(
+        "Operators and kernels",
+        "Where the time of the trace went, by name.",
+        ("name", "count", "ms", "share"),
+    ),
+    "precision": About("Precision", "What each product was asked to run in, and what it ran in."),
     "primitives": About(
         "oneDNN primitives",
         "What oneDNN executed, the most expensive first.",
@@ -45,6 +51,7 @@ _KNOWN = {
         "What was compiled again, and which guards failed.",
         ("function", "where", "count", "causes"),
     ),
+    "regions": About("Compiled regions", "What the trace shows of each compiled function."),
     "regimes": About("Regimes", "Which part of the input is warm-up, and which is steady."),
     "timeline": About("Timeline", "When things happened."),
 }

@@ -67,8 +67,8 @@ class FirstStepIncluded(Rule):
                 "first step",
                 title="the first recorded step is warm-up",
                 message=(
-                    f"It takes {length(step.ms)}, {step.ms / usual:.3g} times the {length(usual)} of "
-                    f"the {len(run.all_steps) - 1} steps after it.{why} It is left out of what "
+                    f"It takes {length(step.ms)}, {step.ms / usual:.3g} times the {length(usual)} "
+                    f"of the {len(run.all_steps) - 1} steps after it.{why} It is left out of what "
                     "other findings say about steps."
                 ),
                 severity=Severity.INFO if most else Severity.NONE,

@@ -71,9 +71,10 @@ class PageableH2dCopy(Rule):
             "pageable",
             title=f"{copy.bytes / n / 1e6:.3g} MB {per} come from pageable memory",
             message=(
-                f"{copy.bytes / n / 1e6:.3g} MB {per} are copied to the GPU from pageable memory in "
-                f"{length(copy.ms / n)}: {copy.bytes / copy.ms / 1e6:.3g} GB/s, "
-                f"{percent(copy.ms / whole)} of the trace. From pinned memory some 20 GB/s are usual."
+                f"{copy.bytes / n / 1e6:.3g} MB {per} are copied to the GPU from pageable memory "
+                f"in {length(copy.ms / n)}: {copy.bytes / copy.ms / 1e6:.3g} GB/s, "
+                f"{percent(copy.ms / whole)} of the trace. From pinned memory some 20 GB/s are "
+                "usual."
             ),
             confidence=Confidence.HIGH,
             count=n,

@@ -57,7 +57,7 @@ class Tf32NotUsed(Rule):
         *,
         kernels: Table[DeviceKernel],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace with slow float32 products on a device that has faster ones."""
+        """Yield one finding per trace with slow products on a device that has faster ones."""
         for header in headers:
             source = header.first.input
             rows = [row for row in kernels if row.first.input == source and _is_plain(row.record)]
