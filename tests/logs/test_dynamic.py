@@ -87,6 +87,8 @@ def test_why_a_source_became_dynamic() -> None:
     value, size = Dynamic.parse(text)
     assert value == ChangedValue(source="L['k']", what="val", new="3", old="2")
     assert size == ChangedValue(at=1, source="L['x']", what="size(0)", new="24", old="16")
+    (size,) = Dynamic.parse("automatic dynamic size L['x'] size(0) 7 != 4")
+    assert size == ChangedValue(source="L['x']", what="size(0)", new="7", old="4")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,10 @@ def test_why_a_source_became_dynamic() -> None:
         "Skipping guard L['x'].size()[0] == 16",
         "eval False == False [statically known]",
         "eval s0 > 1 [trivial]",
+        "MAGIC eq s77 1",
+        "eq s77 1 -> Eq(s77, 1)",
+        "call evaluate_expr(*(False, None), **{})",
+        "-> (None, False)",
         'Stack (most recent call last):\n  File "/home/ana/proj/m.py", line 4, in f\n    y = x',
     ],
 )

@@ -44,7 +44,8 @@ class ModuleIntAttribute(Rule):
     instead of each layer.
 
     ## How a live run confirms it
-    The same calls with ``allow_unspec_int_on_nn_module``: recompiles fall to one.
+    The same calls with ``allow_unspec_int_on_nn_module``: recompiles fall to one, or
+    to two where 0 or 1 occurs.
 
     ## See also
     RCP004 (integer arguments), RCP001 (what happens after the eighth value), RCP022 (optimizers).

@@ -46,8 +46,8 @@ class ObjectIdentityGuard(Rule):
     decorator are told by RCP030, ``None`` and flags by RCP006.
 
     ## What to do
-    Share one object between all calls and layers, or take the part that needs it out of the
-    compiled function. Guards on objects without state can be dropped.
+    Share one object between all calls and layers, or choose by it outside of the compiled function.
+    Do not filter the guard away: the compiled code is that of the first object.
 
     ## How a live run confirms it
     The same calls with one shared object: the recompiles are gone.
@@ -79,18 +79,15 @@ class ObjectIdentityGuard(Rule):
                 trees,
                 title=f"`{group.history.function}` is compiled again for {name}",
                 message=f"{objects} objects took turns as {name.removeprefix('the object ')}; each "
-                "needed "
-                f"an entry: {group.times}." + (" Two do no harm." if objects == FEW else ""),
+                f"needed an entry: {group.times}." + (" Two do no harm." if objects == FEW else ""),
                 severity=_severity(group, objects),
                 advice=[
                     Advice(
                         text="Pass the same object in every call, or share one between the layers."
                     ),
                     Advice(
-                        text="Where the object has no state, drop its guard.",
-                        code="torch.compile(model, options={'guard_filter_fn': lambda guards: "
-                        "[guard.guard_type != 'ID_MATCH' for guard in guards]})",
-                        since="2.8",
+                        text="Or choose by it outside, and compile one function per object.",
+                        code="compiled = {p: torch.compile(make(p)) for p in processors}",
                     ),
                 ],
             )

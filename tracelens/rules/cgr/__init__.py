@@ -1,0 +1,1 @@
+"""CUDA graphs: what is not recorded, recorded again, or read after it was overwritten."""

@@ -1,0 +1,157 @@
+"""CGR004 one-graph-per-size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.cudagraphs import CudagraphRecording, ManyShapes
+from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+
+__all__ = ["OneGraphPerSize"]
+
+#: Recordings of one graph from which on torch itself warns (2.11 and later).
+MANY = 9
+#: As many sizes are a list that somebody chose, if they are regular.
+MAX_BUCKETS = 32
+#: Sizes that are listed.
+MAX_LISTED = 8
+
+
+@dataclass
+class _Recorded:
+    """One graph, and the sizes that it was recorded for."""
+
+    graph: str
+    rows: list[Seen[CudagraphRecording]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[tuple[int, ...]]:
+        return sorted({_numbers(row.record.symints) for row in self.rows} - {()})
+
+
+class OneGraphPerSize(Rule):
+    """A graph with symbolic sizes is recorded as a new CUDA graph for each size.
+
+    ## Why it matters
+    The compiled code fits all sizes, a recording fits one. Each new size costs a warm-up, a
+    recording and memory that it keeps; sizes that never come again are pure loss. A
+    service whose inputs have lengths from 1 to 4096 never settles.
+
+    ## What it looks like
+    A warning that needs no switch, since torch 2.5 at 51 sizes of one graph and since 2.11 at 9:
+
+        W1120 14:51:50.247000 14058 torch/_inductor/cudagraph_utils.py:516] [__cudagraphs] CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size. Recording too many CUDAGraphs may lead to extra overhead. We have observed 9 distinct sizes. Please consider the following options for better performance: a) padding inputs to a few fixed number of shapes; or b) set torch._inductor.config.triton.cudagraph_skip_dynamic_graphs=True.
+
+    ``TORCH_LOGS="cudagraphs"`` shows each recording, ``Recording cudagraph tree for symint key``.
+
+    ## When it is harmless
+    Where the sizes are a short list that somebody chose: at most 32 of them, all powers of two or
+    multiples of eight. Then the recordings end with the warm-up, and the finding has severity
+    ``none``. Without the recordings the sizes are not known, and the confidence is medium.
+
+    ## What to do
+    Pad the inputs to a few sizes, and record them all in the warm-up. Or name the sizes that are
+    worth recording, and let the others run without; or do not record graphs with symbolic sizes.
+
+    ## How a live run confirms it
+    The same calls with padded sizes: no recording after the warm-up.
+
+    ## See also
+    CGR005 (recorded again for the same size), RCP003 (how a size becomes symbolic).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "CGR004"
+    name = "one-graph-per-size"
+    severity = Severity.WARNING
+
+    def check(
+        self, *, warnings: Table[ManyShapes], recordings: Table[CudagraphRecording]
+    ) -> Iterator[Finding]:
+        """Yield one finding per graph; torch's warning does not say which graph it is about."""
+        graphs: dict[str, _Recorded] = {}
+        for row in recordings:
+            graph = row.record.graph or row.first.frame
+            graphs.setdefault(graph, _Recorded(graph)).rows.append(row)
+        many = [recorded for recorded in graphs.values() if len(recorded.keys) >= MANY]
+        for recorded in many:
+            yield self._recorded(recorded, warnings)
+        if not many and len(warnings):
+            yield self._warned(warnings)
+
+    def _recorded(self, recorded: _Recorded, warnings: Table[ManyShapes]) -> Finding:
+        keys = recorded.keys
+        chosen = len(keys) <= MAX_BUCKETS and _are_regular(keys)
+        listed = ", ".join(_written(key) for key in keys[:MAX_LISTED])
+        more = ", ..." if len(keys) > MAX_LISTED else ""
+        graph = f"graph {recorded.graph}" if recorded.graph else "one graph"
+        why = (
+            "They are regular and few, as a list that was chosen: the recordings end with them."
+            if chosen
+            else "Each of them costs a warm-up, a recording and memory, and the log shows no end."
+        )
+        return self.finding(
+            recorded.graph,
+            title=f"{graph} was recorded for {len(keys)} sizes",
+            message=f"The sizes are {listed}{more}. {why}",
+            severity=Severity.NONE if chosen else self.severity,
+            count=len(keys),
+            evidence=[
+                *(row.quote() for row in list(warnings)[:1]),
+                *(row.quote("recording", at=row.record.at) for row in recorded.rows[-2:]),
+            ],
+            advice=_ADVICE,
+        )
+
+    def _warned(self, warnings: Table[ManyShapes]) -> Finding:
+        most = max(row.record.sizes for row in warnings)
+        lines: list[EvidenceLine] = [row.quote() for row in list(warnings)[-2:]]
+        return self.finding(
+            "warned",
+            title=f"a graph was recorded for {most} sizes",
+            message="Each of them costs a warm-up, a recording and memory. Which graph and which "
+            'sizes they are, TORCH_LOGS="cudagraphs" would tell.',
+            confidence=Confidence.MEDIUM,
+            count=warnings.count,
+            evidence=lines,
+            advice=_ADVICE,
+        )
+
+
+def _numbers(symints: str) -> tuple[int, ...]:
+    parts = (part.strip() for part in symints.strip("()").split(","))
+    return tuple(int(part) for part in parts if part.lstrip("-").isdecimal())
+
+
+def _written(key: tuple[int, ...]) -> str:
+    return str(key[0]) if len(key) == 1 else f"({', '.join(map(str, key))})"
+
+
+def _are_regular(keys: list[tuple[int, ...]]) -> bool:
+    """Whether every number that varies is a power of two or a multiple of eight."""
+    columns = list(zip(*keys, strict=False))
+    varying = [column for column in columns if len(set(column)) > 1]
+    return all(
+        n % 8 == 0 or (n > 0 and n & (n - 1) == 0) for column in varying for n in set(column)
+    )
+
+
+_ADVICE = (
+    Advice(
+        text="Pad the inputs to a few sizes, and run each of them once at the start.",
+        code="x = torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))",
+    ),
+    Advice(
+        text="Record only the sizes that come often; the others run without CUDA graphs.",
+        setting="torch._inductor.config.triton.cudagraph_capture_sizes = (1, 8, 64)",
+        since="2.8",
+    ),
+    Advice(
+        text="Or record no graph with symbolic sizes.",
+        setting="torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True",
+        since="2.4",
+    ),
+)

@@ -1,0 +1,104 @@
+"""CGR006 output-overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.compile_errors import Failure
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["OutputOverwritten"]
+
+
+class OutputOverwritten(Rule):
+    """An output of a CUDA graph was read after a later call had overwritten it.
+
+    ## Why it matters
+    A CUDA graph writes its outputs to the same memory at every replay. The tensor of the call
+    before is gone with the next call; torch notices it when the tensor is read, and stops the
+    program. Kept losses, hidden states of the step before and lists of results are the usual cases.
+
+    ## What it looks like
+    An exception that names the line inside of the compiled function that made the tensor:
+
+        RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run. Stack trace: File "/home/ana/proj/model.py", line 41, in scaled
+            return torch.relu(x) * factor. To prevent overwriting, clone the tensor outside of torch.compile() or call torch.compiler.cudagraph_mark_step_begin() before each model invocation.
+
+    ## When it is harmless
+    Never: the program stops there, or it would compute with wrong values.
+
+    ## What to do
+    Clone what is kept, outside of the compiled function. ``cudagraph_mark_step_begin()``, which
+    the message proposes too, only says where a step begins: it does not keep old outputs alive, and
+    helps where several calls belong to one step of inference.
+
+    ## How a live run confirms it
+    The same calls with ``clone()``: the error is gone.
+
+    ## See also
+    CGR007 (outputs that still wait for their backward).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "CGR006"
+    name = "output-overwritten"
+    severity = Severity.ERROR
+
+    def check(self, *, failures: Table[Failure]) -> Iterator[Finding]:
+        """Yield one finding per tensor and line that reads it."""
+        for seen in failures:
+            if seen.record.topic == "overwritten-output":
+                yield self._finding(seen)
+
+    def _finding(self, seen: Seen[Failure]) -> Finding:
+        failure = seen.record
+        made = _user_code.best(failure.user_stack)
+        read = _user_code.best(failure.stack_frames)
+        gradient = "when a .grad tensor" in failure.message
+        what = "a gradient" if gradient else "an output"
+        by = f", which `{made.code}` made," if made and made.code else ""
+        at = f" at `{read.code}`" if read and read.code else ""
+        place = read or made
+        return self.finding(
+            _user_code.short(place.file) if place else "",
+            place.code if place else "",
+            made.code if made else "",
+            title=f"{what} of a CUDA graph was read after the next call had overwritten it",
+            message=f"The tensor{by} lies in memory that every replay writes to. It was read{at}, "
+            f"after another call of the compiled function.",
+            count=seen.count,
+            where=_user_code.where(place),
+            evidence=[seen.quote(at=_line_of_error(seen))],
+            advice=_GRADIENT if gradient else _OUTPUT,
+        )
+
+
+def _line_of_error(seen: Seen[Failure]) -> int:
+    lines = seen.text.split("\n")
+    start = f"{seen.record.error}: "
+    return next((i for i, line in enumerate(lines) if line.startswith(start)), 0)
+
+
+_OUTPUT = (
+    Advice(
+        text="Clone what is kept from one call to the next, outside of the compiled function.",
+        code="y = model(x).clone()",
+    ),
+    Advice(
+        text="Where several calls make one step of inference, say where the step begins.",
+        code="torch.compiler.cudagraph_mark_step_begin()",
+        since="2.1",
+    ),
+)
+_GRADIENT = (
+    Advice(
+        text="For gradient accumulation, make the .grad tensors before the compiled backward runs.",
+        code="for p in model.parameters(): p.grad = torch.zeros_like(p)",
+    ),
+    Advice(
+        text="Otherwise drop the gradients before each backward.",
+        code="optimizer.zero_grad(set_to_none=True)",
+    ),
+)

@@ -1,0 +1,136 @@
+"""CGR005 re-record-unstable-address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs.cudagraphs import FunctionRun, PointerChange, RerecordLimit
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["ReRecordUnstableAddress"]
+
+#: Recordings of one function again from which on it is no accident.
+MANY = 8
+MAX_QUOTED = 3
+MAX_NAMED = 3
+#: What torch says when a tensor moved, in all versions.
+MOVED = "data pointer changed"
+
+
+class ReRecordUnstableAddress(Rule):
+    """A graph is recorded again and again, because tensors change their address.
+
+    ## Why it matters
+    A recording holds the addresses of parameters, of tensors marked as static, and of outputs of
+    other recordings. When one of them moves, the graph is recorded again for the new address, which
+    takes longer than running it. After 128 recordings torch gives up, and the function runs without
+    CUDA graphs. Replacing ``parameter.data`` or ``.grad`` in each step does it.
+
+    ## What it looks like
+    A warning that needs no switch, once the limit is hit, with the input that moved last:
+
+        W1120 14:52:08.171000 14340 torch/_inductor/cudagraph_utils.py:380] [__cudagraphs] skipping cudagraph due to function 0 exceeding max re-recording limit (=128) on cudagraph node 0 due to static input data pointer changed.
+        W1120 14:52:08.171000 14340 torch/_inductor/cudagraph_utils.py:380] [__cudagraphs] input name: primals_3. data pointer changed from 139988 to 139990. input stack trace:   File "/home/ana/proj/model.py", line 35, in forward
+        W1120 14:52:08.171000 14340 torch/_inductor/cudagraph_utils.py:380] [__cudagraphs]     keys = self.project(x)
+
+    ``TORCH_LOGS="+cudagraphs"`` shows each time: ``Re-recording function=...``. Newer versions
+    (2.13) do not count parameters and marked tensors towards the limit; they are recorded again
+    without end, and only this log tells.
+
+    ## When it is harmless
+    A few times at the start, when a model is loaded or moved: up to seven recordings again of one
+    function are not reported.
+
+    ## What to do
+    Write new values into the old tensor (``copy_``), keep gradients with
+    ``zero_grad(set_to_none=False)``, and do not mark as static what moves.
+
+    ## How a live run confirms it
+    The same steps with the tensor updated in place: no recording after the warm-up.
+
+    ## See also
+    CGR004 (recorded once per size), CGR010 (gradients that are copied).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "CGR005"
+    name = "re-record-unstable-address"
+    severity = Severity.WARNING
+
+    def check(self, *, limits: Table[RerecordLimit], runs: Table[FunctionRun]) -> Iterator[Finding]:
+        """Yield one finding per function that hit the limit, or that is recorded often."""
+        for place, seen in limits.events():
+            yield self._limit(place, seen)
+        if len(limits):
+            return
+        again: dict[str, list[tuple[Place, Seen[FunctionRun]]]] = {}
+        for place, run in runs.events():
+            if run.record.run == "Re-recording":
+                again.setdefault(run.record.target, []).append((place, run))
+        for target, events in again.items():
+            if len(events) >= MANY:
+                yield self._often(target, events)
+
+    def _limit(self, place: Place, seen: Seen[RerecordLimit]) -> Finding:
+        limit = seen.record
+        changes = limit.pointer_changes
+        moved = MOVED in limit.reason
+        why = f": {_named(changes)} moved" if changes else f": {limit.reason}"
+        frame = _user_code.best(f for change in changes for f in change.stack_frames)
+        return self.finding(
+            limit.reason,
+            *(change.input for change in changes[:MAX_NAMED]),
+            title=f"a graph was recorded {limit.limit} times, and runs without CUDA graphs now",
+            message=f"Function {limit.function_id} was recorded again each time{why}. From here on "
+            f"its kernels are launched one by one.",
+            count=seen.count,
+            where=_user_code.where(frame),
+            evidence=[seen.quote(place=place)],
+            advice=_MOVED if moved else _DEAD,
+        )
+
+    def _often(self, target: str, events: Sequence[tuple[Place, Seen[FunctionRun]]]) -> Finding:
+        changes = [change for _, seen in events for change in seen.record.pointer_changes]
+        how = events[-1][1].record.how
+        moved = MOVED in how or bool(changes)
+        frame = _user_code.best(f for change in changes for f in change.stack_frames)
+        named = f" What moved: {_named(changes)}." if changes else ""
+        return self.finding(
+            target,
+            title=f"`{target}` was recorded again {len(events)} times",
+            message=f"Each time a CUDA graph was made that fits the new addresses only. Making one "
+            f"takes longer than running the kernels.{named}",
+            count=len(events),
+            where=_user_code.where(frame),
+            evidence=[
+                seen.quote(at=seen.record.at, place=place) for place, seen in events[:MAX_QUOTED]
+            ],
+            advice=_MOVED if moved else _DEAD,
+        )
+
+
+def _named(changes: Sequence[PointerChange]) -> str:
+    names = list(dict.fromkeys(change.input for change in changes))
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(f"`{name}`" for name in names[:MAX_NAMED]) + more
+
+
+_MOVED = (
+    Advice(
+        text="Write new values into the tensor instead of putting another one in its place.",
+        code="parameter.data.copy_(new)  # not: parameter.data = new",
+    ),
+    Advice(
+        text="Keep the gradients, if it is they that move.",
+        code="optimizer.zero_grad(set_to_none=False)",
+    ),
+)
+_DEAD = (
+    Advice(
+        text="Let go of the outputs of the step before, or say where a step begins.",
+        code="torch.compiler.cudagraph_mark_step_begin()",
+        since="2.1",
+    ),
+)

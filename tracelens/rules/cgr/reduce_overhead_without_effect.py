@@ -1,0 +1,135 @@
+"""CGR011 reduce-overhead-without-effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.aot_graphs import AotGraph
+from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun, Partitions
+from tracelens.logs.inductor_debug import CompileStep, HashDetails
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.cgr._skips import is_cpu_only
+
+__all__ = ["ReduceOverheadWithoutEffect"]
+
+#: The part of a cache key that holds the setting which the mode makes.
+SETTING = "inductor_config[triton.cudagraphs]"
+#: Causes that are listed.
+MAX_CAUSES = 3
+
+
+class ReduceOverheadWithoutEffect(Rule):
+    """CUDA graphs were asked for, and no graph is recorded as one.
+
+    ## Why it matters
+    ``mode="reduce-overhead"`` and ``mode="max-autotune"`` ask for CUDA graphs. On a CPU there are
+    none, and on a GPU each graph may be left out for a reason of its own: then the mode costs
+    longer compilations and buys nothing, and nothing says so at the end.
+
+    ## What it looks like
+    On a CPU only the cache key tells what was asked for (``TORCH_LOGS="+inductor"``):
+
+        V1120 14:58:01.120000 23420 torch/_inductor/codecache.py:1643] [0/0] FX graph cache hash details for key fcyl3wkkcdy2hjppmrl4xbk5lh2yeqy3ahdpatw2hsxuyfx5pkrn:
+        V1120 14:58:01.120000 23420 torch/_inductor/codecache.py:1646] [0/0] [cev5uo2jlwdhw2uyzcm7vr6cl23azjfw437f5r5lskm7spucos6] inductor_config[triton.cudagraphs]: True
+
+    On a GPU, as many lines ``skipping cudagraphs due to`` as there are graphs, and none that begins
+    with ``Recording``.
+
+    ## When it is harmless
+    When launches are no part of the time: on a CPU, or with long kernels. It is a note.
+
+    ## What to do
+    Use the default mode on a CPU; there ``mode="max-autotune-no-cudagraphs"`` tunes as well. On a
+    GPU remove the reasons, or let torch stop at the first one, to find them all.
+
+    ## How a live run confirms it
+    The default mode: the step takes the same time. Refuted when it is slower.
+
+    ## See also
+    CGR001, CGR002, CGR003, CGR008 (the reasons one by one).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "CGR011"
+    name = "reduce-overhead-without-effect"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        *,
+        skips: Table[CudagraphSkip],
+        details: Table[HashDetails],
+        modules: Table[OutputModule],
+        graphs: Table[AotGraph],
+        steps: Table[CompileStep],
+        recordings: Table[CudagraphRecording],
+        runs: Table[FunctionRun],
+        partitions: Table[Partitions],
+    ) -> Iterator[Finding]:
+        """Yield one finding about the whole log."""
+        parts = any(row.record.recorded for row in partitions)
+        if parts or len(recordings) or any("ecording" in row.record.run for row in runs):
+            return
+        asked = [quote for row in details for quote in _asked(row)]
+        if asked and is_cpu_only(modules, graphs):
+            yield self._on_cpu(asked)
+        elif len(skips):
+            yield from self._skipped(skips, modules, steps)
+
+    def _on_cpu(self, asked: list[EvidenceLine]) -> Finding:
+        return self.finding(
+            "cpu",
+            title="CUDA graphs were asked for, and everything runs on the CPU",
+            message='The compilation asks for CUDA graphs, as mode="reduce-overhead" and '
+            'mode="max-autotune" do. All graphs of this log run on the CPU, where there are none.',
+            count=len(asked),
+            evidence=asked[:2],
+            advice=[
+                Advice(text="Use the default mode.", code="torch.compile(model)"),
+                Advice(
+                    text="Or the mode that tunes without CUDA graphs.",
+                    code='torch.compile(model, mode="max-autotune-no-cudagraphs")',
+                    since="2.1",
+                ),
+            ],
+        )
+
+    def _skipped(
+        self,
+        skips: Table[CudagraphSkip],
+        modules: Table[OutputModule],
+        steps: Table[CompileStep],
+    ) -> Iterator[Finding]:
+        """Yield a finding when every graph whose compilation is in the log was left out."""
+        rows = (*modules, *steps)
+        compiled = {frame for row in rows for frame in row.frames if frame}
+        left_out = {frame for row in skips for frame in row.frames if frame}
+        if len(compiled) < 2 or not compiled <= left_out:  # one graph has a finding of its own
+            return
+        causes = list(dict.fromkeys(row.record.cause or row.record.unknown for row in skips))
+        yield self.finding(
+            "skipped",
+            title=f"all {len(compiled)} graphs run without CUDA graphs",
+            message=f"Each of them was left out: {'; '.join(causes[:MAX_CAUSES])}.",
+            count=len(compiled),
+            evidence=[row.quote() for row in list(skips)[:MAX_CAUSES]],
+            advice=[
+                Advice(
+                    text="Let torch stop at the first graph that it leaves out.",
+                    setting="torch._inductor.config.triton.cudagraph_or_error = True",
+                    env="TORCHINDUCTOR_CUDAGRAPH_OR_ERROR=1",
+                    since="2.9",
+                ),
+            ],
+        )
+
+
+def _asked(row: Seen[HashDetails]) -> Iterator[EvidenceLine]:
+    """Yield the line of a cache key that asks for CUDA graphs."""
+    if any(part.part == SETTING and part.value == "True" for part in row.record.components):
+        lines = row.text.split("\n")
+        at = next((i for i, line in enumerate(lines) if SETTING in line), 0)
+        yield row.quote(f"the key holds {SETTING}: True", at=at)

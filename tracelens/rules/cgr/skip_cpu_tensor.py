@@ -1,0 +1,135 @@
+"""CGR001 skip-cpu-tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.aot_graphs import AotGraph
+from tracelens.logs.cudagraphs import (
+    CudagraphPartition,
+    CudagraphSkip,
+    PartitionCut,
+    PartitionStack,
+)
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.cgr._skips import CPU, Cut, Skip, cuts, is_cpu_only, skips
+
+__all__ = ["SkipCpuTensor"]
+
+#: What AOTAutograd calls the inputs of a graph.
+INPUTS = ("arg", "primals_", "tangents_")
+_PARTS = Advice(
+    text="Or let Inductor cut the graph around what runs on the CPU, and record the rest; torch "
+    "does so by default since 2.9.",
+    setting="torch._inductor.config.graph_partition = True",
+    since="2.7",
+)
+
+
+class SkipCpuTensor(Rule):
+    """A tensor on the CPU keeps a graph, or a part of it, from being recorded as a CUDA graph.
+
+    ## Why it matters
+    A CUDA graph replays all kernels of a graph with one call. One tensor on the CPU among its
+    inputs, or one made inside without ``device=``, and nothing is recorded: every kernel is
+    launched by itself again, which is what ``mode="reduce-overhead"`` was to save. Small models
+    spend most of their time in launches.
+
+    ## What it looks like
+    A warning that needs no switch. In the parentheses stands the node: ``arg1_1`` or ``primals_2``
+    is an input of the graph, everything else is made inside:
+
+        W1120 14:53:29.880000 15563 torch/_inductor/cudagraph_utils.py:380] [0/0] [__cudagraphs] skipping cudagraphs due to skipping cudagraphs due to cpu device (arg1_1). Found from :
+        W1120 14:53:29.880000 15563 torch/_inductor/cudagraph_utils.py:380] [0/0] [__cudagraphs]    File "/home/ana/proj/model.py", line 42, in scaled
+        W1120 14:53:29.880000 15563 torch/_inductor/cudagraph_utils.py:380] [0/0] [__cudagraphs]     return torch.relu(x) * factor
+
+    Since torch 2.9 the graph is cut around the operation and recorded in parts, which only
+    ``TORCH_LOGS="+cudagraphs"`` shows: that is a note.
+
+    ## When it is harmless
+    When there is no GPU in the run: where the log shows generated code or graphs, and all of them
+    are on the CPU, the finding has severity ``none``. On a GPU, when the kernels are long.
+
+    ## What to do
+    Move the tensor to the GPU before the call, or make it there. A number that is not an integer is
+    best kept as a tensor on the GPU, or as a plain Python number.
+
+    ## How a live run confirms it
+    The same calls with the tensor moved. Confirmed when the line is gone and the step gets faster;
+    refuted when the graph is skipped for another reason.
+
+    ## See also
+    CGR002, CGR003, CGR008 (other reasons), CGR011 (when every graph is skipped).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "CGR001"
+    name = "skip-cpu-tensor"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        *,
+        skipped: Table[CudagraphSkip],
+        nodes: Table[PartitionCut],
+        stacks: Table[PartitionStack],
+        older: Table[CudagraphPartition],
+        modules: Table[OutputModule],
+        graphs: Table[AotGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line of the program that needs the CPU."""
+        found = skips(skipped, CPU)
+        no_gpu = bool(found) and is_cpu_only(modules, graphs)
+        for skip in found:
+            yield self._skip(skip, no_gpu)
+        for cut in cuts(CPU, nodes, stacks, older):
+            yield self._cut(cut)
+
+    def _skip(self, skip: Skip, no_gpu: bool) -> Finding:
+        is_input = skip.detail.startswith(INPUTS)
+        what = f"input `{skip.detail}`" if is_input else f"`{skip.detail}`"
+        title = f"{what} is on the CPU" if skip.detail else "a tensor is on the CPU"
+        message = (
+            "All graphs of this log run on the CPU: there is nothing to record."
+            if no_gpu
+            else "Inductor leaves the whole graph out of CUDA graphs because of it: at each call, "
+            "every kernel is launched by itself."
+        )
+        return self.finding(
+            *skip.subject,
+            title=f"{title}{skip.line}: the graph is not recorded",
+            message=message,
+            severity=Severity.NONE if no_gpu else self.severity,
+            count=skip.count,
+            where=skip.where,
+            evidence=skip.quotes(),
+            advice=[] if no_gpu else [_INPUT if is_input else _MADE, _PARTS],
+        )
+
+    def _cut(self, cut: Cut) -> Finding:
+        name = f"`{cut.operation}`" if cut.operation else "an operation"
+        return self.finding(
+            "cut",
+            *cut.subject,
+            title=f"{name} runs on the CPU: the graph is recorded in parts",
+            message="Inductor cuts the graph there. What comes before and after is recorded; each "
+            "part costs a call of its own, and the copy between the devices waits for the GPU.",
+            severity=Severity.INFO,
+            where=_user_code.where(cut.frame),
+            evidence=[cut.quote],
+            advice=[_MADE],
+        )
+
+
+_INPUT = Advice(
+    text="Move the tensor to the GPU before the call.",
+    code="factor = factor.to(x.device)",
+)
+_MADE = Advice(
+    text="Make the tensor on the GPU, and keep .cpu(), .item() and .numpy() out of the compiled "
+    "function.",
+    code="torch.full(size, value, device=x.device)",
+)

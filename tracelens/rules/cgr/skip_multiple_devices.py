@@ -1,0 +1,68 @@
+"""CGR008 skip-multiple-devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.cudagraphs import CudagraphSkip
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.cgr._skips import DEVICES, skips
+
+__all__ = ["SkipMultipleDevices"]
+
+
+class SkipMultipleDevices(Rule):
+    """A graph runs on several devices, and so it is not recorded as a CUDA graph.
+
+    ## Why it matters
+    A CUDA graph belongs to one device. A graph with tensors on two GPUs, or with tensors on no GPU
+    at all, is left out, and every kernel is launched by itself.
+
+    ## What it looks like
+    A warning that needs no switch; torch does not say which line it is:
+
+        W1120 14:53:40.499000 15654 torch/_inductor/cudagraph_utils.py:380] [0/0] [__cudagraphs] skipping cudagraphs due to skipping cudagraphs due to multiple devices: device(type='cuda', index=0), device(type='cuda', index=1)
+
+    ## When it is harmless
+    Where a model is spread over several GPUs on purpose (``device_map="auto"``): the graphs at the
+    seams cannot be recorded, those inside of one GPU are. Hence a note.
+
+    ## What to do
+    Break the graph where the tensors change the device, so that each graph has one. A device that
+    should not be there comes from a buffer or an index that stayed on the default GPU.
+
+    ## How a live run confirms it
+    The same calls with a break at the seam. Confirmed when the line is gone.
+
+    ## See also
+    CGR001 (one tensor on the CPU), CGR002, CGR003.
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "CGR008"
+    name = "skip-multiple-devices"
+    severity = Severity.INFO
+
+    def check(self, *, skipped: Table[CudagraphSkip]) -> Iterator[Finding]:
+        """Yield one finding per set of devices."""
+        for skip in skips(skipped, DEVICES):
+            graphs = f" Graphs: {', '.join(skip.graphs)}." if skip.graphs else ""
+            named = f" ({skip.detail})" if skip.detail else ""
+            yield self.finding(
+                skip.detail,
+                *skip.subject,
+                title="a graph runs on several devices: it is not recorded as a CUDA graph",
+                message=f"A CUDA graph belongs to one device, and this one has several{named}: "
+                f"every kernel is launched by itself.{graphs}",
+                count=skip.count,
+                where=skip.where,
+                evidence=skip.quotes(),
+                advice=[
+                    Advice(
+                        text="Break the graph where the tensors change the device.",
+                        code="torch._dynamo.graph_break()",
+                    )
+                ],
+            )

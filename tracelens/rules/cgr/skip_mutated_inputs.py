@@ -1,0 +1,108 @@
+"""CGR002 skip-mutated-inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.aot_graphs import AotGraph
+from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.cgr._skips import MUTATION, Skip, is_cpu_only, skips
+
+__all__ = ["SkipMutatedInputs"]
+
+
+class SkipMutatedInputs(Rule):
+    """A graph writes to its inputs, and so it is not recorded as a CUDA graph.
+
+    ## Why it matters
+    A CUDA graph works on fixed addresses: inputs are copied to them before a replay. Writing to the
+    copy would not change the tensor of the caller, so a graph that does it is left out, and every
+    kernel is launched by itself at each call. Caches that are updated in place are the usual case.
+
+    ## What it looks like
+    A warning that needs no switch. Since torch 2.4 it counts the inputs and shows the line that
+    writes; before that it is ``mutated inputs`` or ``input mutation`` alone:
+
+        W1120 14:51:20.574000 13756 torch/_inductor/cudagraph_utils.py:380] [__cudagraphs] skipping cudagraphs due to mutated inputs (1 instances). Found from :
+        W1120 14:51:20.574000 13756 torch/_inductor/cudagraph_utils.py:380] [__cudagraphs]    File "/home/ana/proj/model.py", line 36, in forward
+        W1120 14:51:20.574000 13756 torch/_inductor/cudagraph_utils.py:380] [__cudagraphs]     cache.copy_(keys)
+
+    ## When it is harmless
+    Parameters, buffers, tensors marked as static and outputs of other CUDA graphs may be written
+    to: torch does not complain about them. Since 2.5 it looks again at each new combination of
+    graphs, and may record the function later: where the log shows recordings too, the confidence
+    is medium. In a run without a GPU the finding has severity ``none``.
+
+    ## What to do
+    Return the new value instead of writing it. A cache that must stay in place belongs in a buffer
+    of the module, or is marked with ``torch._dynamo.mark_static_address`` before the first call.
+
+    ## How a live run confirms it
+    The same calls with the tensor marked as static. Confirmed when the line is gone and the step
+    gets faster.
+
+    ## See also
+    CGR001, CGR003, CGR008 (other reasons), CGR005 (a marked tensor that moves nevertheless).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "CGR002"
+    name = "skip-mutated-inputs"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        *,
+        skipped: Table[CudagraphSkip],
+        recordings: Table[CudagraphRecording],
+        runs: Table[FunctionRun],
+        modules: Table[OutputModule],
+        graphs: Table[AotGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line of the program that writes to an input."""
+        found = skips(skipped, MUTATION)
+        no_gpu = bool(found) and is_cpu_only(modules, graphs)
+        recorded = bool(len(recordings) or len(runs))
+        for skip in found:
+            yield self._finding(skip, no_gpu, recorded)
+
+    def _finding(self, skip: Skip, no_gpu: bool, recorded: bool) -> Finding:
+        storage = skip.cause.startswith("input storage")
+        what = "replaces the storage of" if storage else "writes to"
+        line = f"`{skip.frame.code}` {what} an input" if skip.line and skip.frame else ""
+        number = skip.detail.partition(" ")[0]
+        inputs = f"{number} inputs are" if number.isdecimal() and number != "1" else "One input is"
+        if storage or not number.isdecimal():
+            inputs = "An input is"
+        return self.finding(
+            *skip.subject,
+            title=f"{line or f'a graph {what} an input'}: it is not recorded as a CUDA graph",
+            message="All graphs of this log run on the CPU: there is nothing to record."
+            if no_gpu
+            else f"{inputs} changed inside of the graph, so that a replay on copies of the inputs "
+            f"would lose the change. Every kernel is launched by itself at each call.",
+            severity=Severity.NONE if no_gpu else self.severity,
+            confidence=Confidence.MEDIUM if recorded else Confidence.HIGH,
+            count=skip.count,
+            where=skip.where,
+            evidence=skip.quotes(),
+            advice=[] if no_gpu else _ADVICE,
+        )
+
+
+_ADVICE = (
+    Advice(text="Return the new value, and let the caller keep it.", code="return output, keys"),
+    Advice(
+        text="Keep a tensor that must stay in place in a buffer of the module.",
+        code='self.register_buffer("cache", torch.zeros(size), persistent=False)',
+    ),
+    Advice(
+        text="Or promise that its address stays the same, before the first call.",
+        code="torch._dynamo.mark_static_address(cache)",
+        since="2.1",
+    ),
+)
