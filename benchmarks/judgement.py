@@ -56,7 +56,8 @@ def judge(case: Path, known: set[str]) -> Judged:
         # Where nothing deserves a warning, a report that has the expert's first, and no other
         # finding above it than information, opens as it should.
         notes = {finding.code for finding in report.folded}
-        opened = report.shown[0].code if report.shown and wanted not in notes else wanted
+        first = report.shown[0].code if report.shown else None
+        opened = wanted if wanted in notes else first
     return Judged(
         case.name,
         (wanted, opened),

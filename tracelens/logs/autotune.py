@@ -64,6 +64,11 @@ def _split(how: Callable[[str], tuple[Any, ...]]) -> BeforeValidator:
     return BeforeValidator(split)
 
 
+def _no_nan(text: object) -> object:
+    """Read ``nan`` as infinite: a record that holds it would not equal itself."""
+    return "inf" if text == "nan" else text
+
+
 def _decoded(text: object) -> object:
     """Decode the statistics; a line that was cut off holds none."""
     try:
@@ -111,9 +116,9 @@ class Choice(Record):
 
     at: int = 0
     kernel: str
-    ms: float
-    #: The best time as a share of this one's, in percent.
-    percent: float | None = None
+    ms: Annotated[float, BeforeValidator(_no_nan)]
+    #: The best time as a share of this one's, in percent; infinite where neither has a time.
+    percent: Annotated[float | None, BeforeValidator(_no_nan)] = None
     #: The parameters of a Triton template, ``BLOCK_M=64, ...``, as they are printed.
     parameters: str = ""
 

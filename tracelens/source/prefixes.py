@@ -43,7 +43,9 @@ BEGUN = re.compile(rb"[VIWECF]\d{4} \d\d:|onednn_verbose,")
 _TRANSPORT = re.compile(
     rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))"
     rb"(?: (?:stdout|stderr) (?P<part>[FP]))? ?"
-    rb"|\[(?P<rank>(?:rank|default)\d{1,6})\]: ?"
+    # torchrun writes no blank after it, the exceptions of a rank do. Indents are even: an odd
+    # number of blanks holds one that is not part of the line.
+    rb"|\[(?P<rank>(?:rank|default)\d{1,6})\]:(?: (?=(?:  )*(?! )))?"
     rb"|\[pod/[^\]\n]{1,300}\] "
     rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6}\] (?=[VIWECF]\d{4} )"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "

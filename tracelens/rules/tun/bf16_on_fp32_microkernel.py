@@ -1,0 +1,155 @@
+"""TUN012 bf16-on-fp32-microkernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.tun._tables import implausible, label
+
+__all__ = ["Bf16OnFp32Microkernel"]
+
+#: Multiplications and additions from which on arithmetic, not the call, takes the time.
+MIN_FLOPS = 10_000_000
+#: Rows from which on the weights are used often enough for arithmetic to count.
+MIN_ROWS = 16
+#: Tables told apart in a message and quoted.
+MAX_TOLD = 3
+HALF = ("bfloat16", "float16")
+
+Rows = list[Seen[AutotuneTable]]
+
+
+class Bf16OnFp32Microkernel(Rule):
+    """A 16-bit matrix product runs on Inductor's float32 micro-kernel: it computes in float32.
+
+    ## Why it matters
+    Inductor's C++ template has micro-kernels for 16-bit types on CPUs with AMX only. Elsewhere it
+    widens both factors to float32 and multiplies those, so 16 bits save memory and no arithmetic.
+    oneDNN has kernels for AVX512_BF16, which multiply twice as fast. When the template wins all the
+    same, oneDNN had none: it found no such instructions, or is kept from using them.
+
+    ## What it looks like
+    The winner is ``CppMicroGemmFP32Vec`` and the operands are bfloat16 or float16:
+
+        AUTOTUNE linear_unary(128x512, 512x512, 512)
+        strides: [512, 1], [1, 0], [1]
+        dtypes: torch.bfloat16, torch.bfloat16, torch.bfloat16
+          cpp_CppMicroGemmFP32Vec_1 0.7712 ms 100.0%
+          _linear_pointwise 0.8097 ms 95.2%
+
+    ## When it is harmless
+    When the library won: nothing is reported. For few rows or little arithmetic (fewer than 16 rows
+    or 10 million operations) the weights' way from memory is what takes the time, and the template
+    wins for good reasons: a note.
+
+    ## What to do
+    Look whether the CPU has AVX512_BF16 or AMX (``lscpu``) and whether ONEDNN_MAX_CPU_ISA or
+    ATEN_CPU_CAPABILITY keeps torch from it. Where it has neither, float32 is as fast, unless memory
+    is what is short.
+
+    ## How a live run confirms it
+    The product with the backend ``ATEN`` alone. Confirmed when it is faster; refuted when it is
+    slower: the template was the right choice for this machine.
+
+    ## See also
+    ONE001 for oneDNN's reference kernels, TUN001 for tables that cannot be believed.
+    """
+
+    code = "TUN012"
+    name = "bf16-on-fp32-microkernel"
+    severity = Severity.INFO
+
+    def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
+        """Yield one finding about products that compute, and a note about those that wait."""
+        amx = any("CppMicroGemmAMX" in c.kernel for row in tables for c in row.record.choices)
+        won = [row for row in tables if _computes_in_float32(row.record)]
+        heavy = [row for row in won if _is_heavy(row.record)]
+        light = [row for row in won if row not in heavy]
+        if heavy:
+            yield self._heavy(heavy, amx=amx)
+        if light:
+            yield self.finding(
+                "light",
+                title=f"{_products(len(light))} in 16 bits went to the float32 micro-kernel",
+                message=(
+                    f"{_names(light)}: the template was measured as faster than the library. With "
+                    "so little arithmetic the loads take the time, and these are of 16 bits."
+                ),
+                severity=Severity.NONE,
+                count=len(light),
+                evidence=[_quote(row) for row in light[:MAX_TOLD]],
+            )
+
+    def _heavy(self, rows: Rows, *, amx: bool) -> Finding:
+        rows = sorted(rows, key=lambda row: -_flops(row.record))
+        table = rows[0].record
+        best = table.best
+        rate = table.gflops(best) if best is not None else None
+        doubtful = [row for row in rows if implausible(row.record)]
+        at = f" at {rate:.3g} GFLOP/s" if rate and rows[0] not in doubtful else ""
+        if doubtful:
+            why = " The times cannot be believed: see TUN001."
+        elif amx:
+            why = " Other shapes have an AMX kernel: it takes an even number of inputs (K) only."
+        else:
+            why = (
+                " The library was no faster: this CPU has no instructions for it, or torch may not "
+                "use them."
+            )
+        return self.finding(
+            "heavy",
+            title=f"{_products(len(rows))} in {table.dtype} computed in float32",
+            message=(
+                f"{_names(rows)}: the winner widens its factors and multiplies in float32{at}, so "
+                f"{table.dtype} saves memory here, and no arithmetic.{why}"
+            ),
+            confidence=Confidence.LOW if len(doubtful) == len(rows) else Confidence.HIGH,
+            count=len(rows),
+            evidence=[_quote(row) for row in rows[:MAX_TOLD]],
+            advice=_ADVICE,
+        )
+
+
+def _computes_in_float32(table: AutotuneTable) -> bool:
+    best = table.best
+    return best is not None and "CppMicroGemmFP32Vec" in best.kernel and table.dtype in HALF
+
+
+def _is_heavy(table: AutotuneTable) -> bool:
+    gemm = table.gemm
+    return gemm is not None and gemm.flops >= MIN_FLOPS and gemm.m >= MIN_ROWS
+
+
+def _flops(table: AutotuneTable) -> int:
+    return table.gemm.flops if table.gemm is not None else 0
+
+
+def _names(rows: Rows) -> str:
+    names = list(dict.fromkeys(label(row.record) for row in rows))
+    more = f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
+    return ", ".join(names[:MAX_TOLD]) + more
+
+
+def _products(count: int) -> str:
+    return f"{count} matrix products" if count > 1 else "a matrix product"
+
+
+def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
+    best = row.record.best
+    return row.quote(label(row.record).replace("`", ""), at=best.at if best is not None else 0)
+
+
+_ADVICE = (
+    Advice(
+        text="Let oneDNN use all instructions of the CPU: these variables should not be set.",
+        code="unset ONEDNN_MAX_CPU_ISA ATEN_CPU_CAPABILITY",
+    ),
+    Advice(
+        text="Run on a CPU with AVX512_BF16 or AMX, or keep these layers in float32: as fast, in "
+        "twice the memory.",
+    ),
+)

@@ -1,0 +1,85 @@
+"""TUN004 configs-out-of-resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.tun._drops import Search, dropped, measured, quote
+
+__all__ = ["ConfigsOutOfResources"]
+
+#: Lines quoted.
+MAX_QUOTED = 4
+
+
+class ConfigsOutOfResources(Rule):
+    """Candidate kernels were dropped because they need more shared memory than this GPU has.
+
+    ## Why it matters
+    It reads like an error, and some versions write it as one. It is how the search finds its
+    limits: the same list of tile sizes is tried on every GPU, and the largest fit only into the
+    shared memory of data-centre models. What is lost is the time to compile them.
+
+    ## What it looks like
+    An error that ends with ``Ignoring this choice``, or a warning of one line:
+
+        E1120 10:00:02.000000 4242 torch/_inductor/select_algorithm.py:2100] [7/0] Runtime error during autotuning:
+        E1120 10:00:02.000000 4242 torch/_inductor/select_algorithm.py:2100] [7/0] No valid triton configs. OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376. Reducing block sizes or `num_stages` may help..
+        E1120 10:00:02.000000 4242 torch/_inductor/select_algorithm.py:2100] [7/0] Ignoring this choice.
+
+        W1120 10:00:03.000000 4242 torch/_inductor/select_algorithm.py:5081] [0/0] out of resource: shared memory, Required: 147456, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.
+
+    ## When it is harmless
+    Always, as long as other templates could be measured. Where none could, TUN005 says so. A
+    traceback with ``OutOfResources`` that ends the program is another matter: there a kernel has no
+    smaller configuration.
+
+    ## What to do
+    Nothing. Where the lines disturb, let Inductor leave such configurations out by an estimate,
+    which also leaves out a few that would fit.
+
+    ## How a live run confirms it
+    It does not: how much shared memory a GPU has is a fact of the hardware.
+
+    ## See also
+    TUN005 for shapes on which no template was left.
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "TUN004"
+    name = "configs-out-of-resources"
+    severity = Severity.NONE
+
+    def check(self, searches: Table[Search]) -> Iterator[Finding]:
+        """Yield one note for the whole log."""
+        rows = dropped(searches, "memory")
+        if not rows:
+            return
+        count = sum(row.count for row, _ in rows)
+        most = max((drop.required or 0 for _, drop in rows), default=0)
+        limit = next((drop.limit for _, drop in rows if drop.limit), None)
+        need = f"up to {most:,} bytes of shared memory; this GPU has {limit:,}" if limit else ""
+        ran = measured(searches)
+        yield self.finding(
+            "shared memory",
+            title=f"{count} candidate kernel{'s' if count > 1 else ''} did not fit on this GPU",
+            message=(
+                f"Needed: {need or 'more shared memory than this GPU has'}. The search went on "
+                "without, which costs the time to compile them; it is no error."
+                + (f" {ran} other templates were measured." if ran else "")
+            ),
+            count=count,
+            evidence=[quote(row, drop) for row, drop in rows[:MAX_QUOTED]],
+            advice=_ADVICE,
+        )
+
+
+_ADVICE = (
+    Advice(
+        text="Nothing has to be done. What is estimated not to fit can be left out beforehand.",
+        env="TORCHINDUCTOR_MAX_AUTOTUNE_PRUNE_CHOICES_BASED_ON_SHARED_MEM=1",
+        since="2.10",
+    ),
+)

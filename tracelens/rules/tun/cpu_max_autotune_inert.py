@@ -1,0 +1,221 @@
+"""TUN008 cpu-max-autotune-inert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.epilogues import PRODUCTS, makes, quote
+from tracelens.inductor.statements import ExternCall
+from tracelens.logs import Record
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.inductor_debug import CacheEvent, HashDetails
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.logs.torch_trace import CompilationMetrics
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+
+__all__ = ["CpuMaxAutotuneInert"]
+
+R = TypeVar("R", bound=Record)
+
+#: Lines quoted.
+MAX_QUOTED = 3
+#: Settings that ask for a search among the kernels of a matrix product.
+SEARCHES = ("max_autotune", "max_autotune_gemm")
+#: Convolutions are never tuned on a CPU.
+_NEVER = {"convolution", "_convolution_pointwise"}
+#: Products whose second factor is mostly a weight.
+_WEIGHTED = {"mm", "addmm", "bias_addmm"}
+
+
+class Cause(Enum):
+    """Why a product was not tuned."""
+
+    TRAINING = "training"
+    WEIGHTS = "weights"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A call of the library for a matrix product on the CPU."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    call: ExternCall
+    result: Content
+    operands: tuple[Content, ...]
+
+    @property
+    def cause(self) -> Cause:
+        """The first cause that holds."""
+        if self.seen.record.graph in {"forward", "backward"}:
+            return Cause.TRAINING
+        weight = self.operands[-1] if self.operands else None
+        if weight is None or weight.producer is not None or self.call.op not in _WEIGHTED:
+            return Cause.OTHER
+        frozen = any(weight.name == constant.result for constant in self.seen.record.constants)
+        return Cause.OTHER if frozen else Cause.WEIGHTS
+
+
+class CpuMaxAutotuneInert(Rule):
+    """``max-autotune`` is on, and matrix products on the CPU were not tuned: no template applies.
+
+    ## Why it matters
+    On a CPU, Inductor's template for a matrix product needs weights that are constants: it packs
+    them when it compiles. A model whose weights are inputs of the graph is compiled as in the
+    default mode, and no message says so: there are just no AUTOTUNE tables.
+
+    ## What it looks like
+    A call into the library, with a weight that is an input (``arg1_1``), in a graph that is
+    compiled with ``max-autotune``. That it is, one sees from the tables of other products in the
+    same graph, or from the settings that TORCH_TRACE and ``TORCH_LOGS="+inductor"`` record:
+
+        V1120 12:09:31.318000 4242 torch/_inductor/graph.py:2722] [0/0] [__output_code] def call(args):
+        V1120 12:09:31.318000 4242 torch/_inductor/graph.py:2722] [0/0] [__output_code]     extern_kernels.addmm(arg2_1, reinterpret_tensor(arg0_1, (128, 256), (256, 1), 0), reinterpret_tensor(arg1_1, (256, 768), (1, 256), 0), alpha=1, beta=1, out=buf0)
+
+    The mode that a program passes to ``torch.compile`` is in neither the generated code nor the
+    environment. Where nothing else shows it, this rule says nothing.
+
+    ## When it is harmless
+    In training, where weights change and cannot be packed: a note. For products of two activations
+    whose layout or type has no template: there the library is what is left. A graph that comes from
+    the cache prints no tables, and is not counted.
+
+    ## What to do
+    Freeze the model and run it under ``torch.no_grad()``; keep the sizes of the weights fixed.
+
+    ## How a live run confirms it
+    The program is compiled with TORCHINDUCTOR_FREEZING=1. Confirmed when tables appear and the step
+    is faster; refuted when the library wins them all.
+
+    ## See also
+    IND004 for what else frozen weights bring, TUN002 for tables that the library wins;
+    <https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "TUN008"
+    name = "cpu-max-autotune-inert"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        modules: Table[OutputModule],
+        *,
+        tables: Table[AutotuneTable],
+        settings: Table[HashDetails],
+        lookups: Table[CacheEvent],
+        metrics: Table[CompilationMetrics],
+    ) -> Iterator[Finding]:
+        """Yield one finding per cause."""
+        asked = _frames(row for row in settings if _asks(row.record))
+        asked |= _frames(row for row in metrics if _asks_all(row.record))
+        cached = _frames(row for row in lookups if row.record.outcome == "hit")
+        found: dict[Cause, list[Product]] = {}
+        for row in modules:
+            products = list(_products(row))
+            untuned = [p for p in products if not any(_is_of(p, t.record) for t in tables)]
+            frames = _frames([row])
+            if len(untuned) == len(products) and not asked & frames:
+                continue
+            for product in untuned:
+                # Tables are not in the structured log, nor are they printed for cached graphs.
+                if product.cause is not Cause.OTHER or (len(tables) and not cached & frames):
+                    found.setdefault(product.cause, []).append(product)
+        for cause, group in found.items():
+            yield self._finding(cause, group)
+
+    def _finding(self, cause: Cause, group: list[Product]) -> Finding:
+        count = len(group)
+        ops = ", ".join(f"`{op}`" for op in dict.fromkeys(p.call.op for p in group))
+        several = f"{count} matrix products" if count > 1 else "a matrix product"
+        return self.finding(
+            cause.value,
+            title=f"max-autotune tuned nothing for {several} on the CPU",
+            message=f"{_calls(count, ops)} compiled without a search. {_WHY[cause]}",
+            severity=_SEVERITY[cause],
+            count=count,
+            evidence=[quote(p.seen, p.step, _operand(p)) for p in group[:MAX_QUOTED]],
+            advice=_ADVICE.get(cause, ()),
+        )
+
+
+def _frames(rows: Iterable[Seen[R]]) -> set[tuple[str, str, str]]:
+    """Return the compilations in which the rows were seen: input, process and compile id."""
+    return {(place.input, place.writer, place.frame) for row in rows for place in row.places}
+
+
+def _asks(details: HashDetails) -> bool:
+    asking = {f"inductor_config[{name}]" for name in SEARCHES}
+    return any(part.part in asking and part.value == "True" for part in details.components)
+
+
+def _asks_all(metrics: CompilationMetrics) -> bool:
+    """Whether the mode is on for the whole program; metrics do not show the mode of one call."""
+    settings = metrics.settings
+    return any(settings.get(f"inductor.{name}") is True for name in SEARCHES)
+
+
+def _products(row: Seen[OutputModule]) -> Iterator[Product]:
+    """Yield the products of known size that a module leaves to the library on the CPU."""
+    module = row.record
+    if module.device != "cpu":
+        return
+    flow = Dataflow(module)
+    for step, call in module.extern_calls():
+        if call.op not in PRODUCTS or call.op in _NEVER:
+            continue
+        for result in flow.results(step):
+            if result.count is not None:
+                yield Product(row, step, call, result, flow.operands(step))
+
+
+def _is_of(product: Product, table: AutotuneTable) -> bool:
+    """Whether the table is of this product, going by operator and sizes."""
+    same = table.op in PRODUCTS[product.call.op]
+    return same and makes(table.gemm, product.result, product.operands)
+
+
+def _calls(count: int, ops: str) -> str:
+    return f"{count} calls of {ops} were" if count > 1 else f"One call of {ops} was"
+
+
+def _operand(product: Product) -> str:
+    weight = product.operands[-1].name if product.operands else ""
+    return f"{weight} is an input of the graph" if product.cause is Cause.WEIGHTS else ""
+
+
+_SEVERITY = {
+    Cause.TRAINING: Severity.NONE,
+    Cause.WEIGHTS: Severity.WARNING,
+    Cause.OTHER: Severity.INFO,
+}
+_WHY = {
+    Cause.TRAINING: "This is expected: the graph is being trained, so its weights change, and a "
+    "template on the CPU needs constant ones.",
+    Cause.WEIGHTS: "The weights are inputs of the graph, and a template on the CPU needs "
+    "constant ones. The mode changes nothing there.",
+    Cause.OTHER: "The operands have a type, a layout or a changing size for which there is no "
+    "template on the CPU.",
+}
+_ADVICE = {
+    Cause.WEIGHTS: (
+        Advice(
+            text="Freeze the model for inference, under torch.no_grad().",
+            setting="torch._inductor.config.freezing = True",
+            env="TORCHINDUCTOR_FREEZING=1",
+            since="2.5",
+        ),
+    ),
+    Cause.OTHER: (
+        Advice(
+            text="Make the operands contiguous and the sizes of the weights constant, or leave it: "
+            "the library is what is left.",
+        ),
+    ),
+}

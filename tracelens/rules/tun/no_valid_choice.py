@@ -1,0 +1,177 @@
+"""TUN005 no-valid-choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.compile_errors import Failure, LogError
+from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.tun._drops import NOTHING_RAN, Drop, Search, dropped, no_choice, quote
+from tracelens.rules.tun._search import line_of, spent
+from tracelens.rules.tun._tables import label
+
+__all__ = ["NoValidChoice"]
+
+#: Lines quoted of each sort.
+MAX_QUOTED = 3
+
+
+class NoValidChoice(Rule):
+    """Every template failed for a shape: only the library is left, or nothing that is known to work.
+
+    ## Why it matters
+    The search compiled and measured candidates, and none of them runs. Where the library is among
+    the candidates it is called, as without ``mode="max-autotune"``, and what follows the product
+    stays a kernel of its own. Where it is not, torch takes a kernel that has just failed, or gives
+    up the compilation.
+
+    ## What it looks like
+    Templates without a time, below the library that won:
+
+        AUTOTUNE linear_unary(64x16, 32x16, 32)
+          _linear_pointwise 0.0277 ms 100.0%
+          cpp_CppMicroGemmFP32Vec_0 inf ms 0.0%
+
+    or a warning of torch 2.13 and later:
+
+        W1120 10:00:03.000000 4242 torch/_inductor/select_algorithm.py:4081] [0/0] All autotuning benchmarks failed (timing=inf). Falling back to ExternKernelCaller: mm
+
+    ## When it is harmless
+    When other shapes of the same run kept their templates: then it is a note of this shape. A table
+    of the library alone is no failure: there no template was tried.
+
+    ## What to do
+    Read the error above the table: it says why. Let the library compete (``ATEN`` among the
+    backends), update torch, or leave the failing backend out, which saves its time.
+
+    ## How a live run confirms it
+    The same graph with the backends ``ATEN,TRITON,CPP``. Confirmed when no template has a time;
+    refuted when one has.
+
+    ## See also
+    TUN004 for candidates that do not fit, TUN013 for those that crash, TUN002 for what it costs
+    that the library won.
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "TUN005"
+    name = "no-valid-choice"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        searches: Table[Search],
+        *,
+        errors: Table[LogError],
+        failures: Table[Failure],
+        tables: Table[AutotuneTable],
+    ) -> Iterator[Finding]:
+        """Yield what ended the compilation, what may crash, and what is left to the library."""
+        ended = [row for row in failures if no_choice(row.record)]
+        if ended:
+            yield self._ended(ended)
+        nothing = [row for row in errors if row.record.title == NOTHING_RAN]
+        doomed = [row for row in nothing if "no ExternKernelCaller" in row.record.text]
+        if doomed:
+            yield self._doomed(doomed)
+        lost = [row for row in tables if _lost(row.record)]
+        told = [row for row in nothing if row not in doomed]
+        if lost or told:
+            kept = any(c.is_template and c.ran for row in tables for c in row.record.choices)
+            yield self._library(lost, told, dropped(searches, "failed", "memory"), kept=kept)
+
+    def _ended(self, rows: list[Seen[Failure]]) -> Finding:
+        return self.finding(
+            "ended",
+            title="the compilation ended: no candidate was left to choose from",
+            message=f"{rows[0].record.message.rstrip('.')}.",
+            severity=Severity.ERROR,
+            count=sum(row.count for row in rows),
+            evidence=[_quote(row, "NoValidChoicesError") for row in rows[:MAX_QUOTED]],
+            advice=(_ALLOW,),
+        )
+
+    def _doomed(self, rows: list[Seen[LogError]]) -> Finding:
+        return self.finding(
+            "doomed",
+            title="a kernel that failed in the search will be called all the same",
+            message=(
+                "Every candidate failed, and no library call was among them to fall back to. Torch "
+                "took one of the failed kernels: the program may crash where it is called."
+            ),
+            severity=Severity.ERROR,
+            count=sum(row.count for row in rows),
+            evidence=[_quote(row, NOTHING_RAN) for row in rows[:MAX_QUOTED]],
+            advice=(_ALLOW,),
+        )
+
+    def _library(
+        self,
+        lost: list[Seen[AutotuneTable]],
+        told: list[Seen[LogError]],
+        drops: list[tuple[Seen[Search], Drop]],
+        *,
+        kept: bool,
+    ) -> Finding:
+        count = len(lost) or sum(row.count for row in told)
+        took = sum(spent(row.record) for row in lost)
+        seconds = f" The search took {took:.3g} s." if took else ""
+        names = "; ".join(label(row.record) for row in lost[:MAX_QUOTED])
+        what = f"{names}: every template failed" if names else "Every candidate failed"
+        evidence = [_row(row) for row in lost[:MAX_QUOTED]]
+        evidence += [_quote(row, NOTHING_RAN) for row in told[:MAX_QUOTED]]
+        evidence += [quote(row, drop, "the reason") for row, drop in drops[:MAX_QUOTED]]
+        return self.finding(
+            "library",
+            title=f"no template ran for {'one shape' if count == 1 else f'{count} shapes'}",
+            message=(
+                f"{what}{_why(drops)}, so the library is called, and what follows the "
+                f"product stays a kernel of its own.{seconds}"
+            ),
+            severity=Severity.INFO if kept else Severity.WARNING,
+            count=count,
+            evidence=evidence,
+            advice=_ADVICE,
+        )
+
+
+def _lost(table: AutotuneTable) -> bool:
+    """Whether templates took part and only the library has a time."""
+    templates = [choice for choice in table.choices if choice.is_template]
+    return bool(templates) and table.best is not None and not any(c.ran for c in templates)
+
+
+def _why(drops: Sequence[tuple[Seen[Search], Drop]]) -> str:
+    """Return the first reason, to be read after "every template failed"."""
+    if not drops:
+        return ""
+    _, drop = drops[0]
+    if drop.why == "memory":
+        return " because it needs more shared memory than this GPU has"
+    return f" ({drop.message.rstrip('.')})" if drop.message else ""
+
+
+def _row(row: Seen[AutotuneTable]) -> EvidenceLine:
+    failed = next(choice for choice in row.record.choices if choice.is_template)
+    return row.quote(label(row.record).replace("`", ""), at=failed.at)
+
+
+def _quote(row: Seen[LogError] | Seen[Failure], word: str) -> EvidenceLine:
+    return row.quote(at=line_of(row.text, word))
+
+
+_ALLOW = Advice(
+    text="Let the library compete, so that there is something to fall back to.",
+    setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
+    env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
+)
+_ADVICE = (
+    Advice(text="Update torch, or report the error that the search logged for the template."),
+    Advice(
+        text="Until then leave the failing templates out, which saves the time they take.",
+        setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+        env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+    ),
+)
