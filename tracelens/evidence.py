@@ -65,6 +65,8 @@ class Evidence:
         self._texts: dict[tuple[str, str], tuple[Seen[Any], ...] | Unread] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
         self._silent = 0
+        #: Texts that look like a kind's and are the program's own.
+        self._foreign: set[tuple[str, str]] = set()
         #: Kinds of which only the first place of each record is kept.
         self._counted: set[str] = set()
         self.kinds: dict[str, int] = {}
@@ -109,9 +111,15 @@ class Evidence:
         ``records`` is what the grammar made of it, where that has been asked before.
         """
         key = (log.name, text)
+        if key in self._foreign:
+            return
         held = self._texts.get(key)
         if held is None:
             held = self._read(log, text, place) if records is None else _seen(records, text)
+            if isinstance(held, tuple) and not log.owns([seen.record for seen in held]):
+                if len(self._foreign) < MAX_SILENT:
+                    self._foreign.add(key)
+                return
             if isinstance(held, Unread) and self._full(log.name):
                 held = self._texts.setdefault((log.name, ""), held)
             elif held != () or self._silent < MAX_SILENT:

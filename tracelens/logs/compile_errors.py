@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
@@ -75,6 +76,12 @@ class CompileErrors(Log):
         r"|Traceback \(most recent call last\):$"
     )
     ends = re.compile(r" +torch\._dynamo\.config\.suppress_errors = True$")
+
+    @classmethod
+    def owns(cls, records: Sequence[Record]) -> bool:
+        """Leave the program's own tracebacks to the program."""
+        failures = [record for record in records if isinstance(record, Failure)]
+        return len(failures) < len(records) or any(failure.is_torch for failure in failures)
 
 
 class Specialized(Record):

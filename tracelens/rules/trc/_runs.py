@@ -14,6 +14,8 @@ __all__ = ["Run", "length", "percent", "runs", "warm_up"]
 
 #: The first step is warm-up when it takes this many times the median of the others.
 WARM_UP = 3.0
+#: ... and longer by this, milliseconds.
+MIN_MS = 1.0
 #: A last step that is shorter than this part of the longest one is what was left of the schedule.
 REMNANT = 0.1
 #: A step that spends more than this share of its time compiling says nothing about the others.
@@ -100,7 +102,8 @@ def warm_up(steps: Sequence[Seen[Step]]) -> tuple[Seen[Step], float] | None:
     if len(rest) < 2:
         return None
     usual = median(rest)
-    return (steps[0], usual) if steps[0].record.ms > WARM_UP * usual else None
+    first = steps[0].record.ms
+    return (steps[0], usual) if first > WARM_UP * usual and first - usual >= MIN_MS else None
 
 
 def _whole(steps: Sequence[Seen[Step]]) -> Sequence[Seen[Step]]:

@@ -16,6 +16,8 @@ __all__ = ["EagerOpsOutsideCompiled"]
 MIN_SHARE = 0.25
 #: Share of the step that these operators take.
 MIN_OF_STEP = 0.05
+#: Less than this per step, milliseconds, is a handful of operators.
+MIN_MS = 0.05
 MAX_TOLD = 5
 
 
@@ -63,7 +65,7 @@ class EagerOpsOutsideCompiled(Rule):
             work = eager + compiled
             if not compiled or not run.total("regions") or not run.waits_for_host:
                 continue
-            if eager >= MIN_SHARE * work and eager >= MIN_OF_STEP * run.ms:
+            if eager >= max(MIN_SHARE * work, MIN_OF_STEP * run.ms, MIN_MS * run.n):
                 yield self._finding(run, eager, compiled, own)
 
     def _finding(self, run: Run, eager: float, compiled: float, own: Table[SelfTime]) -> Finding:

@@ -24,7 +24,7 @@ class FirstStepIncluded(Rule):
     instead of its steady state.
 
     ## What it looks like
-    A first step that takes more than three times the median of those after it:
+    A first step that takes more than three times the median of those after it, and 1 ms more:
 
         {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#0", "ts": 0.0, "dur": 69400.0, "pid": 1, "tid": 1}
         {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "ts": 69410.0, "dur": 630.0, "pid": 1, "tid": 1}
