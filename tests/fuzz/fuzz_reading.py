@@ -1,10 +1,11 @@
-"""Coverage-guided fuzzing of everything that reads bytes. Run by hand; what it finds becomes a test.
+"""Coverage-guided fuzzing of all that reads bytes. Run by hand; what it finds becomes a test.
 
     pip install atheris
     python tests/fuzz/fuzz_reading.py [FOLDER OF SEEDS] -atheris_runs=1000000 -max_len=4096
 
-Without a folder the seeds are records cut from ``fixtures/``. The property: nothing raises, no line is
-counted twice, any split of the input gives the same records, and the report can be judged and saved.
+Without a folder the seeds are records cut from ``fixtures/``. The property: nothing raises, no line
+is counted twice, any split of the input gives the same records, and the report can be judged and
+saved.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class LogIncomplete(Rule):
 
     ## Why it matters
     A log that was rotated, pasted in part or cut by a full disk shows a part of the run. What it
-    shows is true; what it does not show may still have happened. Totals and shares are lower bounds.
+    shows is true; what it does not show may still have happened: totals are lower bounds.
 
     ## What it looks like
     The first line is the rest of a prefix (``tput_code] ``), or the last one stops in mid-word:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import DataLoading
@@ -27,7 +28,8 @@ class InputStarved(Rule):
         {"ph": "X", "cat": "user_annotation", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "ts": 100.0, "dur": 69298.0, "pid": 1, "tid": 1}
 
     ## When it is harmless
-    The first batch, for which workers have to start, does not count when the first step is warm-up.
+    The first batch, for which workers have to start, does not count: of several steps the first is
+    left out.
     Time in which the GPU is at work is not lost: only what it is idle for counts. Below 10 % of the
     step the rule keeps quiet.
 
@@ -51,7 +53,8 @@ class InputStarved(Rule):
         self, windows: Table[Window], loads: Table[DataLoading], *, steps: Table[Step]
     ) -> Iterator[Finding]:
         """Yield one finding per trace that waits for data."""
-        for run in runs(windows, steps):
+        for each in runs(windows, steps):
+            run = replace(each, steps=each.steps[1:]) if each.n > 1 else each
             of_it = [row for row in loads if row.first.input == run.window.first.input]
             ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
             if of_it and run.ms > 0 and ms >= MIN_SHARE * run.ms:

@@ -2,65 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import Enum
-from typing import TypeVar
+from collections.abc import Iterator
 
-from tracelens.evidence import Seen, Table
-from tracelens.inductor.dataflow import Content, Dataflow
-from tracelens.inductor.epilogues import PRODUCTS, makes, quote
-from tracelens.inductor.statements import ExternCall
-from tracelens.logs import Record
+from tracelens.evidence import Table
+from tracelens.inductor.epilogues import quote
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.inductor_debug import CacheEvent, HashDetails
-from tracelens.logs.output_code import OutputModule, Step
+from tracelens.logs.output_code import OutputModule
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.tun._untuned import (
+    Cause,
+    Product,
+    asks_everywhere,
+    asks_for_search,
+    frames_of,
+    is_of,
+    products,
+)
 
 __all__ = ["CpuMaxAutotuneInert"]
 
-R = TypeVar("R", bound=Record)
-
 #: Lines quoted.
 MAX_QUOTED = 3
-#: Settings that ask for a search among the kernels of a matrix product.
-SEARCHES = ("max_autotune", "max_autotune_gemm")
-#: Convolutions are never tuned on a CPU.
-_NEVER = {"convolution", "_convolution_pointwise"}
-#: Products whose second factor is mostly a weight.
-_WEIGHTED = {"mm", "addmm", "bias_addmm"}
-
-
-class Cause(Enum):
-    """Why a product was not tuned."""
-
-    TRAINING = "training"
-    WEIGHTS = "weights"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A call of the library for a matrix product on the CPU."""
-
-    seen: Seen[OutputModule]
-    step: Step
-    call: ExternCall
-    result: Content
-    operands: tuple[Content, ...]
-
-    @property
-    def cause(self) -> Cause:
-        """The first cause that holds."""
-        if self.seen.record.graph in {"forward", "backward"}:
-            return Cause.TRAINING
-        weight = self.operands[-1] if self.operands else None
-        if weight is None or weight.producer is not None or self.call.op not in _WEIGHTED:
-            return Cause.OTHER
-        frozen = any(weight.name == constant.result for constant in self.seen.record.constants)
-        return Cause.OTHER if frozen else Cause.WEIGHTS
 
 
 class CpuMaxAutotuneInert(Rule):
@@ -113,15 +78,15 @@ class CpuMaxAutotuneInert(Rule):
         metrics: Table[CompilationMetrics],
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
-        asked = _frames(row for row in settings if _asks(row.record))
-        asked |= _frames(row for row in metrics if _asks_all(row.record))
-        cached = _frames(row for row in lookups if row.record.outcome == "hit")
+        asked = frames_of(row for row in settings if asks_for_search(row.record))
+        asked |= frames_of(row for row in metrics if asks_everywhere(row.record))
+        cached = frames_of(row for row in lookups if row.record.outcome == "hit")
         found: dict[Cause, list[Product]] = {}
         for row in modules:
-            products = list(_products(row))
-            untuned = [p for p in products if not any(_is_of(p, t.record) for t in tables)]
-            frames = _frames([row])
-            if len(untuned) == len(products) and not asked & frames:
+            calls = list(products(row))
+            untuned = [call for call in calls if not any(is_of(call, t.record) for t in tables)]
+            frames = frames_of([row])
+            if len(untuned) == len(calls) and not asked & frames:
                 continue
             for product in untuned:
                 # Tables are not in the structured log, nor are they printed for cached graphs.
@@ -143,42 +108,6 @@ class CpuMaxAutotuneInert(Rule):
             evidence=[quote(p.seen, p.step, _operand(p)) for p in group[:MAX_QUOTED]],
             advice=_ADVICE.get(cause, ()),
         )
-
-
-def _frames(rows: Iterable[Seen[R]]) -> set[tuple[str, str, str]]:
-    """Return the compilations in which the rows were seen: input, process and compile id."""
-    return {(place.input, place.writer, place.frame) for row in rows for place in row.places}
-
-
-def _asks(details: HashDetails) -> bool:
-    asking = {f"inductor_config[{name}]" for name in SEARCHES}
-    return any(part.part in asking and part.value == "True" for part in details.components)
-
-
-def _asks_all(metrics: CompilationMetrics) -> bool:
-    """Whether the mode is on for the whole program; metrics do not show the mode of one call."""
-    settings = metrics.settings
-    return any(settings.get(f"inductor.{name}") is True for name in SEARCHES)
-
-
-def _products(row: Seen[OutputModule]) -> Iterator[Product]:
-    """Yield the products of known size that a module leaves to the library on the CPU."""
-    module = row.record
-    if module.device != "cpu":
-        return
-    flow = Dataflow(module)
-    for step, call in module.extern_calls():
-        if call.op not in PRODUCTS or call.op in _NEVER:
-            continue
-        for result in flow.results(step):
-            if result.count is not None:
-                yield Product(row, step, call, result, flow.operands(step))
-
-
-def _is_of(product: Product, table: AutotuneTable) -> bool:
-    """Whether the table is of this product, going by operator and sizes."""
-    same = table.op in PRODUCTS[product.call.op]
-    return same and makes(table.gemm, product.result, product.operands)
 
 
 def _calls(count: int, ops: str) -> str:

@@ -1,0 +1,172 @@
+"""Compiled entries and their guards: how many there are, and how long torch took to check them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from pydantic import ConfigDict, SkipValidation
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
+from tracelens.logs import Record
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.guards import GuardLatency, GuardTree
+from tracelens.logs.torch_trace import CompilationMetrics
+from tracelens.report import Where
+from tracelens.rules import _user_code
+
+__all__ = ["GuardedEntry", "by_function", "root_line"]
+
+Key = tuple[str, str, str]
+
+
+class GuardedEntry(Record):
+    """One compiled entry, from the text log or from the structured one."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True
+    )
+
+    #: ``0/1``; empty where the log does not say.
+    id: str
+    #: How many guards check something.
+    checks: int
+    #: Microseconds of one check of them all, right after the compilation.
+    us: float | None = None
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    tree: SkipValidation[GuardTree | None] = None
+
+    @property
+    def label(self) -> str:
+        """The function, or the number of its frame."""
+        return f"`{self.function}`" if self.function else f"frame {self.number or '?'}"
+
+    @property
+    def number(self) -> str:
+        """The number of the function: ``0`` of ``0/1``."""
+        return self.id.partition("/")[0]
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """What a finding is about: the function and its file, else the frame."""
+        if self.function and self.file:
+            return self.function, _user_code.short(self.file)
+        return "", self.number
+
+    @property
+    def where(self) -> Where | None:
+        """The function."""
+        if not self.file:
+            return None
+        return Where(file=self.file, line=self.line, function=self.function)
+
+    @classmethod
+    def join(
+        cls,
+        trees: Table[GuardTree],
+        *,
+        latencies: Table[GuardLatency],
+        metrics: Table[CompilationMetrics],
+        frames: Table[Frame],
+    ) -> Iterator[Seen[GuardedEntry]]:
+        """Yield one entry per compilation whose guards any log knows."""
+        names = _names(frames)
+        times = _times(trees, latencies)
+        known = set()
+        for place, seen in trees.events():
+            known.add(_key(place))
+            line = _line(names.get(_number(place)), seen.record)
+            entry = _entry(place, seen.record.count, times.get(place), line, seen.record)
+            yield Seen(entry, 1, [place], seen.text)
+        for place, row in metrics.events():
+            count = row.record.guard_count
+            if _key(place) not in known and count is not None:
+                line = names.get(_number(place))
+                entry = _entry(place, count, row.record.guard_latency_us, line)
+                yield Seen(entry, 1, [place], f"guard_count: {count}")
+
+
+def _times(trees: Table[GuardTree], latencies: Table[GuardLatency]) -> dict[Place, float]:
+    """Return the time of each tree: torch prints it after the tree, under the same compile id."""
+    events: list[tuple[Place, float | None]] = [(place, None) for place, _ in trees.events()]
+    events += [(place, seen.record.us) for place, seen in latencies.events()]
+    last: dict[Key, Place] = {}
+    found: dict[Place, float] = {}
+    for place, us in sorted(events, key=lambda event: (event[0].input, event[0].line)):
+        if us is None:
+            last[_key(place)] = place
+        elif _key(place) in last:
+            found[last[_key(place)]] = us
+    return found
+
+
+def _names(frames: Table[Frame]) -> dict[Key, StackFrame]:
+    """Return the functions by the number of their frame, where all of its entries agree."""
+    found: dict[Key, set[StackFrame]] = {}
+    for row in frames:
+        frame = row.record
+        if frame.function and frame.file:
+            line = StackFrame(file=frame.file, line=frame.line or 0, function=frame.function)
+            key = (row.first.input, frame.writer, frame.id.partition("/")[0])
+            found.setdefault(key, set()).add(line)
+    return {key: next(iter(lines)) for key, lines in found.items() if len(lines) == 1}
+
+
+def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
+    """Return the function; where it only wraps another, the first that the guards are about.
+
+    Where nothing names the function, it is the line of the first guard, without a name.
+    """
+    if own is not None and _user_code.distance(own.file, own.function) == 0:
+        return own
+    files = [own.file] if own else []
+    for guard in tree.guards:
+        comment = guard.comment
+        if comment and comment.file and not _user_code.distance(comment.file, comment.function):
+            line = _user_code.located(comment, own.function if own else "", files)
+            return line if own or line is None else line.model_copy(update={"function": ""})
+    return own
+
+
+def _key(place: Place) -> Key:
+    return place.input, place.writer, place.frame
+
+
+def _number(place: Place) -> Key:
+    return place.input, place.writer, place.frame.partition("/")[0]
+
+
+def _entry(
+    place: Place,
+    checks: int,
+    us: float | None,
+    line: StackFrame | None,
+    tree: GuardTree | None = None,
+) -> GuardedEntry:
+    return GuardedEntry(
+        id=place.frame,
+        checks=checks,
+        us=us,
+        function=line.function or None if line else None,
+        file=line.file if line else None,
+        line=line.line or None if line else None,
+        tree=tree,
+    )
+
+
+def by_function(entries: Iterable[Seen[GuardedEntry]]) -> list[list[Seen[GuardedEntry]]]:
+    """Return the entries of each function, by the number of its frame where it has no name."""
+    groups: dict[tuple[str, str, str], list[Seen[GuardedEntry]]] = {}
+    for entry in entries:
+        key = (entry.first.writer, *entry.record.subject)
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())
+
+
+def root_line(seen: Seen[GuardedEntry]) -> int:
+    """Return the line of the record's text at which the tree begins."""
+    lines = seen.text.split("\n")
+    return next((at for at, line in enumerate(lines) if "RootGuardManager" in line), 0)

@@ -1,0 +1,67 @@
+"""Guards on numbers, typed: which value an entry was compiled for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracelens import grammars
+from tracelens.logs import recompiles
+from tracelens.logs.guards import Guard, GuardTree
+from tracelens.logs.recompiles import Recompile, Source, ValueCheck
+
+__all__ = ["Number", "failed", "numbers"]
+
+#: Kinds of guards that compare with a value; none up to torch 2.3.
+KINDS = frozenset({"CONSTANT_MATCH", "EQUALS_MATCH", ""})
+
+
+class Number(NamedTuple):
+    """A number that must be what it was; ``at`` is the line within the record's text."""
+
+    source: Source
+    value: int | float
+    guard: Guard
+    at: int
+
+    @property
+    def name(self) -> str:
+        """The attribute, key or variable that holds it: ``step`` of ``self.step``."""
+        path = self.source.path or self.source.name
+        return path.rpartition(".")[2].rpartition("[")[2].strip("]'\"")
+
+
+def numbers(tree: GuardTree, text: str) -> Iterator[Number]:
+    """Yield the guards of a tree that compare with a number.
+
+    Args:
+        tree: The guards.
+        text: The record that they were read from.
+    """
+    lines = text.split("\n")
+    for guard in tree.guards:
+        if guard.kind not in KINDS or " == " not in guard.expression:
+            continue
+        check = _check(guard.expression)
+        if not isinstance(check, ValueCheck) or check.operator.strip() != "==":
+            continue
+        value = check.integer if check.integer is not None else check.number
+        if value is not None:
+            at = next((i for i, line in enumerate(lines) if guard.expression in line), 0)
+            yield Number(check.source, value, guard, at)
+
+
+def _check(expression: str) -> object:
+    """Read a guard as the log of recompiles writes it: the texts are the same."""
+    grammar = grammars.load(recompiles.Recompiles.name, recompiles.__name__)
+    try:
+        return grammar.nested("check", expression)
+    except grammars.Unreadable:
+        return None
+
+
+def failed(recompile: Recompile) -> Iterator[Source]:
+    """Yield the values on whose guards a recompile failed."""
+    for failure in recompile.failures:
+        if isinstance(failure.check, ValueCheck):
+            yield failure.check.source

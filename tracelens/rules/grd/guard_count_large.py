@@ -1,0 +1,111 @@
+"""GRD002 guard-count-large."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.guards import GuardTree
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.grd._entries import GuardedEntry, by_function, root_line
+
+__all__ = ["GuardCountLarge"]
+
+#: Guards of one entry. Transformers of two layers have 500 to 800.
+MANY = 1000
+#: Kinds of guards and sources that are listed.
+MAX_LISTED = 3
+
+
+class GuardCountLarge(Rule):
+    """A compiled function has thousands of guards.
+
+    ## Why it matters
+    Each guard is cheap, some tenths of a microsecond, and all of them are checked at every call.
+    Thousands come from modules with many small parts and from configurations that are read in each
+    of them; they also make a compilation slower, and each of them can fail.
+
+    ## What it looks like
+    A tree per compiled entry, with a manager for every object on the way to a value and below it
+    the guards (torch 2.4 and later):
+
+        [0/0] [__guards] TREE_GUARD_MANAGER:
+        [0/0] [__guards] +- RootGuardManager
+        [0/0] [__guards] | +- GuardManager: source=L['self'], accessed_by=FrameLocalsGuardAccessor(key='self', framelocals_idx=0), type=<class 'model.UNet'>, tag_safe=(True, False)
+        [0/0] [__guards] | | +- TYPE_MATCH: ___check_type_id(L['self'], 94865264879952), type=<class 'model.UNet'>  # sample = self.conv_in(sample)  # proj/model.py:8 in forward
+
+    ## When it is harmless
+    When a call takes long. GRD001 tells how long one check takes, where torch measured it. Fewer
+    than 1,000 guards in an entry are not reported; torch 2.11 and later count five more per
+    tensor, which cost little.
+
+    ## What to do
+    Let modules read what they need from their configuration in ``__init__``; compile a larger
+    region once instead of its parts. The settings of GRD001 leave guards out, and are unsafe.
+
+    ## How a live run confirms it
+    As for GRD001.
+
+    ## See also
+    GRD001 (what it costs), TRC004 (measured in a trace).
+    <https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "GRD002"
+    name = "guard-count-large"
+    severity = Severity.INFO
+
+    def check(self, entries: Table[GuardedEntry]) -> Iterator[Finding]:
+        """Yield one finding per function."""
+        large = [entry for entry in entries if entry.record.checks >= MANY]
+        for group in by_function(large):
+            yield self._finding(group)
+
+    def _finding(self, group: list[Seen[GuardedEntry]]) -> Finding:
+        largest = max(group, key=lambda entry: entry.record.checks)
+        entry = largest.record
+        tree = entry.tree
+        kinds = f" Most are {_listed(_kinds(tree))}." if tree else ""
+        modules = f" By origin: {_listed(_sources(tree))}." if tree else ""
+        several = f" {len(group)} entries of it have as many." if len(group) > 1 else ""
+        return self.finding(
+            *entry.subject,
+            title=f"{entry.label} has {entry.checks:,} guards",
+            message=f"They are checked at each call.{kinds}{modules}{several}",
+            count=len(group),
+            where=entry.where,
+            evidence=[
+                largest.quote(f"{entry.checks} guards, entry {entry.id}", at=root_line(largest))
+            ],
+            advice=[
+                Advice(
+                    text="Read configurations in __init__, and keep what forward() needs in plain "
+                    "attributes: each dictionary and each nested object on the way is guarded.",
+                ),
+                Advice(
+                    text="See what one check takes: GRD001, or the lookups in a trace (TRC004).",
+                    env='TORCH_LOGS="guards"',
+                    since="2.6",
+                ),
+            ],
+        )
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common(MAX_LISTED))
+
+
+def _kinds(tree: GuardTree) -> Counter[str]:
+    return Counter(f"`{guard.kind}`" for guard in tree.guards if not guard.is_manager)
+
+
+def _sources(tree: GuardTree) -> Counter[str]:
+    """Count the guards by the argument or global that their value comes from."""
+    return Counter(f"on `{_root(source)}`" for source, _ in tree.checks() if source)
+
+
+def _root(source: str) -> str:
+    head, bracket, _ = source.removeprefix("list(dict.keys(").partition("]")
+    return head + bracket

@@ -1,0 +1,114 @@
+"""GRD001 guard-latency-high."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.guards import GuardLatency
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.grd._entries import GuardedEntry, by_function
+
+__all__ = ["GuardLatencyHigh"]
+
+#: One check of all guards of an entry, microseconds, from which on it is a part of small steps.
+MIN_US = 800.0
+#: Microseconds per guard that only a busy machine or cold memory explains.
+PLAUSIBLE = 1.5
+
+
+class GuardLatencyHigh(Rule):
+    """Checking the guards of a compiled function takes long, at every call.
+
+    ## Why it matters
+    Before a compiled function runs, its guards are checked in the thread that calls it; meanwhile a
+    GPU waits for its next kernel. A UNet of diffusers with 3,000 guards takes 0.85 ms for it, which
+    is 16 % of a step of 5 ms. Several entries of one function are tried one after the other.
+
+    ## What it looks like
+    Torch checks the guards of a new entry once, and says how long it took (2.6 and later):
+
+        [0/0] [__guards] TREE_GUARD_MANAGER:
+        [0/0] [__guards] +- RootGuardManager
+        [0/0] [__guards] | +- GLOBAL_STATE: ___check_global_state()
+        [0/0] [__guards] Guard eval latency = 901.50 us
+
+    ## When it is harmless
+    When a call takes a hundred times longer than its guards: only the length of a step tells, which
+    this log does not know. Below 0.8 ms nothing is reported; a UNet is there, most language models
+    of a few layers are not. A time of more than 1.5 us per guard is that of a busy machine or of
+    memory that was not at hand, and is left out. Up to torch 2.7 the figure is too small, since
+    the guards were in the cache when they were measured.
+
+    ## What to do
+    Compile a larger region, so that one check covers more work; remove breaks and entries. Guards
+    that cannot fail in this program can be left out: this is unsafe, a change that a left-out guard
+    would have seen gives wrong results without a word.
+
+    ## How a live run confirms it
+    The program runs with a profiler, with and without the guards on modules. Confirmed when both
+    ``TorchDynamo Cache Lookup`` and the step get shorter by as much; the results are compared.
+
+    ## See also
+    TRC004 (the same, measured in a trace), GRD002 (how many guards), GRD004 (slow ones).
+    <https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html>
+    """
+
+    code = "GRD001"
+    name = "guard-latency-high"
+    severity = Severity.WARNING
+    claim = "time"
+
+    def check(
+        self, entries: Table[GuardedEntry], *, latencies: Table[GuardLatency]
+    ) -> Iterator[Finding]:
+        """Yield one finding per function."""
+        slow = [entry for entry in entries if _is_slow(entry.record)]
+        for group in by_function(slow):
+            yield self._finding(group, latencies)
+
+    def _finding(self, group: list[Seen[GuardedEntry]], latencies: Table[GuardLatency]) -> Finding:
+        slowest = max(group, key=lambda entry: entry.record.us or 0.0)
+        entry = slowest.record
+        us = entry.us or 0.0
+        others = f" {len(group)} entries of it take as long." if len(group) > 1 else ""
+        quotes = [
+            row.quote(f"entry {place.frame}", place=place)
+            for place, row in latencies.events()
+            if row.record.us == us and place.frame == entry.id
+        ]
+        return self.finding(
+            *entry.subject,
+            title=f"the guards of {entry.label} take {us / 1000:.2g} ms at every call",
+            message=f"Torch checked the {entry.checks:,} guards of {entry.id or 'the entry'} in "
+            f"{us:.0f} us right after it was compiled. A call that takes less than "
+            f"{us / 20:.0f} ms spends more than 2 % of its time there.{others}",
+            confidence=Confidence.MEDIUM,
+            count=len(group),
+            where=entry.where,
+            evidence=quotes[:1] or [slowest.quote(f"guard_latency_us: {us:.0f}")],
+            advice=_ADVICE,
+        )
+
+
+def _is_slow(entry: GuardedEntry) -> bool:
+    return entry.us is not None and MIN_US <= entry.us <= PLAUSIBLE * entry.checks
+
+
+_ADVICE = (
+    Advice(text="Compile a larger region, so that one check of the guards covers more work."),
+    Advice(
+        text="If no module changes after the first call, leave out the guards on modules. Unsafe: "
+        "a change gives wrong results without a word.",
+        code="torch.compile(model, options={"
+        '"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})',
+        since="2.8",
+    ),
+    Advice(
+        text="After a warm-up with all inputs that will come, check only what tells entries apart. "
+        "Unsafe in the same way.",
+        code="torch.compiler.set_stance(skip_guard_eval_unsafe=True)",
+        since="2.6",
+    ),
+)

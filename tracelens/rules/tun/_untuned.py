@@ -1,0 +1,104 @@
+"""Matrix products that are left to the library on the CPU although a search was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from tracelens.evidence import Seen
+from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.epilogues import PRODUCTS, makes
+from tracelens.inductor.statements import ExternCall
+from tracelens.logs import Record
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.inductor_debug import HashDetails
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.logs.torch_trace import CompilationMetrics
+
+__all__ = [
+    "Cause",
+    "Product",
+    "asks_everywhere",
+    "asks_for_search",
+    "frames_of",
+    "is_of",
+    "products",
+]
+
+R = TypeVar("R", bound=Record)
+
+#: Settings that ask for a search among the kernels of a matrix product.
+SEARCHES = ("max_autotune", "max_autotune_gemm")
+#: Convolutions are never tuned on a CPU.
+_NEVER = {"convolution", "_convolution_pointwise"}
+#: Products whose second factor is mostly a weight.
+_WEIGHTED = {"mm", "addmm", "bias_addmm"}
+
+
+class Cause(Enum):
+    """Why a product was not tuned."""
+
+    TRAINING = "training"
+    WEIGHTS = "weights"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A call of the library for a matrix product on the CPU."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    call: ExternCall
+    result: Content
+    operands: tuple[Content, ...]
+
+    @property
+    def cause(self) -> Cause:
+        """The first cause that holds."""
+        if self.seen.record.graph in {"forward", "backward"}:
+            return Cause.TRAINING
+        weight = self.operands[-1] if self.operands else None
+        if weight is None or weight.producer is not None or self.call.op not in _WEIGHTED:
+            return Cause.OTHER
+        frozen = any(weight.name == constant.result for constant in self.seen.record.constants)
+        return Cause.OTHER if frozen else Cause.WEIGHTS
+
+
+def frames_of(rows: Iterable[Seen[R]]) -> set[tuple[str, str, str]]:
+    """Return the compilations in which the rows were seen: input, process and compile id."""
+    return {(place.input, place.writer, place.frame) for row in rows for place in row.places}
+
+
+def asks_for_search(details: HashDetails) -> bool:
+    """Whether the settings that a graph was compiled with ask for a search."""
+    asking = {f"inductor_config[{name}]" for name in SEARCHES}
+    return any(part.part in asking and part.value == "True" for part in details.components)
+
+
+def asks_everywhere(metrics: CompilationMetrics) -> bool:
+    """Whether the mode is on for the whole program; metrics do not show the mode of one call."""
+    settings = metrics.settings
+    return any(settings.get(f"inductor.{name}") is True for name in SEARCHES)
+
+
+def products(row: Seen[OutputModule]) -> Iterator[Product]:
+    """Yield the products of known size that a module leaves to the library on the CPU."""
+    module = row.record
+    if module.device != "cpu":
+        return
+    flow = Dataflow(module)
+    for step, call in module.extern_calls():
+        if call.op not in PRODUCTS or call.op in _NEVER:
+            continue
+        for result in flow.results(step):
+            if result.count is not None:
+                yield Product(row, step, call, result, flow.operands(step))
+
+
+def is_of(product: Product, table: AutotuneTable) -> bool:
+    """Whether the table is of this product, going by operator and sizes."""
+    same = table.op in PRODUCTS[product.call.op]
+    return same and makes(table.gemm, product.result, product.operands)
