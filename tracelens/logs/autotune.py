@@ -117,6 +117,8 @@ class Choice(Record):
     at: int = 0
     kernel: str
     ms: Annotated[float, BeforeValidator(_no_nan)]
+    #: As it is printed: ``ms``, or ``s``, by which torch 2.0 means milliseconds too.
+    unit: str = "ms"
     #: The best time as a share of this one's, in percent; infinite where neither has a time.
     percent: Annotated[float | None, BeforeValidator(_no_nan)] = None
     #: The parameters of a Triton template, ``BLOCK_M=64, ...``, as they are printed.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import msgspec
 from pydantic import BeforeValidator, ConfigDict
 
 from tracelens.logs import Log, Record
@@ -56,6 +57,13 @@ class Guards(Log):
         ranked = sorted(rows.values(), key=lambda entry: -entry["guards"])
         return {"guards": ranked[:MAX_ROWS]} if rows else {}
 
+    @classmethod
+    def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
+        """Return whether CUDA products may use TensorFloat-32, where torch says so (2.13)."""
+        guards = (guard for seen in evidence.table(GuardTree) for guard in seen.record.guards)
+        states = (guard.state.get("allow_tf32") for guard in guards if guard.is_global)
+        return {"tf32": next((state for state in states if state is not None), None)}
+
 
 class Guard(Record):
     """One node of the tree: a manager, which says where a value is, or a guard, which checks it.
@@ -80,6 +88,20 @@ class Guard(Record):
     def is_manager(self) -> bool:
         """Whether it leads to a value and checks nothing itself."""
         return self.kind.endswith("Manager")
+
+    @property
+    def is_global(self) -> bool:
+        """Whether it compares torch's global state."""
+        return self.kind == "GLOBAL_STATE"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The global state that torch prints as JSON since 2.13; empty where it does not."""
+        try:
+            state = msgspec.json.decode(self.expression.partition(" against ")[2] or "{}")
+        except msgspec.DecodeError:
+            return {}
+        return state if isinstance(state, dict) else {}
 
 
 #: The lines of the flat list of torch 2.0 to 2.3.

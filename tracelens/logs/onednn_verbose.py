@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict
 
 from tracelens.logs import Log, Record
-from tracelens.onednn import summary, work
+from tracelens.onednn import precision, summary, work
 from tracelens.onednn.parts import (
     Attributes,
     MemoryDescriptor,
@@ -88,17 +89,17 @@ class Primitive(Record):
     aux: tuple[Setting, ...] = ()
     problem: Problem = Problem()
 
-    @property
+    @cached_property
     def shape(self) -> str:
         """The problem as printed."""
         return str(self.problem)
 
-    @property
+    @cached_property
     def dtypes(self) -> dict[str, str]:
         """Data type by argument, for the arguments that are there."""
         return {md.arg: md.dtype for md in self.mds if md.dtype != "undef"}
 
-    @property
+    @cached_property
     def precision(self) -> str:
         """``bf16`` where all arguments agree, else the types in order: ``u8:s8:f32:u8``."""
         types = [md.dtype for md in self.mds if md.dtype != "undef"]
@@ -118,12 +119,12 @@ class Primitive(Record):
         """Whether this is a backward pass. A forward one may say training by default."""
         return self.prop_kind.startswith("backward")
 
-    @property
+    @cached_property
     def flops(self) -> int | None:
         """Floating-point operations of one execution; None where the shape does not tell."""
         return work.flops(self)
 
-    @property
+    @cached_property
     def bytes(self) -> int | None:
         """Bytes read and written by one execution, at least; None where the shape does not tell."""
         return work.traffic(self)
@@ -345,7 +346,14 @@ class OnednnVerbose(Log):
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``primitives``: what ran, the most expensive first."""
-        isas = [seen.record.isa for seen in evidence.table(CpuIsa)]
-        rows = summary.primitives(evidence.table(PrimitiveExec), next(iter(isas), ""))
-        return {"primitives": rows} if rows else {}
+        """Return ``primitives``: what ran, and ``precision``: what products were computed in.
+
+        Both with the most expensive first.
+        """
+        isa = next((seen.record.isa for seen in evidence.table(CpuIsa)), "")
+        execs = evidence.table(PrimitiveExec)
+        tables = {
+            "primitives": summary.primitives(execs, isa),
+            "precision": precision.rows(execs, isa),
+        }
+        return {name: rows for name, rows in tables.items() if rows}

@@ -8,8 +8,9 @@ they are the cause, and those before the primitive itself the consequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, cast
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.onednn_verbose import (
@@ -27,6 +28,8 @@ from tracelens.report import EvidenceLine
 __all__ = ["Refusal", "Refusals"]
 
 _Row = Seen[DispatchRejection] | Seen[LibraryRejection]
+#: Primitive, data types and shape.
+_Problem = tuple[str, str, str]
 #: What a reorder is refused for: it stands among the causes when weights are packed.
 _OF_REORDERS = {Reason.LAYOUT, Reason.SHAPE, Reason.DEFERRED, Reason.CHAIN, Reason.OTHER}
 _OWNERS = {"acl": "Arm Compute Library"}
@@ -58,20 +61,28 @@ class Refusals:
         creates: Table[PrimitiveCreate],
         execs: Table[PrimitiveExec],
     ) -> None:
-        self._by_problem: dict[tuple[str, str, str], list[Seen[DispatchRejection]]] = {}
+        self._by_problem: dict[_Problem, list[Seen[DispatchRejection]]] = {}
         self._loose: list[_Row] = list(library)
         for row in dispatches:
             if row.record.primitive:
                 self._by_problem.setdefault(_problem(row.record), []).append(row)
             else:
                 self._loose.append(row)
-        self._made: list[Seen[Primitive]] = [
-            *cast("Table[Primitive]", creates),
-            *cast("Table[Primitive]", execs),
-        ]
-        self._settled = {row.first[:2] for row in self._made}
+        self._loose.sort(key=_where)
+        self._loose_at = [_where(row) for row in self._loose]
+        #: Where each primitive was created, or else first ran.
+        self._created: dict[tuple[_Problem, str], Place] = {}
+        #: Where each tensor was first written by a reorder.
+        self._written: dict[tuple[tuple[str, str, str, str], int | None], Place] = {}
+        made = [*cast("Table[Primitive]", creates), *cast("Table[Primitive]", execs)]
+        for row in sorted(made, key=_where):
+            run = row.record
+            self._created.setdefault((_problem(run), run.impl), row.first)
+            if run.primitive == "reorder" and run.mds:
+                self._written.setdefault(_tensor(run, run.mds[-1]), row.first)
+        self._settled = sorted({_where(row) for row in made})
 
-    def of(self, run: PrimitiveExec) -> list[Refusal]:
+    def of(self, run: Primitive) -> list[Refusal]:
         """Return what refused before ``run``'s implementation was chosen, each message once."""
         rows: list[_Row] = [*self._by_problem.get(_problem(run), ())]
         packing = self._packing(run)
@@ -85,45 +96,37 @@ class Refusals:
             found.setdefault(refusal[:2], refusal)
         return list(found.values())
 
-    def _creation(self, run: PrimitiveExec) -> Place:
+    def _creation(self, run: Primitive) -> Place:
         """Return where ``run`` was created, or else first ran."""
-        return _earliest(
-            row.first
-            for row in self._made
-            if row.record.impl == run.impl and _problem(row.record) == _problem(run)
-        )
+        return self._created[_problem(run), run.impl]
 
-    def _packing(self, run: PrimitiveExec) -> Place | None:
+    def _packing(self, run: Primitive) -> Place | None:
         """Return where the weights of ``run`` were packed."""
         packed = {_tensor(run, md) for md in run.weights}
-        targets = [
-            row.first
-            for row in self._made
-            if row.record.primitive == "reorder"
-            and any(_tensor(row.record, md) in packed for md in row.record.mds[-1:])
-        ]
-        return _earliest(targets) if targets else None
+        places = [self._written[tensor] for tensor in packed if tensor in self._written]
+        return min(places, key=lambda place: place[:2], default=None)
 
     def _before(self, place: Place, primitive: str) -> Iterator[_Row]:
         """Yield the refusals without problem between ``place`` and what was settled before it."""
-        before = max((at for at in self._settled if at < place[:2]), default=(place.input, 0))
-        for row in self._loose:
-            ours = isinstance(row.record, LibraryRejection) or primitive in row.record.component
-            if ours and before < row.first[:2] < place[:2]:
+        settled = bisect_left(self._settled, place[:2])
+        before = self._settled[settled - 1] if settled else (place.input, 0)
+        start = bisect_right(self._loose_at, before)
+        for row in self._loose[start : bisect_left(self._loose_at, place[:2])]:
+            if isinstance(row.record, LibraryRejection) or primitive in row.record.component:
                 yield row
 
 
-def _problem(run: Primitive) -> tuple[str, str, str]:
+def _where(row: Seen[Any]) -> tuple[str, int]:
+    return row.first[:2]
+
+
+def _problem(run: Primitive) -> _Problem:
     return run.primitive, run.precision, run.shape
 
 
 def _tensor(run: Primitive, md: MemoryDescriptor) -> tuple[tuple[str, str, str, str], int | None]:
     """Return what tells one tensor from another: its layout and its size."""
     return md.layout, work.elements(run, md)
-
-
-def _earliest(places: Iterable[Place]) -> Place:
-    return min(places, key=lambda place: (place.input, place.line))
 
 
 def _refusal(row: _Row) -> Refusal:

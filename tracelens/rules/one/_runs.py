@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from tracelens.evidence import Seen, Table, Times
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
+from tracelens.report import Cost
 
-__all__ = ["Runs", "groups", "instruction_set", "percent"]
+__all__ = ["Runs", "Spent", "groups", "instruction_set", "percent", "steady", "times"]
+
+#: Less than both of these is not worth a word.
+MIN_MS = 1.0
+MIN_SHARE = 0.02
 
 
 @dataclass(slots=True)
@@ -73,8 +80,18 @@ class Runs:
         return flops / rate, text
 
 
+#: Many rules ask for the groups of the same table.
+_GROUPS: WeakKeyDictionary[Table[PrimitiveExec], tuple[Runs, ...]] = WeakKeyDictionary()
+
+
 def groups(execs: Table[PrimitiveExec]) -> list[Runs]:
     """Return the executions grouped by primitive, implementation, data types and shape."""
+    if execs not in _GROUPS:
+        _GROUPS[execs] = tuple(_grouped(execs))
+    return list(_GROUPS[execs])
+
+
+def _grouped(execs: Table[PrimitiveExec]) -> Iterable[Runs]:
     found: dict[tuple[str, str, str, str], Runs] = {}
     for row in execs:
         run = Runs(row.record)
@@ -82,7 +99,7 @@ def groups(execs: Table[PrimitiveExec]) -> list[Runs]:
         runs.rows.append(row)
         if row.times is not None:
             runs.times.merge(row.times)
-    return list(found.values())
+    return found.values()
 
 
 def instruction_set(isas: Table[CpuIsa]) -> str:
@@ -93,3 +110,41 @@ def instruction_set(isas: Table[CpuIsa]) -> str:
 def percent(share: float) -> str:
     """Return a fraction for a sentence."""
     return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
+
+
+def steady(rows: Iterable[Seen[PrimitiveExec]]) -> float:
+    """Return the milliseconds of all rows, without what first executions took longer."""
+    return sum(row.times.steady for row in rows if row.times is not None)
+
+
+def times(count: int, noun: str = "execution") -> str:
+    """Return ``1 execution``, ``2 executions``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+class Spent(NamedTuple):
+    """How much all executions of a log took, to compare some of them with."""
+
+    whole: float
+
+    @classmethod
+    def of(cls, execs: Iterable[Seen[PrimitiveExec]]) -> Spent:
+        """Add up all executions."""
+        return cls(steady(execs))
+
+    def share(self, ms: float) -> float:
+        """Return ``ms`` as a part of all execution time."""
+        return min(1.0, ms / self.whole) if self.whole else 0.0
+
+    def matters(self, ms: float) -> bool:
+        """Whether ``ms`` is worth a word."""
+        return ms >= MIN_MS or self.share(ms) >= MIN_SHARE
+
+    def tell(self, ms: float) -> str:
+        """Return ``3.2 ms, 40 % of all oneDNN execution time``."""
+        return f"{ms:.3g} ms, {percent(self.share(ms))} of all oneDNN execution time"
+
+    def cost(self, ms: float, basis: Literal["measured", "estimated", "upper_bound"]) -> Cost:
+        """Return ``ms`` as a cost."""
+        share = self.share(ms) if self.whole else None
+        return Cost(ms=ms, share=share, basis=basis, of="all oneDNN execution time")

@@ -81,7 +81,8 @@ class FastImplementationRejected(Rule):
                 continue
             for refusal in refusals.of(run):
                 reason = refusal.reason
-                if refusal.who == f"`{run.impl}`":
+                # Sizes that are known at run time only are ONE017's.
+                if refusal.who == f"`{run.impl}`" or reason is Reason.DYNAMIC_SHAPE:
                     continue
                 if actionable(reason) and not (level is Grade.OPTIMISED and reason in _USUAL):
                     refused = found.setdefault((run.primitive, reason), _Refused())

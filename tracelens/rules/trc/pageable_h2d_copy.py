@@ -10,7 +10,7 @@ from tracelens.rules import Rule
 from tracelens.rules.trc._runs import Run, length, percent, runs
 from tracelens.traces.measured import Step, Transfer, Window
 
-__all__ = ["PageableH2dCopy"]
+__all__ = ["PageableH2DCopy"]
 
 #: Bytes per step below which copies are scalars, indices and such.
 MIN_BYTES = 1 << 20
@@ -19,7 +19,7 @@ MIN_SHARE = 0.01
 PINNED = 20e6
 
 
-class PageableH2dCopy(Rule):
+class PageableH2DCopy(Rule):
     """Inputs are copied to the GPU from pageable memory.
 
     ## Why it matters

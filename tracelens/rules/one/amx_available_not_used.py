@@ -1,0 +1,131 @@
+"""ONE010 amx-available-not-used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+from tracelens.onednn.implementations import Grade
+from tracelens.onednn.isa import matrix_types
+from tracelens.onednn.precision import PRODUCTS, arithmetic
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, percent, times
+from tracelens.rules.one._shapes import product_of
+
+__all__ = ["AmxAvailableNotUsed"]
+
+#: A tile holds 16 rows; with fewer than two tiles the vector kernels are as fast.
+MIN_ROWS = 32
+#: ... and 32 bfloat16 or 64 bytes of depth.
+MIN_DEPTH = 32
+MIN_COLUMNS = 16
+MIN_SHARE = 0.05
+#: How the vector kernels' names end.
+_VECTOR = ("avx512_core", "avx10", "avx2")
+
+
+class AmxAvailableNotUsed(Rule):
+    """The CPU has AMX, but large bfloat16 or int8 products ran on vector kernels.
+
+    ## Why it matters
+    AMX multiplies 16x32 by 32x16 bfloat16 values in one instruction: up to 8 times the rate of
+    AVX-512. oneDNN takes it where the shapes fill its tiles and the layout suits.
+
+    ## What it looks like
+    The header names AMX; the implementation of a product that is large enough does not:
+
+        onednn_verbose,v1,info,cpu,isa:Intel AVX-512 with float16, Intel DL Boost and bfloat16 support and Intel AMX with bfloat16 and 8-bit integer support
+        onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_bf16,undef,src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,attr-scratchpad:user,,256x1024:1024x1024,0.9
+
+    ## When it is harmless
+    For fewer than 32 rows, as when text is generated: the vector kernels are chosen on purpose and
+    are as fast. float16 needs a later AMX than bfloat16, which the header names separately. Names
+    without instructions, such as ``x64:gemm:jit``, do not tell and are left out. Below 5 % of the
+    time nothing is reported.
+
+    ## What to do
+    Freeze the model, so that weights are packed for AMX; batch more rows; make sizes multiples of
+    32 (bfloat16) or 64 (int8).
+
+    ## How a live run confirms it
+    The product runs with a larger batch, and with ``ONEDNN_MAX_CPU_ISA=AVX512_CORE_AMX``. Confirmed
+    when the implementation's name gets ``amx`` and its rate rises.
+
+    ## See also
+    ONE008 for limits, ONE018 for weights that are not packed;
+    <https://docs.pytorch.org/tutorials/recipes/amx.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ONE010"
+    name = "amx-available-not-used"
+    severity = Severity.INFO
+
+    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+        """Yield one finding for all such products."""
+        isa = instruction_set(isas)
+        types = matrix_types(isa)
+        if not types:
+            return
+        runs = groups(execs)
+        found = [group for group in runs if _could(group, types, isa)]
+        found.sort(key=lambda group: -group.ms)
+        spent = Spent.of(execs)
+        ms, count = sum(group.ms for group in found), sum(group.count for group in found)
+        if not found or spent.share(ms) < MIN_SHARE:
+            return
+        used = sum(group.ms for group in runs if "amx" in group.run.impl)
+        others = (
+            f"{percent(spent.share(used))} of the time was spent on AMX kernels."
+            if used
+            else "No primitive of this log used AMX."
+        )
+        worst = found[0]
+        yield self.finding(
+            "products",
+            title="products that AMX could take ran on vector kernels",
+            message=(
+                f"{times(count)} took {spent.tell(ms)}. The most expensive is {worst.label} on "
+                f"`{worst.run.impl}`. {others}"
+            ),
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[
+                next(iter(isas)).quote("AMX is there"),
+                *(quote(group.rows[0], f"{group.count} times") for group in found[:3]),
+            ],
+            cost=spent.cost(ms, "upper_bound"),
+            advice=_ADVICE,
+        )
+
+
+def _could(group: Runs, types: frozenset[str], isa: str) -> bool:
+    """Whether AMX has the type and the shape of ``group``, and a vector kernel took it."""
+    run = group.run
+    if run.primitive not in PRODUCTS or group.grade(isa) is not Grade.OPTIMISED:
+        return False
+    product = product_of(run)
+    last = run.impl.rpartition(":")[2]
+    return (
+        product is not None
+        and arithmetic(run).ran_in in types
+        and last.startswith(_VECTOR)
+        and "amx" not in last
+        and product.rows >= MIN_ROWS
+        and product.depth >= MIN_DEPTH
+        and product.columns >= MIN_COLUMNS
+    )
+
+
+_ADVICE = (
+    Advice(
+        text="For inference, freeze the compiled model, so that weights are packed for AMX.",
+        setting="torch._inductor.config.freezing = True",
+        env="TORCHINDUCTOR_FREEZING=1",
+        code="with torch.no_grad(): model(x)",
+        since="2.1",
+    ),
+    Advice(text="Batch more rows, and make sizes multiples of 32 (bfloat16) or 64 (int8)."),
+)

@@ -1,0 +1,128 @@
+"""ONE021 disguised-reference-gemm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import CpuIsa, NestedCreate, PrimitiveExec
+from tracelens.onednn.implementations import Grade, grade
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
+from tracelens.rules.one._shapes import unpacks
+
+__all__ = ["DisguisedReferenceGemm"]
+
+
+class DisguisedReferenceGemm(Rule):
+    """A product named like generated code ran on plain loops, because the machine is no x86-64.
+
+    ## Why it matters
+    ``gemm:jit``, ``gemm:jit:f32`` and ``gemm:jit:bf16`` are fixed names. On x86-64 generated code
+    stands behind them. Elsewhere the same names lead to ``ref_gemm``: loops without vectors or
+    blocks, 10 to 100 times slower than the Compute Library or a BLAS. Nothing in the line says so.
+
+    ## What it looks like
+    The header is not one of x86-64, and the implementation begins with ``gemm:jit``:
+
+        onednn_verbose,v1,info,cpu,isa:AArch64 SVE (256 bits)
+        onednn_verbose,v1,primitive,exec,cpu,matmul,gemm:jit:bf16,undef,src:bf16::blocked:ab::f0 wei:bf16::blocked:ab::f0 dst:f32::blocked:ab::f0,attr-scratchpad:user,,64x64:64x64,24.1
+
+    ## When it is harmless
+    In a build of oneDNN with a BLAS, which the log does not show; torch's wheels for AArch64 have
+    none. 8-bit products of POWER and IBM Z have code of their own. Below 1 ms and 2 % of the time
+    nothing is reported. Inside a recurrent network, ONE001 reports the network: then this is a
+    note. Integer weights with float activations are ONE014's.
+
+    ## What to do
+    Use a data type that the Compute Library takes (float32 nearly always), or a build with a BLAS.
+
+    ## How a live run confirms it
+    The product runs in float32. Confirmed when ``gemm:acl`` or ``brg`` takes it and the time falls.
+
+    ## See also
+    ONE001; ``src/cpu/gemm/gemm.cpp`` in <https://github.com/uxlfoundation/oneDNN>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ONE021"
+    name = "disguised-reference-gemm"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        isas: Table[CpuIsa],
+        *,
+        execs: Table[PrimitiveExec],
+        nested: Table[NestedCreate],
+    ) -> Iterator[Finding]:
+        """Yield one finding per data types, and a note on what runs inside other primitives."""
+        isa = instruction_set(isas)
+        runs = groups(execs)
+        spent = Spent.of(execs)
+        found: dict[tuple[str, str], list[Runs]] = {}
+        for group in runs:
+            if group.grade(isa) is Grade.DISGUISED and not unpacks(group.run):
+                key = (group.run.primitive, group.run.precision)
+                found.setdefault(key, []).append(group)
+        for key, slow in found.items():
+            if spent.matters(sum(group.ms for group in slow)):
+                yield self._finding(key, slow, runs, spent, isa)
+        if not found:
+            yield from self._note(nested, isa)
+
+    def _finding(
+        self, key: tuple[str, str], slow: list[Runs], runs: list[Runs], spent: Spent, isa: str
+    ) -> Finding:
+        ms, count = sum(group.ms for group in slow), sum(group.count for group in slow)
+        worst = max(slow, key=lambda group: group.ms)
+        known = [group.alternative(runs, isa) for group in slow]
+        saving = sum(
+            max(0.0, group.ms - (other[0] * group.count if other else 0.0))
+            for group, other in zip(slow, known, strict=True)
+        )
+        compared = f" For comparison, {known[0][1]}." if known[0] else ""
+        return self.finding(
+            *key,
+            title=f"{' '.join(key)} ran on `{worst.run.impl}`, which is plain loops here",
+            message=(
+                f"{times(count)} took {spent.tell(ms)}. oneDNN has generated code for this name on "
+                f"x86-64 only; this is {isa}, so it is the reference product, unless this oneDNN "
+                f"was built with a BLAS.{compared}"
+            ),
+            confidence=Confidence.MEDIUM if isa.startswith("AArch64") else Confidence.LOW,
+            count=count,
+            evidence=[quote(group.rows[0], f"{group.count} times") for group in slow[:3]],
+            cost=spent.cost(saving, "estimated" if all(known) else "upper_bound"),
+            advice=_ADVICE,
+        )
+
+    def _note(self, nested: Table[NestedCreate], isa: str) -> Iterator[Finding]:
+        inner = [
+            row
+            for row in nested
+            if grade(row.record.primitive, row.record.impl, isa) is Grade.DISGUISED
+        ]
+        if inner:
+            yield self.finding(
+                "nested",
+                title="products inside another primitive are plain loops",
+                message=(
+                    f"`{inner[0].record.impl}` was made inside another primitive, {inner[0].count} "
+                    "times. ONE001 reports the primitive around it, where its time matters."
+                ),
+                severity=Severity.NONE,
+                confidence=Confidence.MEDIUM,
+                count=sum(row.count for row in inner),
+                evidence=[quote(row, "plain loops on this machine") for row in inner[:2]],
+            )
+
+
+_ADVICE = (
+    Advice(text="Run these products in float32.", code="module.float()"),
+    Advice(
+        text="Or use a build of torch whose oneDNN has the Compute Library or a BLAS: the wheels "
+        "for AArch64 on the package index have the former."
+    ),
+)

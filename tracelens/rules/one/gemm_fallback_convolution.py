@@ -1,0 +1,180 @@
+"""ONE002 gemm-fallback-convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import (
+    CpuIsa,
+    DispatchRejection,
+    LibraryRejection,
+    PrimitiveCreate,
+    PrimitiveExec,
+)
+from tracelens.onednn.implementations import has_jit_gemm
+from tracelens.onednn.reasons import Reason
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._refusals import Refusals
+from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
+
+__all__ = ["GemmFallbackConvolution"]
+
+#: An execution that is not repeated shows what starting costs, not what the convolution does.
+MIN_COUNT = 2
+MAX_QUOTED = 3
+MAX_REASONS = 3
+#: Refusals that say something about this convolution; the first says most.
+_TELLING = (Reason.LAYOUT, Reason.SHAPE)
+
+
+class GemmFallbackConvolution(Rule):
+    """A convolution was unrolled into a matrix product because its layout has no direct kernel.
+
+    ## Why it matters
+    Where no generated kernel takes a convolution, oneDNN copies every patch of the image into a
+    matrix (im2col) and multiplies. The copy is as large as the kernel window times the image. In
+    torch's default layout this happens to groups of few or odd numbers of channels, large kernels
+    and wide padding. For channels-last images the newer kernels take most of these: a depthwise
+    31x31 convolution took 44 ms in the default layout and 0.83 ms in channels-last, the same with 22
+    channels per group 0.22 and 0.11 ms (float32, torch 2.13.0, one AVX-512 core).
+
+    ## What it looks like
+    The implementation is ``gemm:jit``, or ends in it, and the layout of the source is ``abcd``:
+
+        onednn_verbose,v1,primitive,exec,cpu,convolution,x64:gemm:jit,forward_training,src:f32:a:blocked:abcd::f0 wei:f32:a:blocked:abcde::f0 bia:undef::undef::: dst:f32:a:blocked:abcd::f0,attr-scratchpad:user,alg:convolution_direct,g32mb2_ic32oc32_ih40oh40kh31sh1dh0ph15_iw40ow40kw31sw1dw0pw15,43.9812
+
+    On AArch64, ``gemm:acl`` and ``indirect_gemm:acl`` are optimised, and not meant.
+
+    ## When it is harmless
+    When the convolutions take less than 1 ms and 2 % of the time, which is not reported. An
+    execution that is not repeated is not counted. Where the image is in channels-last already, the
+    layout is not the reason: that is a note.
+
+    ## What to do
+    Convert model and input to channels-last once; ``torch.compile`` keeps the layout. Compare the
+    time: for a depthwise convolution with a channel multiplier in bfloat16, the matrix product was
+    the faster one.
+
+    ## How a live run confirms it
+    The workload runs with a channels-last model and input. Confirmed when the implementation
+    changes and its time falls.
+
+    ## See also
+    ONE001 for reference kernels, ONE004 for layouts that go to and fro;
+    <https://uxlfoundation.github.io/oneDNN/dev_guide_convolution.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "ONE002"
+    name = "gemm-fallback-convolution"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        isas: Table[CpuIsa],
+        creates: Table[PrimitiveCreate],
+        dispatches: Table[DispatchRejection],
+        library: Table[LibraryRejection],
+    ) -> Iterator[Finding]:
+        """Yield one finding per primitive and layout."""
+        isa = instruction_set(isas)
+        if isa and not has_jit_gemm(isa):
+            return
+        spent = Spent.of(execs)
+        runs = groups(execs)
+        causes: dict[tuple[str, bool], list[Runs]] = {}
+        for group in runs:
+            if _is_unrolled(group.run) and group.count >= MIN_COUNT:
+                key = (group.run.primitive, _is_default_layout(group.run))
+                causes.setdefault(key, []).append(group)
+        if not causes:
+            return
+        refusals = Refusals(dispatches, library, creates, execs)
+        others = [group for group in runs if not _is_unrolled(group.run)]
+        for (primitive, default), found in causes.items():
+            # The shortest executions, since one that waited for the CPU proves nothing.
+            if spent.matters(sum(group.count * group.times.min for group in found)):
+                found.sort(key=lambda group: -group.ms)
+                known = [group.alternative(_equals(group, others), isa) for group in found]
+                saving = sum(
+                    max(0.0, group.ms - (other[0] * group.count if other else 0.0))
+                    for group, other in zip(found, known, strict=True)
+                )
+                cost = spent.cost(saving, "estimated" if all(known) else "upper_bound")
+                finding = self._finding(primitive, default, found, spent, refusals)
+                yield finding.model_copy(update={"cost": cost})
+
+    def _finding(
+        self, primitive: str, default: bool, found: list[Runs], spent: Spent, refusals: Refusals
+    ) -> Finding:
+        count, ms = sum(group.count for group in found), sum(group.ms for group in found)
+        refused = [r for r in refusals.of(found[0].run) if r.reason in _TELLING]
+        refused.sort(key=lambda refusal: _TELLING.index(refusal.reason))
+        said = list(dict.fromkeys(refusal.message.rstrip(": ") for refusal in refused))
+        why = f" Other implementations refused: {'; '.join(said[:MAX_REASONS])}." if said else ""
+        shapes = "one shape" if len(found) == 1 else f"{len(found)} shapes"
+        layout = "torch's default layout" if default else "another layout than torch's default"
+        return self.finding(
+            primitive,
+            default,
+            title=f"{primitive} of {shapes} ran as a matrix product of copied patches",
+            message=(
+                f"{times(count)} on `{found[0].run.impl}` took {spent.tell(ms)}. The images are "
+                f"in {layout}. The most expensive is {found[0].label}.{why}"
+            ),
+            severity=Severity.WARNING if default else Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[
+                *(quote(group.rows[0], times(group.count)) for group in found[:MAX_QUOTED]),
+                *(refusal.quote for refusal in refused[:1]),
+            ],
+            advice=_ADVICE[default],
+        )
+
+
+def _is_unrolled(run: PrimitiveExec) -> bool:
+    """Whether the last part of the implementation is a matrix product of x86-64."""
+    parts = run.impl.rpartition("+")[2].removeprefix("x64:").split(":")
+    return (
+        run.primitive in {"convolution", "deconvolution"}
+        and parts[0].startswith("gemm")
+        and parts[-1] not in {"acl", "ref", "rvv"}
+    )
+
+
+def _is_default_layout(run: PrimitiveExec) -> bool:
+    """Whether the image lies as ``batch, channels, height, width``."""
+    images = [md for md in run.mds if md.arg in {"src", "diff_src", "diff_dst"}]
+    return any(md.is_plain and md.tag == "".join(sorted(md.tag)) for md in images)
+
+
+def _equals(group: Runs, others: Sequence[Runs]) -> list[Runs]:
+    return [other for other in others if other.run.flops == group.run.flops]
+
+
+_ADVICE = {
+    True: (
+        Advice(
+            text="Keep images in channels-last, where oneDNN 3.12 has direct kernels for most such "
+            "convolutions (seen with AVX-512).",
+            code="model = model.to(memory_format=torch.channels_last); "
+            "x = x.to(memory_format=torch.channels_last)",
+        ),
+        Advice(
+            text="Or let the compiler choose the layout: freezing packs the weights for it, too.",
+            env="TORCHINDUCTOR_FREEZING=1",
+            setting="torch._inductor.config.freezing = True",
+            since="2.1",
+        ),
+    ),
+    False: (
+        Advice(
+            text="Use a multiple of 16 channels per group, where the model allows it, and compare."
+        ),
+    ),
+}

@@ -1,0 +1,103 @@
+"""ONE014 integer-weights-not-decompressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+from tracelens.onednn.implementations import Grade
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
+from tracelens.rules.one._shapes import unpacks
+
+__all__ = ["IntegerWeightsNotDecompressed"]
+
+
+class IntegerWeightsNotDecompressed(Rule):
+    """Integer weights met float activations, and no kernel that unpacks them took the product.
+
+    ## Why it matters
+    Weights in 8 or 4 bits save memory traffic if the kernel unpacks them as it multiplies. oneDNN
+    does so for some types only, and only where the caller allows it: ``attr-fpmath`` has to cover
+    integers, which the log shows as ``:true``. Otherwise the product falls to loops over single
+    elements, slower than the float32 product that it replaced.
+
+    ## What it looks like
+    Activations in a float type, weights in an integer one, and a reference or generic
+    implementation:
+
+        onednn_verbose,v1,primitive,exec,cpu,matmul,ref:any,undef,src:f32::blocked:ab::f0 wei:s8::blocked:ab::f0 dst:f32::blocked:ab::f0,attr-scratchpad:user attr-scales:wei:2:f32,,16x640:640x1920,38.2
+
+    ## When it is harmless
+    When the implementation is a generated one, or the activations are integers as well
+    (dynamic quantisation). Below 1 ms and 2 % of the time nothing is reported. Where ONE001
+    reports the same product as a reference kernel, this finding explains it, and is a note.
+
+    ## What to do
+    Use kernels that are made for it: torchao's weight-only quantisation calls ATen's own. Or
+    quantise the activations as well, or keep the weights in bfloat16.
+
+    ## How a live run confirms it
+    The product runs with bfloat16 activations. Confirmed when a generated implementation takes it
+    and the time falls.
+
+    ## See also
+    ONE001; <https://github.com/uxlfoundation/oneDNN/issues/1893>,
+    <https://uxlfoundation.github.io/oneDNN/dev_guide_attributes_fpmath_mode.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "ONE014"
+    name = "integer-weights-not-decompressed"
+    severity = Severity.WARNING
+
+    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+        """Yield one finding per pair of types and implementation."""
+        isa = instruction_set(isas)
+        spent = Spent.of(execs)
+        causes: dict[tuple[str, str, str], list[Runs]] = {}
+        for group in groups(execs):
+            if unpacks(group.run) and group.grade(isa) is not Grade.OPTIMISED:
+                types = group.run.dtypes
+                key = (types["src"], types["wei"], group.run.impl)
+                causes.setdefault(key, []).append(group)
+        for (source, weights, impl), found in causes.items():
+            ms, count = sum(g.ms for g in found), sum(g.count for g in found)
+            if not spent.matters(ms):
+                continue
+            accused = found[0].grade(isa) is Grade.REFERENCE
+            worst = max(found, key=lambda group: group.ms)
+            yield self.finding(
+                source,
+                weights,
+                impl,
+                title=f"{weights} weights are not unpacked by a fast kernel for {source}",
+                message=(
+                    f"{times(count)} on `{impl}` took {spent.tell(ms)}. The most expensive is "
+                    f"{worst.run.primitive} {worst.run.shape}. {_permission(worst.run, source)}"
+                    f"{' ONE001 tells what it costs.' if accused else ''}"
+                ),
+                severity=Severity.INFO if accused else Severity.WARNING,
+                confidence=Confidence.HIGH if count > 1 else Confidence.MEDIUM,
+                count=count,
+                evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
+                cost=None if accused else spent.cost(ms, "upper_bound"),
+                advice=_ADVICE,
+            )
+
+
+def _permission(run: PrimitiveExec, source: str) -> str:
+    if run.attributes.fpmath.endswith(":true"):
+        return f"The caller permits unpacking, but no kernel does it for {source} here."
+    return "The caller does not permit unpacking: `attr-fpmath` does not cover integers."
+
+
+_ADVICE = (
+    Advice(
+        text="Use torchao's weight-only quantisation, which calls kernels made for it.",
+        code="quantize_(model, Int8WeightOnlyConfig())",
+    ),
+    Advice(text="Or use bfloat16 activations, or bfloat16 weights."),
+)

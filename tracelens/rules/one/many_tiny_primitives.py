@@ -1,0 +1,109 @@
+"""ONE015 many-tiny-primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.onednn.implementations import COMPUTE
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import Runs, groups, percent, times
+
+__all__ = ["ManyTinyPrimitives"]
+
+#: Shorter than this, calling a primitive costs as much as running it. In milliseconds.
+TINY_MS = 0.02
+#: Tiny primitives per iteration from which on their number is the problem.
+MIN_PER_ITERATION = 100
+#: Repetitions that make an iteration.
+MIN_ITERATIONS = 3
+#: Parts of all executions, and of their time, that are tiny.
+MIN_SHARE = 0.8
+MIN_TIME = 0.5
+
+
+class ManyTinyPrimitives(Rule):
+    """Hundreds of primitives per iteration take microseconds each: calling them is what costs.
+
+    ## Why it matters
+    Around each primitive, torch prepares tensors and arguments, looks the primitive up and starts
+    the threads: some microseconds, whatever the size. When the work is as short, the threads and
+    the vector units wait for the caller, and a faster kernel changes nothing.
+
+    ## What it looks like
+    The same few lines, thousands of times, each with a time of microseconds:
+
+        onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_bf16,undef,src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,attr-scratchpad:user attr-post-ops:sum,,8x64:64x64,0.00195312
+
+    ## When it is harmless
+    When the iteration is fast enough as it is. The log does not hold the time between primitives,
+    so the loss is not known: with a trace, compare their sum with the step. Printing a line per
+    primitive itself takes some microseconds, which makes this look worse than it is. Fewer than 100
+    products per iteration are not reported.
+
+    ## What to do
+    Do more per call: larger batches, one product for several layers. In compiled code, the C++
+    wrapper makes calls cheaper. Use fewer threads: starting them costs more than such work.
+
+    ## How a live run confirms it
+    The workload runs with the C++ wrapper, and with one thread. Confirmed when the step gets faster
+    and the sum of the primitives does not.
+
+    ## See also
+    <https://docs.pytorch.org/tutorials/unstable/inductor_cpp_wrapper_tutorial.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "ONE015"
+    name = "many-tiny-primitives"
+    severity = Severity.INFO
+    claim = "time"
+
+    def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
+        """Yield one finding for all tiny products."""
+        products = [group for group in groups(execs) if group.run.primitive in COMPUTE]
+        repeated = [group for group in products if group.count >= MIN_ITERATIONS]
+        iterations = min((group.count for group in repeated), default=0)
+        tiny = [group for group in repeated if 0 <= group.times.median < TINY_MS]
+        count = sum(group.count for group in tiny)
+        ms, whole = sum(group.ms for group in tiny), sum(group.ms for group in products)
+        if (
+            not iterations
+            or count < MIN_PER_ITERATION * iterations
+            or count < MIN_SHARE * sum(group.count for group in products)
+            or ms < MIN_TIME * whole
+        ):
+            return
+        tiny.sort(key=lambda group: -group.count)
+        yield self.finding(
+            "products",
+            title=f"about {count // iterations} tiny products per iteration",
+            message=(
+                f"{times(count, 'product')} with a median below {TINY_MS * 1e3:.0f} microseconds, "
+                f"{percent(count / sum(group.count for group in products))} of all; together "
+                f"{ms:.3g} ms. The most frequent is {tiny[0].label}, {tiny[0].times.median:.2g} ms "
+                "each. Calling them may take longer than running them."
+            ),
+            confidence=Confidence.LOW,
+            count=count,
+            evidence=[quote(group.rows[0], _often(group)) for group in tiny[:3]],
+            advice=_ADVICE,
+        )
+
+
+def _often(group: Runs) -> str:
+    return f"{group.count} times, {group.times.median:.2g} ms each"
+
+
+_ADVICE = (
+    Advice(text="Do more per call: larger batches, or one product for several layers."),
+    Advice(
+        text="In compiled code, use the C++ wrapper.",
+        setting="torch._inductor.config.cpp_wrapper = True",
+        env="TORCHINDUCTOR_CPP_WRAPPER=1",
+        since="2.1",
+    ),
+    Advice(text="Compare with one thread.", env="OMP_NUM_THREADS=1"),
+)

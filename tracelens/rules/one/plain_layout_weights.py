@@ -1,0 +1,160 @@
+"""ONE018 plain-layout-weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+from tracelens.onednn.implementations import Grade, grade
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import Spent, instruction_set, steady, times
+from tracelens.rules.one._shapes import Product, product_of
+
+__all__ = ["PlainLayoutWeights"]
+
+#: Executions of one product from which on its weights are constant rather than new each time.
+MIN_COUNT = 5
+#: A single row gains nothing from packed weights, and many rows pay for packing in passing.
+MIN_ROWS, MAX_ROWS = 2, 512
+#: Elements of a weight that take longer to rearrange than to call for.
+MIN_WEIGHT = 128 * 128
+MIN_SHARE = 0.05
+
+#: What tells one product from another: its sizes and its type.
+Key = tuple[Product, str]
+
+
+class PlainLayoutWeights(Rule):
+    """Constant weights are read in torch's plain layout, and rearranged inside every product.
+
+    ## Why it matters
+    oneDNN's matrix kernels want weights in blocks. Where they come in a plain layout, the kernel
+    copies each block before it uses it, in every call. For few rows that is a good part of the
+    work: the same layers of a vision transformer took 1.1 to 1.7 times as long with plain weights
+    as with packed ones (68 rows, bfloat16, AVX-512).
+
+    ## What it looks like
+    Weights with a tag of lower-case letters (``ba``), where packed ones would read
+    ``AB16b64a2b``:
+
+        onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_bf16,undef,src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,attr-scratchpad:user attr-post-ops:sum,,68x192:192x384,0.0349
+
+    ## When it is harmless
+    For one row, for very many, and for small weights. In training, where the weights change with every step, so that
+    nothing can be packed: products whose gradients are in the log are left out. So are products
+    that the same log also runs with packed weights (the eager reference before the compiled model),
+    products of activations, and logs of autotuning, whose executions are benchmarks. Reference
+    kernels are ONE001's.
+
+    ## What to do
+    Freeze the compiled model for inference: weights are packed once.
+
+    ## How a live run confirms it
+    The workload runs with ``TORCHINDUCTOR_FREEZING=1``. Confirmed when the tag becomes a blocked
+    one and the products get faster.
+
+    ## See also
+    ONE003 for weights that are reordered before each call, IND004 for weights that are not constant;
+    <https://docs.pytorch.org/tutorials/intermediate/inductor_debug_cpu.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "ONE018"
+    name = "plain-layout-weights"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        isas: Table[CpuIsa],
+        tunings: Table[AutotuneTable],
+    ) -> Iterator[Finding]:
+        """Yield one finding for all plain weights."""
+        if len(tunings):
+            return
+        isa = instruction_set(isas)
+        by_key: dict[Key, list[Seen[PrimitiveExec]]] = {}
+        for row in execs:
+            product = product_of(row.record)
+            if row.record.primitive in {"matmul", "inner_product"} and product is not None:
+                by_key.setdefault((product, row.record.precision), []).append(row)
+        found = [
+            row
+            for (product, dtype), rows in by_key.items()
+            if not any(_is_packed(row.record) for row in rows)
+            and not _is_trained(product, dtype, by_key)
+            for row in rows
+            if _is_plain_weight(row, product, isa)
+        ]
+        found.sort(key=lambda row: -row.ms)
+        spent, ms = Spent.of(execs), steady(found)
+        if not found or spent.share(ms) < MIN_SHARE:
+            return
+        yield self._finding(found, ms, spent)
+
+    def _finding(self, found: list[Seen[PrimitiveExec]], ms: float, spent: Spent) -> Finding:
+        count = sum(row.count for row in found)
+        worst = found[0].record
+        kinds = "one layer" if len(found) == 1 else f"{len(found)} shapes of layers"
+        return self.finding(
+            "weights",
+            title=f"the weights of {kinds} are rearranged in every call",
+            message=(
+                f"{times(count, 'product')} with weights in a plain layout took {spent.tell(ms)}. "
+                f"The most expensive is {worst.primitive} {worst.precision} {worst.shape}, with "
+                f"weights in `{worst.weights[0].tag}`. Packing them once saves a part of that."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[quote(row, f"{row.count} times") for row in found[:3]],
+            advice=_ADVICE,
+        )
+
+
+def _is_plain_weight(row: Seen[PrimitiveExec], product: Product, isa: str) -> bool:
+    """Whether ``row`` repeatedly reads what looks like a linear layer's weight, as torch keeps it.
+
+    That is transposed: ``ba``. In ``ab`` it could be anything.
+    """
+    run = row.record
+    weights = run.weights
+    return (
+        row.count >= MIN_COUNT
+        and run.engine.startswith("cpu")
+        and MIN_ROWS <= product.rows <= MAX_ROWS
+        and product.batch == 1
+        and product.depth * product.columns >= MIN_WEIGHT
+        and bool(run.impl)
+        and grade(run.primitive, run.impl, isa) is Grade.OPTIMISED
+        and not run.is_training
+        and len(weights) == 1
+        and (weights[0].tag == "ba" or (run.primitive == "inner_product" and weights[0].is_plain))
+    )
+
+
+def _is_packed(run: PrimitiveExec) -> bool:
+    return any(md.kind != "undef" and not md.is_plain for md in run.weights)
+
+
+def _is_trained(product: Product, dtype: str, by_key: dict[Key, list[Seen[PrimitiveExec]]]) -> bool:
+    """Whether the log holds the product that makes the gradient of the weights."""
+    rows, depth, columns, _ = product
+    gradients = (Product(depth, rows, columns), Product(columns, rows, depth))
+    if any((gradient, dtype) in by_key for gradient in gradients if gradient != product):
+        return True
+    return any(row.record.is_training for row in by_key.get((product, dtype), ()))
+
+
+_ADVICE = (
+    Advice(
+        text="For inference, freeze the compiled model.",
+        setting="torch._inductor.config.freezing = True",
+        env="TORCHINDUCTOR_FREEZING=1",
+        code="model = torch.compile(model)\nwith torch.no_grad(): model(x)",
+        since="2.1",
+    ),
+)

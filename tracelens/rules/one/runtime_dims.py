@@ -1,0 +1,116 @@
+"""ONE017 runtime-dims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.onednn_verbose import CpuIsa, DispatchRejection, NestedCreate, Primitive
+from tracelens.onednn.implementations import Grade, grade
+from tracelens.onednn.reasons import Reason, why
+from tracelens.onednn.summary import quote
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import instruction_set, times
+
+__all__ = ["RuntimeDims"]
+
+
+class RuntimeDims(Rule):
+    """A primitive was made for sizes that are known only when it runs.
+
+    ## Why it matters
+    oneDNN can leave sizes open (``DNNL_RUNTIME_DIM_VAL``), so that one primitive serves all of
+    them. Few implementations accept that: weights cannot be packed for an open size, and blocking
+    cannot be chosen. torch's own CPU operators always give sizes; frameworks on top of oneDNN's
+    graph interface, and quantised products on GPUs, may not.
+
+    ## What it looks like
+    A ``*`` in the problem of a created primitive, or a refusal that says so:
+
+        onednn_verbose,v1,primitive,create:cache_miss,cpu,matmul,gemm:jit:bf16,undef,src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:f32::blocked:ab::f0,attr-scratchpad:user,runtime_dims_masks:1:0,*x16:16x64,0.25
+        onednn_verbose,v1,primitive,create:dispatch,matmul,runtime dimension is not supported,src/cpu/x64/matmul/brgemm_matmul.cpp:99
+
+    ## When it is harmless
+    Inside another primitive: a recurrent network makes its products so, on purpose. That is not
+    reported. Where a generated implementation accepted the open size and none refused it, this is a
+    note of severity ``none``.
+
+    ## What to do
+    Mark only the dimension that varies as dynamic, or compile once per size for a few sizes.
+
+    ## How a live run confirms it
+    The workload runs with ``dynamic=False``. Confirmed when another implementation is chosen.
+
+    ## See also
+    ONE006 for many static shapes, ONE001 for reference kernels;
+    <https://uxlfoundation.github.io/oneDNN/dev_guide_matmul.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ONE017"
+    name = "runtime-dims"
+    severity = Severity.INFO
+
+    def check(self, primitives: Table[Primitive], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+        """Yield one finding per primitive."""
+        isa = instruction_set(isas)
+        made: dict[str, list[Seen[Primitive]]] = {}
+        refused: dict[str, list[Seen[Primitive]]] = {}
+        for row in primitives:
+            record = row.record
+            if isinstance(record, DispatchRejection):
+                if why(record.message) is Reason.DYNAMIC_SHAPE:
+                    refused.setdefault(record.primitive or record.component, []).append(row)
+            elif not isinstance(record, NestedCreate) and _is_open(record):
+                made.setdefault(record.primitive, []).append(row)
+        for primitive, rows in made.items():
+            # Helpers refuse in the name of a primitive: ``brgemm_matmul``.
+            helpers = [name for name in refused if primitive in name]
+            ours = [row for name in helpers for row in refused.pop(name)]
+            yield self._finding(primitive, rows, ours, isa)
+        for primitive, rows in refused.items():
+            yield self._finding(primitive, [], rows, isa)
+
+    def _finding(
+        self, primitive: str, made: list[Seen[Primitive]], refused: list[Seen[Primitive]], isa: str
+    ) -> Finding:
+        chosen = dict.fromkeys(row.record.impl for row in made)
+        fast = all(grade(primitive, impl, isa) is Grade.OPTIMISED for impl in chosen)
+        what = ", ".join(f"`{impl}`" for impl in list(chosen)[:3]) or "not in the log"
+        count = sum(row.count for row in made)
+        said = (
+            f"{primitive} was made or run {times(count, 'time')} with open sizes. " if made else ""
+        )
+        if refused:
+            said += f"{times(len(refused), 'implementation')} refused for that reason. "
+        return self.finding(
+            primitive,
+            title=f"{primitive}: sizes are known at run time only",
+            message=f"{said}What was chosen is {what}.",
+            severity=Severity.NONE if made and fast and not refused else Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=max(1, count),
+            evidence=[
+                *(quote(row, "open sizes") for row in made[:2]),
+                *(row.quote("refused") for row in refused[:2]),
+            ],
+            advice=_ADVICE,
+        )
+
+
+def _is_open(run: Primitive) -> bool:
+    """Whether a size of ``run`` is printed as ``*``."""
+    return any("*" in part for part in (*run.problem.tensors, *run.problem.sizes))
+
+
+_ADVICE = (
+    Advice(
+        text="Mark only the dimension that varies as dynamic.",
+        code="torch._dynamo.mark_dynamic(x, 0)",
+        since="2.1",
+    ),
+    Advice(
+        text="Or compile once per size, if there are few.",
+        code="torch.compile(model, dynamic=False)",
+    ),
+)

@@ -1,0 +1,82 @@
+"""ONE019 verbose-summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.onednn.summary import quote
+from tracelens.report import Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.one._runs import Runs, Spent, groups, percent, times
+
+__all__ = ["VerboseSummary"]
+
+#: First executions that take this part of all time, and at least as many milliseconds, stand out.
+FIRST_SHARE = 0.5
+FIRST_MS = 10.0
+MAX_NAMED = 3
+
+
+class VerboseSummary(Rule):
+    """What oneDNN spent its time on.
+
+    ## Why it matters
+    The report's table of primitives holds everything; this is its first line in words. It says as
+    well how much of the time belongs to first executions: the first time a primitive runs, memory
+    is paged in and weights may be transformed. One convolution took 84 ms the first time and 0.03
+    ms ever after. Whoever adds up a log without looking at that measures the start of the program.
+
+    ## What it looks like
+    Any executions:
+
+        onednn_verbose,v1,primitive,exec,cpu,convolution,x64:gemm:jit,forward_training,src:f32:a:blocked:abcd::f0 wei:f32:a:blocked:abcde::f0 bia:f32:a:blocked:a::f0 dst:f32:a:blocked:abcd::f0,attr-scratchpad:user,alg:convolution_direct,g3mb1_ic6oc9_ih40oh38kh3sh1dh0ph0_iw40ow38kw3sw1dw0pw0,84.4519
+
+    ## When it is harmless
+    Always: it accuses nobody. It is a note of severity ``none``, unless most of the time belongs to
+    first executions; then it is information, since the log says little about the steady state.
+
+    ## What to do
+    Nothing. Where first executions dominate, record more iterations before drawing conclusions.
+
+    ## How a live run confirms it
+    Not applicable.
+
+    ## See also
+    The table of primitives in the report;
+    <https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "ONE019"
+    name = "verbose-summary"
+    severity = Severity.INFO
+
+    def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
+        """Yield one finding about all executions."""
+        runs = sorted(groups(execs), key=lambda group: -group.ms)
+        spent = Spent.of(execs)
+        first = execs.ms - spent.whole
+        starts = execs.ms > 0 and first >= FIRST_MS and first >= FIRST_SHARE * execs.ms
+        named = "; ".join(_told(group, spent) for group in runs[:MAX_NAMED])
+        top = "first executions" if starts else _called(runs[0])
+        text = f"{times(execs.count)} of {len(runs)} kinds took {spent.whole:.3g} ms"
+        extra = f", and first executions {first:.3g} ms more" if first > 0 else ""
+        yield self.finding(
+            "summary",
+            title=f"most of oneDNN's time went to {top}",
+            message=f"{text}{extra}. The most expensive: {named}.",
+            severity=Severity.INFO if starts else Severity.NONE,
+            count=execs.count,
+            evidence=[quote(runs[0].rows[0], f"{runs[0].count} times")],
+        )
+
+
+def _called(group: Runs) -> str:
+    impl = group.run.impl
+    return f"{group.run.primitive} on `{impl}`" if impl else group.run.primitive
+
+
+def _told(group: Runs, spent: Spent) -> str:
+    impl = f" on `{group.run.impl}`" if group.run.impl else ""
+    return f"{group.label}{impl}, {times(group.count)}, {percent(spent.share(group.ms))}"
