@@ -1,14 +1,17 @@
 """What the trace rules need besides names: breaks, compilations, idle time, chains of kernels."""
 
+from typing import TypeVar
+
 import pytest
 
+from tests.traces.writing import Json, kernel, launch, op, read, span
 from tracelens.evidence import Evidence
 from tracelens.traces.chains import MAX_LENGTH
 from tracelens.traces.device import Busy, Calls
 from tracelens.traces.events import Complete
 from tracelens.traces.measured import Chain, Measured, Step, TraceHeader, Window
-from traces.writing import Json, kernel, launch, op, read, span
 
+T = TypeVar("T", bound=Measured)
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
 MUL = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, "
@@ -28,7 +31,7 @@ def wide(name: str, ts: float, dur: float, grid: object, stream: int = 7) -> Jso
     return kernel(name, ts, dur, stream) | {"args": {"grid": grid}}
 
 
-def only[T: Measured](evidence: Evidence, kind: type[T]) -> T:
+def only(evidence: Evidence, kind: type[T]) -> T:
     (row,) = evidence.table(kind)
     return row.record
 
