@@ -31,8 +31,8 @@ class AmxAvailableNotUsed(Rule):
     """The CPU has AMX, but large bfloat16 or int8 products ran on vector kernels.
 
     ## Why it matters
-    AMX multiplies 16x32 by 32x16 bfloat16 values in one instruction: up to 8 times the rate of
-    AVX-512. oneDNN takes it where the shapes fill its tiles and the layout suits.
+    AMX multiplies 16x32 by 32x16 bfloat16 values in one instruction: 8 times the rate of
+    AVX-512, or more. oneDNN takes it where the shapes fill its tiles and the layout suits.
 
     ## What it looks like
     The header names AMX; the implementation of a product that is large enough does not:

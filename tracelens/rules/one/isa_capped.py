@@ -40,7 +40,7 @@ class IsaCapped(Rule):
 
     Witnesses are the flags that ``lscpu`` or ``collect_env`` print, the variable itself, kernels
     that Inductor generated for AVX-512, and candidates for AMX in an AUTOTUNE table. Without a
-    witness, only SSE4.1 and AVX are reported: processors without AVX2 are older than 2013.
+    witness, only SSE4.1 and AVX are reported: servers have had AVX2 since 2013.
 
     ## When it is harmless
     When the limit is wanted, to compare instruction sets, and when the log was put together from
@@ -90,7 +90,7 @@ class IsaCapped(Rule):
             quotes.append(set_to.quote("the limit"))
             said += f"{set_to.record.variable} is set to {set_to.record.value}. "
         elif witness is None:
-            said = "Processors without AVX2 are older than 2013, so something limits it. "
+            said = "Servers have had AVX2 since 2013, so something may limit it. "
         yield self.finding(
             isa,
             title=(

@@ -16,7 +16,7 @@ __all__ = ["Run", "length", "percent", "runs", "warm_up"]
 WARM_UP = 3.0
 #: ... and longer by this, milliseconds.
 MIN_MS = 1.0
-#: A last step that is shorter than this part of the longest one is what was left of the schedule.
+#: A last step that is shorter than this part of any other is what was left of the schedule.
 REMNANT = 0.1
 #: A step that spends more than this share of its time compiling says nothing about the others.
 COMPILING = 0.2
@@ -107,10 +107,10 @@ def warm_up(steps: Sequence[Seen[Step]]) -> tuple[Seen[Step], float] | None:
 
 
 def _whole(steps: Sequence[Seen[Step]]) -> Sequence[Seen[Step]]:
-    longest = max((row.record.ms for row in steps), default=0.0)
-    if len(steps) > 1 and steps[-1].record.ms < REMNANT * longest and _nothing(steps[-1].record):
-        return steps[:-1]
-    return steps
+    if len(steps) < 2:
+        return steps
+    last, shortest = steps[-1].record, min(row.record.ms for row in steps[:-1])
+    return steps[:-1] if last.ms < REMNANT * shortest and _nothing(last) else steps
 
 
 def _nothing(step: Span) -> bool:
