@@ -16,7 +16,8 @@ from tracelens.source import read as read_files
 
 def found(events: list[Json], **header: int) -> dict[str, Finding]:
     """Return what the trace rules say, by code; each says one thing at most here."""
-    evidence = read(sorted(events, key=lambda event: (event["ts"], -event["dur"])), **header)
+    in_order: list[Json] = sorted(events, key=lambda event: (event["ts"], -event["dur"]))
+    evidence = read(in_order, **header)
     report = judge(evidence, [], rules=select_rules(["TRC"]))
     assert not [verdict for verdict in report.verdicts if verdict.verdict == "crashed"]
     return {finding.code: finding for finding in report.findings}
