@@ -43,7 +43,7 @@ class Judged:
 def judge(case: Path, known: set[str]) -> Judged:
     """Analyze one case and compare."""
     diagnosis = json.loads((case / "diagnosis.json").read_text())
-    inputs = [*case.glob("log.txt*"), *case.glob("trace.json*"), *case.glob("torch_trace")]
+    inputs = [*case.glob("log.txt*"), *case.glob("*trace.json*"), *case.glob("torch_trace")]
     report = analyze(*map(str, sorted(inputs)))
     shown = {finding.code for finding in report.shown}
     seen = {finding.code for finding in report.findings}
