@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import cases, needs_corpus, truth
+from tracelens.logs.cudagraphs import CudagraphSkip
+from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
 from tracelens.logs.torch_trace import CompilationMetrics, TorchTrace, TorchVersion
 from tracelens.source import read
 
@@ -54,3 +56,26 @@ def test_a_payload_that_its_kind_refuses_is_accounted_for(tmp_path: Path) -> Non
     evidence, _ = read([str(path)])
     assert [unread.lines for unread in evidence.unread] == [2]
     assert [row.record.guard_count for row in evidence.table(CompilationMetrics)] == [3]
+
+
+def test_what_a_cache_said_is_what_the_text_log_says() -> None:
+    head = '{"artifact": {"name": "%s", "encoding": "json"}, "frame_id": 0, "has_payload": "x"}\n'
+    miss = '{"key": "fabc", "components": ["[h1] gm: f()\\n\\ndef f():", "[h2] a[b]: 1"]}'
+    event, details = TorchTrace.parse(head % "fx_graph_cache_miss" + miss)
+    assert event == CacheEvent(cache="fx graph cache", outcome="miss", key="fabc")
+    assert isinstance(details, HashDetails)
+    assert [(part.hash, part.part) for part in details.components] == [("h1", "gm"), ("h2", "a[b]")]
+    reason = '{"cache_bypass_reason": "Unsupported pass", "key": null}'
+    (bypass,) = TorchTrace.parse(head % "aotautograd_cache_bypass" + reason)
+    assert bypass == CacheBypass(reason="Unsupported pass")
+
+
+def test_the_metrics_tell_the_settings_and_the_reason_of_a_skip() -> None:
+    metrics, skip = TorchTrace.parse(
+        '{"compilation_metrics": {"co_name": "f", "inductor_config": "{\\"freezing\\": true}", '
+        '"dynamo_config": "not json", "cudagraph_skip_reason": '
+        '"skipping cudagraphs due to mutated inputs (1 instances)"}, "frame_id": 0}'
+    )
+    assert isinstance(metrics, CompilationMetrics)
+    assert metrics.settings == {"inductor.freezing": True}
+    assert skip == CudagraphSkip(cause="mutated inputs", detail="1 instances")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tracelens.inductor.kernels import KernelDef, Parameter, Source
+from tracelens.inductor.loops import Block, Header, Loop, Nest
 from tracelens.inductor.parse import Code, Comment
 from tracelens.inductor.statements import (
     Alias,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Alias",
     "Allocation",
+    "Block",
     "Check",
     "Checks",
     "CodeFile",
@@ -41,8 +43,11 @@ __all__ = [
     "Deletion",
     "ExternCall",
     "Function",
+    "Header",
     "KernelCall",
     "KernelDef",
+    "Loop",
+    "Nest",
     "Origin",
     "Other",
     "OutputCode",

@@ -23,9 +23,9 @@ PAYLOADS = {
     "inductor_output_code": ("output_code", "Output code: \n"),
     "dynamo_cpp_guards_str": ("guards", ""),
 }
-#: Artifact -> the cache as text logs name it.
+#: Artifact -> the cache as text logs name it, and what it said.
 CACHES = {
-    f"{name}_cache_{state}": f"{text} cache"
+    f"{name}_cache_{state}": (f"{text} cache", state)
     for name, text in (("fx_graph", "fx graph"), ("aotautograd", "AOTAutograd"))
     for state in ("bypass", "hit", "miss")
 }
@@ -107,10 +107,9 @@ class CacheLookup(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
-    key: str = ""
-    cache_state: str = ""
-    cache_bypass_reason: str = ""
-    components: tuple[str, ...] = ()
+    key: str | None = None
+    cache_bypass_reason: str | None = None
+    components: tuple[str, ...] | None = None
 
 
 class StructuredRecord(Record):
@@ -176,19 +175,19 @@ def _typed(record: StructuredRecord) -> Iterator[Record]:
     elif name == "torch_version":
         yield TorchVersion.model_validate_json(record.payload)
     elif name in CACHES:
-        yield from _looked_up(CACHES[name], CacheLookup.model_validate_json(record.payload))
+        yield from _looked_up(*CACHES[name], CacheLookup.model_validate_json(record.payload))
     else:
         for key, (kind, head) in PAYLOADS.items():
             if key in (envelope.model_extra or {}):
                 yield from Log.of(kind).parse(head + record.payload)
 
 
-def _looked_up(cache: str, lookup: CacheLookup) -> Iterator[Record]:
+def _looked_up(cache: str, state: str, lookup: CacheLookup) -> Iterator[Record]:
     """Yield the records that the text log has for a look-up in a cache."""
-    if lookup.cache_state == "bypass":
-        yield CacheBypass(reason=lookup.cache_bypass_reason)
+    if state == "bypass":
+        yield CacheBypass(reason=lookup.cache_bypass_reason or "")
         return
-    yield CacheEvent(cache=cache, outcome=lookup.cache_state, key=lookup.key)
+    yield CacheEvent(cache=cache, outcome=state, key=lookup.key or "")
     if lookup.components:
         body = "".join(f"\n{part}" for part in lookup.components)
-        yield HashDetails(cache=cache, key=lookup.key, body=body)
+        yield HashDetails(cache=cache, key=lookup.key or "", body=body)

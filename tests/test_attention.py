@@ -1,0 +1,117 @@
+"""Attention that is taken apart, told from what only looks like it."""
+
+from __future__ import annotations
+
+from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
+from tracelens.logs.output_code import OutputCode, OutputModule
+from tracelens.tables import Place, Seen
+
+KERNELS = "".join(
+    f"""\
+{name} = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
+{{ auto tmp1 = {body}; }}
+''')
+"""
+    for name, body in {
+        "cpp_fused__softmax_mul_0": "exp(0)",
+        "cpp_fused__safe_softmax_native_dropout_1": "exp(0)",
+        "cpp_fused__log_softmax_2": "exp(0)",
+        "cpp_fused_clone_3": "loadu(in_ptr0)",
+        "cpp_fused_flex_attention_4": "kernel_micro_gemm(0)",
+        "cpp_fused_bmm_5": "kernel_micro_gemm(0)",
+    }.items()
+)
+
+
+def module(*lines: str, inputs: str = "arg0_1, arg1_1") -> Seen[OutputModule]:
+    allocations = [
+        f"    buf{n} = empty_strided_cpu((8, 64, 64), (4096, 64, 1), torch.float32)"
+        for n in range(6)
+    ]
+    body = [f"    {line}" for line in lines]
+    text = "\n".join(
+        ["Output code:", KERNELS, "def call(args):", f"    {inputs} = args", *allocations, *body]
+    )
+    (record,) = OutputCode.parse(text)
+    assert isinstance(record, OutputModule)
+    assert record.others == ()
+    return Seen(record, 1, [Place("run.log", 1)], text)
+
+
+def found(*lines: str, inputs: str = "arg0_1, arg1_1") -> list[Unfused]:
+    return list(unfused_attention(module(*lines, inputs=inputs)))
+
+
+FIRST = "extern_kernels.bmm(arg0_1, arg1_1, out=buf0)"
+LAST = "extern_kernels.bmm(buf1, arg1_1, out=buf2)"
+
+
+def test_a_softmax_between_two_products_is_attention() -> None:
+    (one,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
+    assert one.scores.size == (8, 64, 64)
+    assert (one.is_decomposed, one.has_dropout, one.is_shared) == (False, False, False)
+
+
+def test_dropout_and_a_call_that_torch_took_apart_show_in_the_name() -> None:
+    kernel = "cpp_fused__safe_softmax_native_dropout_1(buf0, buf1)"
+    (one,) = found(FIRST, kernel, LAST, "return (buf2, )")
+    assert one.is_decomposed
+    assert one.has_dropout
+
+
+def test_another_kernel_may_lie_before_the_second_product() -> None:
+    (one,) = found(
+        FIRST,
+        "cpp_fused__softmax_mul_0(buf0, buf1)",
+        "cpp_fused_clone_3(buf1, buf3)",
+        "extern_kernels.bmm(buf3, arg1_1, out=buf2)",
+        "return (buf2, )",
+    )
+    assert one.last.code.text.startswith("extern_kernels.bmm(buf3")
+
+
+def test_products_may_be_templates() -> None:
+    assert found(
+        "cpp_fused_bmm_5(arg0_1, buf0)",
+        "cpp_fused__softmax_mul_0(buf0, buf1)",
+        "cpp_fused_bmm_5(buf1, buf2)",
+        "return (buf2, )",
+    )
+
+
+def test_weights_that_are_returned_are_shared() -> None:
+    (one,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, buf1, )")
+    assert one.is_shared
+
+
+def test_weights_that_are_kept_for_the_backward_are_not() -> None:
+    (one,) = found(
+        FIRST.replace("arg", "primals_").replace("_1", ""),
+        "cpp_fused__softmax_mul_0(buf0, buf1)",
+        "extern_kernels.bmm(buf1, primals_1, out=buf2)",
+        "return (buf2, buf1, )",
+        inputs="primals_0, primals_1",
+    )
+    assert not one.is_shared
+
+
+def test_a_loss_is_no_attention() -> None:
+    assert found(FIRST, "cpp_fused__log_softmax_2(buf0, buf1)", LAST, "return (buf2, )") == []
+
+
+def test_a_softmax_without_a_second_product_is_no_attention() -> None:
+    assert found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", "return (buf1, )") == []
+
+
+def test_fused_kernels_are_known() -> None:
+    seen = module(
+        "buf9 = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default(arg0_1, arg1_1)",
+        "cpp_fused_flex_attention_4(arg0_1, buf0)",
+        FIRST,
+        "return (buf0, )",
+    )
+    assert [name for _, name in fused_calls(seen.record)] == [
+        "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default",
+        "cpp_fused_flex_attention_4",
+    ]

@@ -1,0 +1,94 @@
+"""How the rules about generated code judge: what is worth a warning, what is a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens.engine import judge, select_rules
+from tracelens.report import Finding, Severity
+from tracelens.source import read
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "rules"
+
+
+def findings(folder: str, name: str) -> list[Finding]:
+    (path,) = (FIXTURES / folder).glob(f"{name}.log*")
+    evidence, inputs = read([str(path)])
+    return list(judge(evidence, inputs, rules=select_rules([folder[:6]])).findings)
+
+
+def only(folder: str, name: str) -> Finding:
+    (found,) = findings(folder, name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "severity"),
+    [
+        ("IND001-fallback-kernel", "fires-cumsum", Severity.INFO),
+        ("IND001-fallback-kernel", "fires-cumsum-8-mib", Severity.WARNING),
+        ("IND001-fallback-kernel", "quiet-singular-values", Severity.NONE),
+        ("IND003-acl-fusions-disabled", "fires-linear-relu", Severity.INFO),
+        ("IND004-cpu-inference-not-frozen", "fires-unet", Severity.WARNING),
+        ("IND004-cpu-inference-not-frozen", "fires-bert", Severity.INFO),
+        ("IND004-cpu-inference-not-frozen", "fires-aarch64-bfloat16", Severity.INFO),
+        ("IND005-cpp-kernel-not-vectorised", "fires-index-wraps-around", Severity.WARNING),
+        ("IND006-omp-region-inside-serial-loop", "fires-narrow", Severity.ERROR),
+        ("IND012-device-copy-in-graph", "fires-mask-on-cpu", Severity.WARNING),
+        ("IND012-device-copy-in-graph", "fires-one-small-tensor", Severity.INFO),
+        ("IND017-attention-not-fused", "fires-x-transformers", Severity.WARNING),
+        ("IND017-attention-not-fused", "fires-short-sequence", Severity.INFO),
+        ("IND017-attention-not-fused", "fires-dropout", Severity.INFO),
+        ("IND017-attention-not-fused", "quiet-dropout-in-training-only", Severity.NONE),
+        ("IND021-int8-gemm-not-lowered", "fires-not-frozen", Severity.WARNING),
+        ("IND021-int8-gemm-not-lowered", "fires-weights-only", Severity.INFO),
+        ("IND024-layout-optimisation-skipped", "quiet-tiny", Severity.NONE),
+        ("IND025-flex-attention-eager", "fires-eager", Severity.ERROR),
+    ],
+)
+def test_severity_follows_from_the_evidence(folder: str, name: str, severity: Severity) -> None:
+    assert only(folder, name).severity is severity
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "line", "function"),
+    [
+        ("IND001-fallback-kernel", "fires-cumsum", 27, "positions"),
+        ("IND005-cpp-kernel-not-vectorised", "fires-index-wraps-around", 24, "rotate"),
+        ("IND005-cpp-kernel-not-vectorised", "fires-operator-without-vector-form", 17, "lanes"),
+        ("IND006-omp-region-inside-serial-loop", "fires-narrow", 16, "total"),
+        ("IND008-layout-conversion-kernels", "fires-contiguous", 17, "swapped"),
+        ("IND009-atomic-scatter", "fires-index-add", 18, "messages"),
+        ("IND017-attention-not-fused", "fires-clipped-scores", 18, "clipped"),
+    ],
+)
+def test_the_line_of_the_program_is_named(folder: str, name: str, line: int, function: str) -> None:
+    where = only(folder, name).where
+    assert where is not None
+    assert where.file.startswith("/home/ana/proj/ind")
+    assert (where.line, where.function) == (line, function)
+
+
+def test_every_layer_is_counted() -> None:
+    found = only("IND004-cpu-inference-not-frozen", "fires-resnet")
+    assert found.count == 9 + 1  # convolutions, and the classifier
+    assert "9 convolutions and 1 matrix product" in found.title
+
+
+def test_the_sizes_of_a_scalar_loop_are_multiplied_out() -> None:
+    found = only("IND005-cpp-kernel-not-vectorised", "fires-index-wraps-around")
+    assert f"{16 * 512 * 60:,} elements" in found.message
+    assert "`cos`, `sin`" in found.title
+
+
+def test_threads_are_started_once_per_outer_turn() -> None:
+    found = only("IND006-omp-region-inside-serial-loop", "fires-narrow")
+    assert "96 times" in found.title
+
+
+def test_the_same_finding_has_the_same_id_with_and_without_modules() -> None:
+    folder = "IND005-cpp-kernel-not-vectorised"
+    whole, alone = only(folder, "fires-index-wraps-around"), only(folder, "fires-kernel-code-alone")
+    assert whole.id == alone.id

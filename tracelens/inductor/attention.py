@@ -1,0 +1,115 @@
+"""Attention in generated code: one fused kernel, or products with a softmax between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.kernels import KernelDef
+from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.tables import Seen
+
+__all__ = ["Unfused", "fused_calls", "unfused_attention"]
+
+#: Kernels that may lie between the scores and the product with the values.
+MAX_HOPS = 3
+_PRODUCTS = {"bmm", "baddbmm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Unfused:
+    """A product, a softmax of its result, and a product of that."""
+
+    seen: Seen[OutputModule]
+    first: Step
+    scores: Content
+    softmax: Step
+    kernel: KernelDef
+    last: Step
+    #: Whether something but the second product needs the weights, in a graph without a backward.
+    is_shared: bool
+
+    @property
+    def is_decomposed(self) -> bool:
+        """Whether the program calls ``scaled_dot_product_attention``, which torch took apart.
+
+        ``_safe_softmax`` is in nothing else (torch 2.5 and later).
+        """
+        return "safe_softmax" in self.kernel.fused
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether random weights are dropped between softmax and product."""
+        return any(word in self.kernel.fused for word in ("dropout", "bernoulli", "rand"))
+
+
+def fused_calls(module: OutputModule) -> Iterator[tuple[Step, str]]:
+    """Yield the calls of fused attention kernels, with what is called."""
+    for step, extern in module.extern_calls():
+        if "attention" in extern.op:
+            yield step, extern.target
+    for step, call in module.kernel_calls():
+        kernel = module.kernels.get(call.kernel)
+        if kernel is not None and kernel.is_template and "flex_attention" in kernel.kernel:
+            yield step, kernel.kernel
+
+
+def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
+    """Yield the attentions of one module that are taken apart, one per softmax."""
+    module = seen.record
+    flow = Dataflow(module)
+    done: set[int] = set()
+    for step in module.body:
+        if not _is_product(module, step):
+            continue
+        for scores in flow.results(step):
+            for reader in scores.readers:
+                kernel = _softmax(module, reader)
+                if kernel is None or id(reader) in done:
+                    continue
+                last = _product_after(module, flow, reader, MAX_HOPS)
+                if last is not None:
+                    done.add(id(reader))
+                    shared = _is_shared(module, scores, flow.results(reader))
+                    yield Unfused(seen, step, scores, reader, kernel, last, shared)
+
+
+def _is_product(module: OutputModule, step: Step) -> bool:
+    code = step.code
+    if isinstance(code, ExternCall):
+        return code.op in _PRODUCTS
+    if not isinstance(code, KernelCall):
+        return False
+    kernel = module.kernels.get(code.kernel)
+    return kernel is not None and kernel.is_template and "bmm" in kernel.kernel
+
+
+def _softmax(module: OutputModule, step: Step) -> KernelDef | None:
+    kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
+    if kernel is None or kernel.is_template or "softmax" not in kernel.fused:
+        return None
+    other = ("log_softmax", "softmax_backward")
+    return None if any(word in kernel.fused for word in other) else kernel
+
+
+def _is_shared(module: OutputModule, scores: Content, results: Sequence[Content]) -> bool:
+    """Whether the weights are results of the graph, or read more than once."""
+    weights = [result for result in results if result.count == scores.count]
+    needed = any(result.returned or len(result.readers) > 1 for result in weights)
+    return needed and module.graph != "forward"
+
+
+def _product_after(module: OutputModule, flow: Dataflow, step: Step, hops: int) -> Step | None:
+    """Return the product that reads, perhaps through other kernels, what ``step`` writes."""
+    readers = [reader for result in flow.results(step) for reader in result.readers]
+    for reader in readers:
+        if _is_product(module, reader):
+            return reader
+    if hops:
+        for reader in readers:
+            found = _product_after(module, flow, reader, hops - 1)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,197 @@
+"""The loops of generated C++ kernels: how often they turn, and whether they use vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tracelens.inductor.parse import fill
+from tracelens.logs import Record
+
+__all__ = ["Block", "Header", "Loop", "Nest", "Region", "Strip", "nest_of", "regions", "strips"]
+
+#: How vector instructions show in a source.
+VECTOR = ("at::vec::", "transpose_mxn")
+#: How a statement begins that computes one lane of a vector.
+LANES = ("tmpbuf_out[", "tmpbuf_mantissa[")
+
+
+def _whole(children: object) -> object:
+    """Return the number that a bound consists of; None for a symbolic one."""
+    if not isinstance(children, list):
+        return children
+    return int(children[0]) if children else None
+
+
+Whole = Annotated[int | None, BeforeValidator(_whole)]
+
+
+class Header(Record):
+    """``for(int64_t x0=0; x0<64; x0+=16)``. A bound that is not a number is None."""
+
+    #: Empty for a loop of another form.
+    counter: str = ""
+    first: Whole = None
+    bound: Whole = None
+    by: Whole = 1
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it runs over a dimension of the result, not over the lanes of a vector."""
+        return self.counter[:1] == "x" and self.counter[1:].isdecimal()
+
+    @property
+    def span(self) -> int | None:
+        """How many elements it covers; None where that is symbolic."""
+        if self.first is None or self.bound is None:
+            return None
+        return max(0, self.bound - self.first)
+
+    @property
+    def trips(self) -> int | None:
+        """How often the body runs; None where that is symbolic."""
+        return None if self.span is None or not self.by else math.ceil(self.span / self.by)
+
+
+class Block(Record):
+    """What stands between two braces."""
+
+    texts: tuple[str, ...] = ()
+    #: The OpenMP directives in it.
+    omps: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    blocks: tuple[Block, ...] = ()
+
+
+class Loop(Record):
+    """A loop and its body."""
+
+    #: The line within the source.
+    at: int = 0
+    header: Header
+    block: Block | None = None
+    #: The body where it is one loop, or one statement.
+    inner: Loop | None = None
+    line: str = ""
+
+    @property
+    def body(self) -> Block:
+        """The body, whatever its form."""
+        if self.block is not None:
+            return self.block
+        loops = () if self.inner is None else (self.inner,)
+        return Block(texts=(self.line,) if self.line else (), loops=loops)
+
+
+Block.model_rebuild()
+
+
+class Nest(Block):
+    """A whole source."""
+
+
+@lru_cache(maxsize=4096)
+def nest_of(source: str) -> Nest | None:
+    """Return the loops of a C++ source; None where it is cut or of another form."""
+    return fill("nest", source, Nest)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """An innermost loop over a dimension, within all loops around it."""
+
+    #: The line within the source.
+    at: int
+    #: The elements of one pass of the loop itself; None where that is symbolic.
+    span: int | None
+    #: The elements of one call, as far as they are numbers: symbolic loops count as one pass.
+    elements: int
+    is_symbolic: bool
+    #: The statements in it.
+    text: str
+    #: Those that take a vector apart: ``tmpbuf_out[i] = zeta(tmpbuf0[i])``.
+    lanes: str
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it uses vector registers."""
+        return any(sign in self.text for sign in VECTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A parallel region inside of serial loops."""
+
+    #: The line of the outermost serial loop within the source.
+    at: int
+    #: How often it is entered per call, as far as that is known.
+    entries: int
+    is_symbolic: bool
+
+
+def strips(nest: Block) -> Iterator[Strip]:
+    """Yield the innermost loops over dimensions, in order."""
+    yield from _strips(nest, 1, symbolic=False)
+
+
+def _strips(block: Block, elements: int, *, symbolic: bool) -> Iterator[Strip]:
+    for loop in block.loops:
+        span = loop.header.span if loop.header.is_range else 1
+        count = elements * (1 if span is None else span)
+        unknown = symbolic or span is None
+        inner = list(_strips(loop.body, count, symbolic=unknown))
+        if inner or not loop.header.is_range:
+            yield from inner
+            continue
+        text, lanes = "\n".join(_texts(loop.body)), "\n".join(_lanes(loop.body))
+        yield Strip(loop.at, span, count, unknown, text, lanes)
+    for inside in block.blocks:
+        yield from _strips(inside, elements, symbolic=symbolic)
+
+
+def _texts(block: Block) -> Iterator[str]:
+    yield from block.texts
+    for inside in block.blocks:
+        yield from _texts(inside)
+    for loop in block.loops:
+        yield from _texts(loop.body)
+
+
+def _lanes(block: Block) -> Iterator[str]:
+    for loop in block.loops:
+        yield from (text for text in _texts(loop.body) if text.startswith(LANES))
+    for inside in block.blocks:
+        yield from _lanes(inside)
+
+
+def regions(nest: Block) -> Iterator[Region]:
+    """Yield the parallel regions that serial loops enter again and again."""
+    for loop in nest.loops:
+        if loop.header.is_range:
+            yield from _inside(loop.body, loop.at, *_times(loop.header, 1, symbolic=False))
+    for inside in nest.blocks:
+        yield from regions(inside)
+
+
+def _inside(block: Block, at: int, entries: int, symbolic: bool) -> Iterator[Region]:
+    if _is_parallel(block):
+        yield Region(at, entries, symbolic)
+        return
+    for loop in block.loops:
+        yield from _inside(loop.body, at, *_times(loop.header, entries, symbolic=symbolic))
+    for inside in block.blocks:
+        yield from _inside(inside, at, entries, symbolic)
+
+
+def _times(header: Header, entries: int, *, symbolic: bool) -> tuple[int, bool]:
+    trips = header.trips
+    return entries * (1 if trips is None else trips), symbolic or trips is None
+
+
+def _is_parallel(block: Block) -> bool:
+    return any("parallel" in directive for directive in block.omps)

@@ -1,0 +1,91 @@
+"""From generated code back to the user's line.
+
+Above each call in a generated module stands which nodes of the traced graph it computes. Where the
+log also holds that graph (``TORCH_LOGS="graph_code"`` or ``"aot_graphs"``), every node in it has
+the user's line. C++ kernels have no such comment; the operators in their names have to do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from tracelens.inductor.statements import Origin as Nodes
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.aot_graphs import AotGraph
+from tracelens.logs.graph_code import FxGraph, Node, Origin
+from tracelens.logs.output_code import OutputModule
+from tracelens.tables import Place, Seen, Table
+
+__all__ = ["Lines"]
+
+Calls = list[tuple[Node, Origin]]
+
+
+class Lines:
+    """The user's lines, by compile id and node."""
+
+    def __init__(self, graphs: Table[FxGraph]) -> None:
+        self._graphs: defaultdict[tuple[str, str, str], list[FxGraph]] = defaultdict(list)
+        self._read: dict[int, Calls] = {}
+        for place, seen in graphs.events():
+            self._graphs[_key(place)].append(seen.record)
+
+    def __bool__(self) -> bool:
+        """Whether the log holds any graph."""
+        return bool(self._graphs)
+
+    def of(
+        self, seen: Seen[OutputModule], comment: Nodes | None = None, ops: Sequence[str] = ()
+    ) -> tuple[StackFrame, ...]:
+        """Return the lines that a call or a kernel computes, each once, in the graph's order.
+
+        Args:
+            seen: The generated module.
+            comment: The comment above the call.
+            ops: Operators such as ``cumsum``, for what has no comment: the first of them that
+                stands in one line only decides.
+        """
+        graphs = self._graphs.get(_key(seen.first), [])
+        traced = [graph for graph in graphs if not isinstance(graph, AotGraph)]
+        names = set(comment.nodes) if comment is not None else set()
+        found = _each(origin for node, origin in self._calls(traced) if node.label in names)
+        if found:
+            return found
+        for op in ops:
+            found = _each(origin for node, origin in self._calls(graphs) if op in _names(node))
+            if len(found) == 1:
+                return found
+        return ()
+
+    def inputs(self, seen: Seen[OutputModule]) -> tuple[str, ...]:
+        """Return what Dynamo calls the inputs of the traced graph, such as ``L_self_weight_``."""
+        graphs = self._graphs.get(_key(seen.first), [])
+        traced = (graph for graph in graphs if not isinstance(graph, AotGraph))
+        return tuple(parameter.input for graph in traced for parameter in graph.inputs)
+
+    def _calls(self, graphs: Iterable[FxGraph]) -> Iterator[tuple[Node, Origin]]:
+        for graph in graphs:
+            held = self._read.get(id(graph))
+            if held is None:
+                held = [(node, origin) for node, origin in graph.calls() if origin is not None]
+                self._read[id(graph)] = held
+            yield from held
+
+
+def _key(place: Place) -> tuple[str, str, str]:
+    return place.input, place.writer, place.frame
+
+
+def _each(found: Iterable[Origin]) -> tuple[StackFrame, ...]:
+    lines = (
+        StackFrame(file=line.file, line=line.line, function=line.function, code=line.code)
+        for line in found
+    )
+    return tuple(dict.fromkeys(lines))
+
+
+def _names(node: Node) -> set[str]:
+    """Return what an operator may be called: its last name, and ``aten.name.overload``'s."""
+    parts = node.target.split(".")
+    return {parts[-1], parts[-1].removeprefix("special_"), parts[3] if len(parts) > 3 else ""}

@@ -1,0 +1,1 @@
+"""Compile time, and the caches that save it."""

@@ -1,0 +1,230 @@
+"""What one process spent on compilations, as each kind of log tells it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Literal
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
+from tracelens.logs import Record
+from tracelens.logs.compile_times import PhaseTimes
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
+from tracelens.logs.torch_log import CompileSpan
+from tracelens.logs.torch_trace import CompilationMetrics
+from tracelens.report import EvidenceLine, Where
+from tracelens.rules import _user_code
+
+__all__ = ["CompileSeconds"]
+
+#: Functions and phases that are named.
+MAX_NAMED = 3
+#: Breaks that one compilation can have, of which some are printed twice.
+MAX_BREAKS = 2
+#: The layers of a compilation, and the phases of a table that hold one and all below it. What a
+#: version calls them differs; the first that is there counts.
+LAYERS = (
+    ("Dynamo", ("_compile.compile_inner", "_compile.<locals>.compile_inner", "_compile")),
+    ("AOTAutograd", ("OutputGraph.call_user_compiler", "create_aot_dispatcher_function")),
+    ("Inductor", ("compile_fx_inner", "fx_codegen_and_compile", "inductor_compile")),
+    ("generating and compiling code", ("GraphLowering.compile_to_module", "code_gen")),
+)
+
+
+class CompileSeconds(Record):
+    """What one process spent on compilations."""
+
+    switch: ClassVar[str] = "TORCH_TRACE=trace_dir"
+    seconds: float
+    count: int
+    #: As Dynamo measured it, or by the clocks of the log.
+    basis: Literal["measured", "estimated"]
+    #: How many were compiled once more, and the seconds of these.
+    again: int = 0
+    again_seconds: float = 0.0
+    #: Seconds of the layers or phases, and of the functions that took longest, in words.
+    parts: tuple[str, ...] = ()
+    longest: tuple[str, ...] = ()
+    where: Where | None = None
+    quotes: tuple[EvidenceLine, ...] = ()
+
+    @classmethod
+    def join(
+        cls,
+        *,
+        metrics: Table[CompilationMetrics],
+        tables: Table[PhaseTimes],
+        spans: Table[CompileSpan],
+        frames: Table[Frame],
+    ) -> Iterator[Seen[CompileSeconds]]:
+        """Yield one per process: as measured, where any log has measured it."""
+        found = [*_by_metrics(metrics), *_by_tables(tables)] or list(_by_clocks(spans, frames))
+        for number, sums in enumerate(found):
+            yield Seen(sums, 1, [Place("", number)], "")
+
+
+def _by_metrics(metrics: Table[CompilationMetrics]) -> Iterator[CompileSeconds]:
+    """Yield the seconds of each process, as Dynamo measured them."""
+    writers: dict[tuple[str, str], list[tuple[Place, Seen[CompilationMetrics]]]] = {}
+    for place, row in metrics.events():
+        if row.record.entire_frame_compile_time_s is not None:
+            writers.setdefault((place.input, place.writer), []).append((place, row))
+    for events in writers.values():
+        events.sort(key=lambda event: -(event[1].record.entire_frame_compile_time_s or 0.0))
+        records = [row.record for _, row in events]
+        times = [record.entire_frame_compile_time_s or 0.0 for record in records]
+        again = [
+            seconds
+            for (place, _), seconds in zip(events, times, strict=True)
+            if place.frame.rpartition("/")[2] not in {"0", ""}
+        ]
+        yield CompileSeconds(
+            seconds=sum(times),
+            count=len(times),
+            basis="measured",
+            again=len(again),
+            again_seconds=sum(again),
+            parts=_parts(records),
+            longest=tuple(
+                f"{_label(record)} {seconds:.3g} s"
+                for record, seconds in list(zip(records, times, strict=True))[:MAX_NAMED]
+            ),
+            where=_first_own(
+                (record.co_filename, record.co_firstlineno, record.co_name) for record in records
+            ),
+            quotes=tuple(
+                EvidenceLine(
+                    input=place.input,
+                    line=place.line,
+                    text=row.text.partition(', "non_compliant_ops')[0][:400],
+                    note=f"{row.record.entire_frame_compile_time_s:.3g} s",
+                )
+                for place, row in events[:MAX_NAMED]
+            ),
+        )
+
+
+def _parts(records: Iterable[CompilationMetrics]) -> tuple[str, ...]:
+    whole = backend = inductor = code = 0.0
+    for record in records:
+        whole += record.entire_frame_compile_time_s or 0.0
+        backend += record.backend_compile_time_s or 0.0
+        inductor += record.inductor_compile_time_s or 0.0
+        code += record.code_gen_time_s or 0.0
+    return _own([whole, backend, inductor, code])
+
+
+def _own(layers: list[float]) -> tuple[str, ...]:
+    """Return the seconds of each layer without those of the layers below it, in words."""
+    found = []
+    for number, (name, _) in enumerate(LAYERS):
+        below = next((seconds for seconds in layers[number + 1 :] if seconds), 0.0)
+        if layers[number] > below:
+            found.append(f"{name} {layers[number] - below:.3g} s")
+    return tuple(found)
+
+
+def _by_tables(tables: Table[PhaseTimes]) -> Iterator[CompileSeconds]:
+    """Yield the sums of each table; torch prints one at the end, programs also before."""
+    for row in tables:
+        phases = {phase.name: phase for phase in row.record.phases}
+        held = [next((phases[n] for n in names if n in phases), None) for _, names in LAYERS]
+        whole = held[0]
+        if whole is None:
+            continue
+        yield CompileSeconds(
+            seconds=whole.total,
+            count=len(whole.seconds),
+            basis="measured",
+            parts=_own([phase.total if phase else 0.0 for phase in held]),
+            quotes=(row.quote(at=_line_of(row.text, whole.name)),),
+        )
+
+
+def _line_of(text: str, name: str) -> int:
+    lines = text.split("\n")
+    return next((at for at, line in enumerate(lines) if line.startswith(name)), 0)
+
+
+def _by_clocks(spans: Table[CompileSpan], frames: Table[Frame]) -> Iterator[CompileSeconds]:
+    """Yield the seconds of each process by the clocks of its log."""
+    names = {(row.first.input, row.record.writer, row.record.id): row.record for row in frames}
+    writers: dict[tuple[str, str], list[Seen[CompileSpan]]] = {}
+    for row in spans:
+        # Threads of one process stand in the place of its number up to torch 2.4.
+        writer = "" if row.record.writer.isdecimal() else row.record.writer
+        writers.setdefault((row.first.input, writer), []).append(row)
+    for rows in writers.values():
+        rows.sort(key=lambda row: -row.record.seconds)
+        longest = [
+            (row, names.get((row.first.input, row.record.writer, row.record.frame))) for row in rows
+        ]
+        if any(frame is not None and _was_reset(frame) for _, frame in longest):
+            continue
+        yield CompileSeconds(
+            seconds=_covered(rows),
+            count=len(rows),
+            basis="estimated",
+            again=sum(not row.record.frame.endswith("/0") for row in rows),
+            again_seconds=_covered([r for r in rows if not r.record.frame.endswith("/0")]),
+            longest=tuple(
+                f"{_named(row, frame)} {row.record.seconds:.3g} s"
+                for row, frame in longest[:MAX_NAMED]
+            ),
+            where=_first_own(
+                (frame.file, frame.line, frame.function) for _, frame in longest if frame
+            ),
+        )
+
+
+def _first_own(functions: Iterable[tuple[str | None, int | None, str | None]]) -> Where | None:
+    """Return the first function that is no wrapper of a library."""
+    for file, line, function in functions:
+        if file and _user_code.distance(file, function or "") == 0:
+            return Where(file=file, line=line, function=function)
+    return None
+
+
+def _was_reset(frame: Frame) -> bool:
+    """Whether one compile id stands for several compilations, after a reset of Dynamo."""
+    kinds = Counter(
+        type(sighting.seen.record)
+        for sighting in frame.sightings
+        if not isinstance(sighting.seen.record, GuardTree) or _is_whole(sighting.seen.record)
+    )
+    return kinds[Recompile] > 1 or kinds[GuardTree] > 1 or kinds[GraphBreak] > MAX_BREAKS
+
+
+def _is_whole(tree: GuardTree) -> bool:
+    """Whether it is the tree of an entry, and not a part of the list that torch wrote up to 2.3."""
+    return any(guard.is_manager for guard in tree.guards)
+
+
+def _covered(rows: Iterable[Seen[CompileSpan]]) -> float:
+    """Return the seconds in which something was compiled; what overlaps counts once."""
+    total, end = 0.0, float("-inf")
+    for row in sorted(rows, key=lambda row: row.first.when or 0.0):
+        start = row.first.when or 0.0
+        stop = start + row.record.seconds
+        total += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+def _label(record: CompilationMetrics) -> str:
+    place = (
+        _user_code.short(record.co_filename, record.co_firstlineno or 0)
+        if record.co_filename
+        else ""
+    )
+    name = f"`{record.co_name or '?'}` {record.compile_id}".rstrip()
+    return f"{name} ({place})" if place else name
+
+
+def _named(row: Seen[CompileSpan], frame: Frame | None) -> str:
+    if frame is None or not frame.function:
+        return row.record.frame
+    return f"`{frame.function}` {row.record.frame}"

@@ -1,0 +1,59 @@
+"""What the rules about generated code ask of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from tracelens.evidence import Table
+from tracelens.logs.onednn_verbose import CpuIsa
+from tracelens.logs.output_code import OutputModule
+
+__all__ = ["WEIGHTS", "heaviest", "is_arm", "is_training", "listed", "size", "things"]
+
+T = TypeVar("T")
+
+#: Library operators -> which of their operands is the weight of a layer.
+WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
+
+
+def is_training(modules: Table[OutputModule]) -> bool:
+    """Whether the log holds graphs that are differentiated."""
+    return any(row.record.graph in {"forward", "backward"} for row in modules)
+
+
+def is_arm(isas: Table[CpuIsa]) -> bool:
+    """Whether oneDNN says that it runs on AArch64."""
+    return any("AArch64" in row.record.isa for row in isas)
+
+
+def heaviest(
+    found: Iterable[T], graph: Callable[[T], object], weight: Callable[[T], int]
+) -> list[T]:
+    """Return what was found in one graph only, the one where it weighs most; nothing of nothing.
+
+    A recompilation repeats the code of its function, so the graphs of a log do not add up.
+    """
+    graphs: dict[object, list[T]] = {}
+    for one in found:
+        graphs.setdefault(graph(one), []).append(one)
+    groups = graphs.values()
+    return max(groups, key=lambda group: (sum(map(weight, group)), len(group)), default=[])
+
+
+def size(count: int) -> str:
+    """Return a number of bytes with its unit."""
+    if count < 1 << 10:
+        return f"{count} bytes"
+    return f"{count / 1024:.3g} KiB" if count < 1 << 20 else f"{count / 1048576:.3g} MiB"
+
+
+def things(count: int, one: str, many: str = "") -> str:
+    """Return ``1 graph``, ``2 graphs``."""
+    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names for a sentence, and how many more there are."""
+    told = ", ".join(f"`{name}`" for name in names[:most])
+    return told if len(names) <= most else f"{told} and {len(names) - most} more"

@@ -1,0 +1,138 @@
+"""IND009 atomic-scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Dataflow
+from tracelens.inductor.epilogues import quote
+from tracelens.inductor.origins import Lines
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._fallbacks import SCATTERS, fallbacks
+from tracelens.rules.ind._graphs import heaviest, things
+
+__all__ = ["AtomicScatter"]
+
+#: Elements per call of the graph below which nobody would notice.
+MANY = 1 << 14
+MAX_QUOTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Scatter:
+    """One call that adds into places which a tensor names."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    #: The kernel, or the operator of ATen.
+    name: str
+    #: ``index_add`` and the like, for finding the line.
+    ops: tuple[str, ...]
+    is_atomic: bool
+    elements: int
+
+
+class AtomicScatter(Rule):
+    """Values are added into places that a tensor names: with atomics, or by a call of ATen.
+
+    ## Why it matters
+    Two threads may add into the same place, so each addition is an atomic operation, which is slow
+    where places collide, and keeps a CPU kernel from using its vector registers fully. Where
+    Inductor cannot write it at all (``scatter_reduce`` with a mean), it calls ATen, and nothing is
+    fused with it. Graph networks and gradients of embeddings consist of this.
+
+    ## What it looks like
+    ``atomic_add`` in a kernel, or an ATen operator that scatters:
+
+        [0/0] [__output_code] def call(args):
+        [0/0] [__output_code]     aten.scatter_reduce_.two(buf0,0,arg0_1,buf1, reduce='mean')
+
+    ## When it is harmless
+    Below 16,384 elements per call of the graph: nothing is said. Above it is a note, since the
+    index decides: sorted or without repetitions, atomics cost little. Symbolic sizes count as 1.
+
+    ## What to do
+    Where the index is known in advance, sort it and reduce by segments; where it has no
+    repetitions, gather instead of scattering. ``torch.use_deterministic_algorithms`` makes scatters
+    slower still.
+
+    ## How a live run confirms it
+    The same step with the index sorted or the reduction by segments. Confirmed when it is faster.
+
+    ## See also
+    IND005 (kernels without vector registers), IND001 (other calls of ATen);
+    <https://github.com/pytorch/pytorch/issues/121782>
+    """
+
+    code = "IND009"
+    name = "atomic-scatter"
+    severity = Severity.INFO
+
+    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+        """Yield one finding for kernels with atomics, and one for calls of ATen."""
+        lines = Lines(graphs)
+        found = [scatter for row in modules for scatter in _atomics(row)]
+        found += _calls(modules)
+        for is_atomic in (True, False):
+            group = [scatter for scatter in found if scatter.is_atomic is is_atomic]
+            if group:
+                heavy = heaviest(group, lambda one: id(one.seen), lambda one: one.elements)
+                if sum(scatter.elements for scatter in heavy) >= MANY:
+                    yield self._finding(heavy, lines, is_atomic=is_atomic)
+
+    def _finding(self, found: list[_Scatter], lines: Lines, *, is_atomic: bool) -> Finding:
+        found.sort(key=lambda scatter: -scatter.elements)
+        first = found[0]
+        frames = lines.of(first.seen, first.step.comment, first.ops)
+        total = sum(scatter.elements for scatter in found)
+        how = "with atomic operations" if is_atomic else "by ATen, fused with nothing"
+        return self.finding(
+            "atomic" if is_atomic else "fallback",
+            *sorted({op for scatter in found for op in scatter.ops}),
+            title=f"{things(len(found), 'call')} per run add{'s' if len(found) == 1 else ''} into "
+            f"indexed places {how}",
+            message=f"{total:,} elements per call of the graph; the most in `{first.name}`.",
+            count=len(found),
+            where=_user_code.where(_user_code.best(frames)),
+            evidence=[
+                quote(one.seen, one.step, f"{one.elements:,} elements")
+                for one in found[:MAX_QUOTED]
+            ],
+            advice=_ADVICE,
+        )
+
+
+def _atomics(row: Seen[OutputModule]) -> Iterator[_Scatter]:
+    flow = Dataflow(row.record)
+    for step, call in row.record.kernel_calls():
+        kernel = row.record.kernels.get(call.kernel)
+        if kernel is None or "atomic_add" not in kernel.source:
+            continue
+        counts = [content.count or 0 for content in flow.operands(step)]
+        # The gradient of an embedding has no scatter in its name.
+        known = {"embedding", *(op.rstrip("_") for op in SCATTERS)}
+        ops = tuple(sorted(op for op in known if op in kernel.fused))
+        yield _Scatter(row, step, kernel.kernel, ops, True, max(counts, default=0))
+
+
+def _calls(modules: Table[OutputModule]) -> Iterator[_Scatter]:
+    for one in fallbacks(modules):
+        if one.op in SCATTERS:
+            for call in one.calls:
+                count = max((content.count or 0 for content in call.operands), default=0)
+                ops = (one.op.strip("_"),)
+                yield _Scatter(call.seen, call.step, one.name, ops, False, count)
+
+
+_ADVICE = [
+    Advice(
+        text="Where the index is known in advance, sort it once and reduce by segments.",
+        code='y = torch.segment_reduce(values, "sum", lengths=counts)',
+    ),
+    Advice(text="Where no place occurs twice, gather from the other side instead of scattering."),
+]

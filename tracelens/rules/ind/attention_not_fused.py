@@ -1,0 +1,212 @@
+"""IND017 attention-not-fused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from tracelens.evidence import Table
+from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
+from tracelens.inductor.epilogues import quote
+from tracelens.inductor.origins import Lines
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule
+from tracelens.logs.warnings import TorchWarning
+from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._graphs import heaviest, size, things
+
+__all__ = ["AttentionNotFused"]
+
+#: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
+SHORT = 32
+
+
+class Cause(Enum):
+    """Why there is no fused kernel."""
+
+    #: The program multiplies, normalises and multiplies itself.
+    WRITTEN_OUT = "written out"
+    #: It drops weights at random, which the fused CPU kernel cannot.
+    DROPOUT = "dropout"
+    #: It needs the weights for something else, too, and a fused kernel does not return them.
+    SHARED = "shared"
+    #: It calls scaled_dot_product_attention, and torch took that apart.
+    DECOMPOSED = "decomposed"
+
+
+class AttentionNotFused(Rule):
+    """Attention is computed as product, softmax and product, with the scores in memory.
+
+    ## Why it matters
+    The matrix of scores has a row and a column per token. Written out, it goes through memory
+    several times; a fused kernel computes it tile by tile and never stores it. Memory and time grow
+    with the square of the sequence length.
+
+    ## What it looks like
+    In the generated code, a kernel with a softmax stands between two products:
+
+        [0/0] [__output_code] def call(args):
+        [0/0] [__output_code]     extern_kernels.bmm(arg0_1, arg1_1, out=buf0)
+        [0/0] [__output_code]     cpp_fused__softmax_masked_fill_mul_0(buf0, buf1)
+        [0/0] [__output_code]     extern_kernels.bmm(buf1, arg2_1, out=buf2)
+
+    Fused, it is one call of ``_scaled_dot_product_flash_attention_for_cpu`` or the like.
+
+    ## When it is harmless
+    On a CPU in training with dropout on the attention weights: no fused CPU kernel does that, and
+    the same model runs fused in evaluation. That is a note where no fused kernel is in the log, and
+    is folded where one is. Where the weights are needed for something else, too, a fused kernel
+    would not return them; with up to 32 keys per query it may be slower: notes, both.
+    Backward graphs follow from forward ones and are not counted.
+
+    ## What to do
+    Call ``torch.nn.functional.scaled_dot_product_attention``, or choose the option of the library
+    that does (``attn_implementation="sdpa"`` in transformers). Where the scores are changed in
+    between, ``flex_attention`` inside the compiled function.
+
+    ## How a live run confirms it
+    The same step with the call replaced. Confirmed when the softmax kernel is gone and time or peak
+    memory fall; refuted for sequences where they do not.
+
+    ## See also
+    IND025 (flex_attention outside of the compiled code), IND001;
+    <https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html>
+    """
+
+    code = "IND017"
+    name = "attention-not-fused"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        modules: Table[OutputModule],
+        *,
+        graphs: Table[FxGraph],
+        warnings: Table[TorchWarning],
+    ) -> Iterator[Finding]:
+        """Yield one finding per cause."""
+        fused = any(True for row in modules for _ in fused_calls(row.record))
+        lines = Lines(graphs)
+        groups: dict[Cause, list[Unfused]] = {}
+        for row in modules:
+            if row.record.graph != "backward":
+                for one in unfused_attention(row):
+                    groups.setdefault(_cause(one), []).append(one)
+        skipped = [w.quote() for w in warnings if "flash-attention" in w.record.text]
+        for cause, group in groups.items():
+            found = heaviest(group, lambda one: id(one.seen), lambda one: one.scores.bytes or 0)
+            yield self._finding(cause, found, lines, skipped, fused=fused)
+
+    def _finding(
+        self,
+        cause: Cause,
+        found: list[Unfused],
+        lines: Lines,
+        skipped: list[EvidenceLine],
+        *,
+        fused: bool,
+    ) -> Finding:
+        first = found[0]
+        frame = _user_code.best(lines.of(first.seen, first.first.comment))
+        times = things(len(found), "attention is", "attentions are")
+        return self.finding(
+            cause.value,
+            title=f"{times} computed with the scores in memory",
+            message=f"{_told(first, named=frame is None)} {_why(cause, fused=fused)}"
+            + (_SHORT if cause is not Cause.DROPOUT and _keys(first) <= SHORT else ""),
+            severity=_severity(cause, found, fused=fused),
+            confidence=Confidence.MEDIUM if cause is Cause.DECOMPOSED else Confidence.HIGH,
+            count=len(found),
+            where=_user_code.where(frame),
+            evidence=[
+                quote(first.seen, first.first, f"writes the scores, {first.scores.name}"),
+                quote(first.seen, first.softmax, "reads them and writes the weights"),
+                quote(first.seen, first.last, "reads the weights"),
+                *skipped[:1],
+            ],
+            advice=_ADVICE[cause] + (_TF32 if skipped else ()),
+        )
+
+
+def _cause(found: Unfused) -> Cause:
+    if found.has_dropout and found.kernel.device == "cpu":
+        return Cause.DROPOUT
+    if found.is_shared:
+        return Cause.SHARED
+    return Cause.DECOMPOSED if found.is_decomposed else Cause.WRITTEN_OUT
+
+
+def _severity(cause: Cause, found: list[Unfused], *, fused: bool) -> Severity:
+    if cause is Cause.DROPOUT:
+        return Severity.NONE if fused else Severity.INFO
+    if cause in {Cause.DECOMPOSED, Cause.SHARED} or _keys(found[0]) <= SHORT:
+        return Severity.INFO
+    return Severity.WARNING
+
+
+def _keys(found: Unfused) -> float:
+    """Return the keys per query; infinite where the length is symbolic."""
+    last = found.scores.size[-1] if found.scores.size else ""
+    return last if isinstance(last, int) else float("inf")
+
+
+def _told(first: Unfused, *, named: bool) -> str:
+    shape = "x".join(map(str, first.scores.size or ())) or "unknown size"
+    held = f", {size(first.scores.bytes)}" if first.scores.bytes else ""
+    nodes = first.first.comment.nodes if first.first.comment else ()
+    name = f" of `{nodes[-1]}`" if nodes and named else ""
+    return (
+        f"The scores{name} ({shape}{held}) are written, normalised by a kernel of its own and "
+        "read again."
+    )
+
+
+def _why(cause: Cause, *, fused: bool) -> str:
+    if cause is Cause.WRITTEN_OUT:
+        return "The program writes attention out, and Inductor did not recognise it."
+    if cause is Cause.SHARED:
+        return "Something else reads the weights, too, and a fused kernel would not return them."
+    if cause is Cause.DECOMPOSED:
+        return "The program calls scaled_dot_product_attention, and torch took it apart."
+    other = " The same log has the fused kernel too, where nothing is dropped." if fused else ""
+    return f"Weights are dropped at random, for which there is no fused CPU kernel.{other}"
+
+
+_SHORT = f" With up to {SHORT} keys per query a fused kernel may be slower."
+_ADVICE: dict[Cause, tuple[Advice, ...]] = {
+    Cause.SHARED: (
+        Advice(
+            text="Leave the weights out where they are only looked at; then attention can fuse."
+        ),
+    ),
+    Cause.WRITTEN_OUT: (
+        Advice(
+            text="Let torch compute it; a library mostly has an option for that, such as "
+            'attn_implementation="sdpa" in transformers or attn_flash=True in x-transformers.',
+            code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)",
+            since="2.0",
+        ),
+        Advice(
+            text="Where scores are changed in between, use flex_attention in compiled code.",
+            code="from torch.nn.attention.flex_attention import flex_attention",
+            since="2.5",
+        ),
+    ),
+    Cause.DROPOUT: (
+        Advice(text="Set the dropout of attention weights to 0, if the model trains as well."),
+    ),
+    Cause.DECOMPOSED: (
+        Advice(
+            text="Look for what the fused kernels do not take: a mask that needs a gradient, head "
+            "sizes or types that they do not support, weights that are returned.",
+        ),
+    ),
+}
+_TF32 = (
+    Advice(
+        text="Allow TF32 for float32 products: without it, written-out attention is not matched.",
+        setting='torch.set_float32_matmul_precision("high")',
+        since="2.11",
+    ),
+)

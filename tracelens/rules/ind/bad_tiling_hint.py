@@ -1,0 +1,151 @@
+"""IND013 bad-tiling-hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, TypeVar
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs import Record
+from tracelens.logs.perf_hints import (
+    BadTiling,
+    FallbackKernel,
+    PaddingSkipped,
+    PerfHints,
+    ReductionOrder,
+    TilingLimited,
+)
+from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.ind._graphs import things
+
+__all__ = ["BadTilingHint"]
+
+MAX_QUOTED = 3
+R = TypeVar("R", BadTiling, ReductionOrder, TilingLimited)
+
+
+class Hinted(Record):
+    """A performance hint of any kind: it shows that they were asked for."""
+
+    switch: ClassVar[str] = PerfHints.switch
+
+    @classmethod
+    def join(
+        cls,
+        fallbacks: Table[FallbackKernel],
+        skipped: Table[PaddingSkipped],
+        tilings: Table[BadTiling],
+        reductions: Table[ReductionOrder],
+        limits: Table[TilingLimited],
+    ) -> Iterator[Seen[Hinted]]:
+        """Take them all."""
+        for seen in (*fallbacks, *skipped, *tilings, *reductions, *limits):
+            yield Seen(cls(), seen.count, seen.places, seen.text)
+
+
+class BadTilingHint(Rule):
+    """Inductor itself doubts the loops of a Triton kernel: they run across the memory.
+
+    ## Why it matters
+    Threads that read neighbours in memory share a transaction. Where the tensors of a kernel are
+    laid out differently, or a reduction runs over the dimension that is not contiguous, one set of
+    tiles cannot serve all of them, and the kernel reaches a fraction of the bandwidth.
+
+    ## What it looks like
+    A performance hint:
+
+        [0/0] [__perf_hints] Reduction over non-contiguous dims.
+        [0/0] [__perf_hints] Consider setting config.triton.tile_reductions to True.
+
+    ## When it is harmless
+    Often: the hint is about structure, and many such kernels run at full bandwidth all the same, or
+    are small. It is a note.
+
+    ## What to do
+    Try the setting that the hint names, and measure; or change the layout of the tensor that is
+    read across.
+
+    ## How a live run confirms it
+    The kernel's time with the setting. Confirmed when it falls; refuted when it stays or rises.
+
+    ## See also
+    IND008 (copies between layouts), IND015 (registers that spill).
+    """
+
+    code = "IND013"
+    name = "bad-tiling-hint"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        hinted: Table[Hinted],
+        *,
+        tilings: Table[BadTiling],
+        reductions: Table[ReductionOrder],
+        limits: Table[TilingLimited],
+    ) -> Iterator[Finding]:
+        """Yield one finding per kind of hint."""
+        del hinted
+        if len(tilings):
+            yield self._finding(BadTiling, tilings)
+        if len(reductions):
+            yield self._finding(ReductionOrder, reductions)
+        if len(limits):
+            yield self._finding(TilingLimited, limits)
+
+    def _finding(self, kind: type[R], group: Table[R]) -> Finding:
+        count = group.count
+        title, message = _TOLD[kind]
+        return self.finding(
+            kind.__name__,
+            title=f"{things(count, 'kernel')}: {title}",
+            message=message,
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[_quote(row) for row in group][:MAX_QUOTED],
+            advice=_ADVICE[kind],
+        )
+
+
+def _quote(row: Seen[R]) -> EvidenceLine:
+    """Return the first line that is not empty: torch begins some hints with a new line."""
+    lines = row.text.split("\n")
+    return row.quote(at=next((number for number, line in enumerate(lines) if line.strip()), 0))
+
+
+_TOLD: dict[type[Record], tuple[str, str]] = {
+    BadTiling: (
+        "no tiling suits all tensors",
+        "The tensors of a kernel are laid out differently, so some of them are read across.",
+    ),
+    ReductionOrder: (
+        "a reduction runs across the memory",
+        "The dimension that is reduced is not the contiguous one.",
+    ),
+    TilingLimited: (
+        "fewer tiles than would be best",
+        "Inductor found a tiling with more dimensions than the configuration allows.",
+    ),
+}
+_ADVICE: dict[type[Record], tuple[Advice, ...]] = {
+    BadTiling: (
+        Advice(
+            text="Let tiles follow all dimensions, and measure.",
+            setting="torch._inductor.config.triton.prefer_nd_tiling = True",
+        ),
+    ),
+    ReductionOrder: (
+        Advice(
+            text="Let reductions have tiles, and measure.",
+            setting="torch._inductor.config.triton.tile_reductions = True",
+            since="2.7",
+        ),
+    ),
+    TilingLimited: (
+        Advice(
+            text="Allow one dimension more, and measure.",
+            setting="torch._inductor.config.triton.max_tiles = 3",
+        ),
+    ),
+}

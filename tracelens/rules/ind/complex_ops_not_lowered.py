@@ -1,0 +1,100 @@
+"""IND010 complex-ops-not-lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.inductor.origins import Lines
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule
+from tracelens.logs.perf_hints import FallbackKernel
+from tracelens.logs.warnings import TorchWarning
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._fallbacks import ARITHMETIC, Fallback, fallbacks
+from tracelens.rules.ind._graphs import heaviest, listed, size, things
+
+__all__ = ["ComplexOpsNotLowered"]
+
+
+class ComplexOpsNotLowered(Rule):
+    """Inductor generates no code for complex numbers: each operator on them is a call of ATen.
+
+    ## Why it matters
+    A rotary embedding with complex numbers is three calls (to complex, product, back) in every
+    layer, which nothing is fused with; with real numbers it becomes part of the kernels around it.
+
+    ## What it looks like
+    A warning, printed once, and with ``perf_hints`` or in the code the operators:
+
+        /home/ana/venv/lib/python3.11/site-packages/torch/_inductor/lowering.py:2633: UserWarning: Torchinductor does not support code generation for complex operators. Performance may be worse than eager.
+          warnings.warn(
+        [0/0] [__perf_hints] Using FallbackKernel: torch.ops.aten.view_as_complex.default
+
+    ## When it is harmless
+    Mostly: users measured no loss (fairseq2#1213), which is why it is a note. It counts where the
+    calls are small and many.
+
+    ## What to do
+    Write the rotation with cosine and sine.
+
+    ## How a live run confirms it
+    The same step with real numbers. Confirmed when the calls are gone and the step is faster.
+
+    ## See also
+    IND001 (other operators that call ATen), IND005 (sines that are computed one by one).
+    """  # noqa: E501 -- the excerpt is a line of a log
+
+    code = "IND010"
+    name = "complex-ops-not-lowered"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        *,
+        warnings: Table[TorchWarning],
+        modules: Table[OutputModule],
+        hints: Table[FallbackKernel],
+        graphs: Table[FxGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding for the whole log."""
+        warned = [row.quote() for row in warnings if row.record.topic == "complex-operators"]
+        found = fallbacks(modules, hints)
+        shown = [one for one in found if one.is_complex]
+        if not (warned or shown):
+            return
+        shown += [one for one in found if one.op in ARITHMETIC and one not in shown]
+        calls = [call for one in shown for call in one.calls]
+        if calls:
+            calls = heaviest(calls, lambda call: id(call.seen), lambda call: call.bytes)
+        frame = None
+        if calls:
+            frame = _user_code.best(Lines(graphs).of(calls[0].seen, calls[0].step.comment))
+        yield self.finding(
+            "complex",
+            title="operators on complex numbers are not compiled",
+            message=_message(shown, len(calls), sum(call.bytes for call in calls)),
+            count=max(1, len(calls)),
+            where=_user_code.where(frame),
+            evidence=[*warned[:1], *(line for one in shown[:3] for line in one.quotes()[:1])],
+            advice=_ADVICE,
+        )
+
+
+def _message(shown: list[Fallback], calls: int, moved: int) -> str:
+    if not shown:
+        return "The log does not say which; TORCH_LOGS=perf_hints would."
+    names = listed([one.name for one in shown])
+    if not calls:
+        return f"{names} call ATen."
+    read = f", and {size(moved)} are read and written for them alone" if moved else ""
+    return f"{names}: {things(calls, 'call')} of ATen per call of the graph{read}."
+
+
+_ADVICE = [
+    Advice(
+        text="Write the rotation with real numbers.",
+        code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
+    )
+]

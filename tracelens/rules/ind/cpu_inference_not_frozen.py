@@ -1,0 +1,210 @@
+"""IND004 cpu-inference-not-frozen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.epilogues import quote
+from tracelens.inductor.origins import Lines
+from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.onednn_verbose import CpuIsa
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._graphs import WEIGHTS, heaviest, is_arm, is_training, size, things
+
+__all__ = ["CpuInferenceNotFrozen"]
+
+#: Bytes of weights per graph from which it is worth a warning: more than a core's own caches hold.
+LARGE = 1 << 20
+#: ... and up to which it is not worth a word: they stay in the nearest cache.
+SMALL = 8 << 10
+MAX_QUOTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A library call whose weight is an input of the graph."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    call: ExternCall
+    weight: Content
+    #: Whether a kernel copies the weight to another layout before each call.
+    is_copied: bool
+
+
+class CpuInferenceNotFrozen(Rule):
+    """An inference graph on a CPU takes its weights as inputs, so nothing is prepared in advance.
+
+    ## Why it matters
+    A graph that may be called with other weights cannot prepare them. oneDNN and MKL then rearrange
+    the weights in every call, a batch norm cannot be folded into its convolution, no activation
+    becomes a post-op, and Inductor's own matrix templates are not considered at all, not even with
+    ``mode="max-autotune"``. Freezing makes the weights constants.
+
+    ## What it looks like
+    The generated code hands ``argN_1`` to a library call where frozen code has ``_frozen_paramN``:
+
+        [0/0] [__output_code] def call(args):
+        [0/0] [__output_code]     arg0_1, arg1_1, arg2_1 = args
+        [0/0] [__output_code]     extern_kernels.addmm(arg2_1, arg0_1, arg1_1, out=buf0)
+
+    ## When it is harmless
+    In training, where the weights change, and this rule is quiet as soon as a graph of the log is
+    differentiated; also where weights are exchanged between calls (adapters), or where memory does
+    not suffice for a second copy of them. On AArch64, do not freeze bfloat16 layers before
+    torch 2.15: they run in oneDNN's reference kernels then (ONE001). Below 1 MiB of weights it is a
+    note, below 8 KiB it is folded.
+
+    ## What to do
+    Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
+    IND006 if a kernel becomes much slower.
+
+    ## How a live run confirms it
+    The same command with ``TORCHINDUCTOR_FREEZING=1``. Confirmed when packed operators
+    (``mkldnn._linear_pointwise``, ``mkl._mkl_linear``) replace the calls and the step is faster;
+    refuted when it is not, and then the kernel that grew is named.
+
+    ## See also
+    IND002 (what is not fused therefore), ONE003 (weights that are rearranged each time), TUN008;
+    <https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html>
+    """
+
+    code = "IND004"
+    name = "cpu-inference-not-frozen"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        modules: Table[OutputModule],
+        *,
+        graphs: Table[FxGraph],
+        isas: Table[CpuIsa],
+    ) -> Iterator[Finding]:
+        """Yield one finding for the whole log: it is one setting."""
+        if is_training(modules):
+            return
+        lines = Lines(graphs)
+        rows = [row for row in modules if row.record.device == "cpu" and _has_state(lines, row)]
+        found = [product for row in rows for product in _products(row)]
+        if not found:
+            return
+        count = len({id(product.seen) for product in found})
+        found = heaviest(found, lambda product: id(product.seen), _bytes)
+        found.sort(key=lambda product: -_bytes(product))
+        total = sum(_bytes(product) for product in found)
+        arm = is_arm(isas) and any(p.weight.dtype == "bfloat16" for p in found)
+        yield self.finding(
+            "not frozen",
+            title=f"an inference graph takes the weights of {_told(found)} as inputs",
+            message=_message(found, total, count, arm=arm),
+            severity=_severity(total, arm=arm),
+            count=len(found),
+            where=_user_code.where(_user_code.best(lines.of(found[0].seen, found[0].step.comment))),
+            evidence=[quote(p.seen, p.step, _note(p)) for p in found[:MAX_QUOTED]],
+            advice=_ARM if arm else _ADVICE,
+        )
+
+
+def _has_state(lines: Lines, row: Seen[OutputModule]) -> bool:
+    """Whether a model is compiled, as far as the traced graph tells: it names what it owns."""
+    inputs = lines.inputs(row)
+    return not inputs or any("self" in name.lower() or "__" in name for name in inputs)
+
+
+def _products(row: Seen[OutputModule]) -> Iterator[_Product]:
+    if row.record.graph != "inference":
+        return
+    frozen = {constant.result for constant in row.record.constants}
+    flow = Dataflow(row.record)
+    for step, call in row.record.extern_calls():
+        place = WEIGHTS.get(call.op)
+        # A symbolic size is an input of the graph too.
+        operands = [operand for operand in flow.operands(step) if operand.size is not None]
+        if place is None or place >= len(operands) or not call.target.startswith("extern"):
+            continue
+        weight = operands[place]
+        copied = _copied(flow, weight)
+        source = copied or weight
+        if source.producer is None and source.name not in frozen and _is_weight(call, source):
+            yield _Product(row, step, call, source, copied is not None)
+
+
+def _copied(flow: Dataflow, content: Content) -> Content | None:
+    """Return the input of the same size that a kernel copied to another layout."""
+    step = content.producer
+    if step is None or not isinstance(step.code, KernelCall):
+        return None
+    given = (operand for operand in flow.operands(step) if operand.producer is None)
+    return next((operand for operand in given if operand.size == content.size), None)
+
+
+def _is_weight(call: ExternCall, content: Content) -> bool:
+    """Whether a layer of a model calls it so: a convolution, or a transposed matrix."""
+    if call.op == "convolution":
+        return True
+    transposed = call.shapes[-1].startswith("(1, ") if call.shapes else False
+    return transposed and content.count is not None
+
+
+def _severity(total: int, *, arm: bool) -> Severity:
+    if 0 < total < SMALL:
+        return Severity.NONE
+    return Severity.WARNING if total >= LARGE and not arm else Severity.INFO
+
+
+def _bytes(product: _Product) -> int:
+    return product.weight.bytes or 0
+
+
+def _told(found: list[_Product]) -> str:
+    ops = Counter("convolution" if p.call.op == "convolution" else "product" for p in found)
+    words = {"convolution": ("convolution", ""), "product": ("matrix product", "")}
+    return " and ".join(things(ops[op], *words[op]) for op in words if ops[op])
+
+
+def _message(found: list[_Product], total: int, count: int, *, arm: bool) -> str:
+    weights = f"Weights of {size(total)}" if total else "Weights"
+    text = f"{weights} are prepared anew in every call, if at all."
+    copied = sum(product.is_copied for product in found)
+    if copied:
+        text += f" Kernels copy {things(copied, 'weight')} to another layout each time."
+    if count > 1:
+        text += f" This is the largest of {count} such graphs."
+    if arm:
+        text += " Freezing does not help bfloat16 layers on AArch64 before torch 2.15: see ONE001."
+    return text
+
+
+def _note(product: _Product) -> str:
+    shape = "x".join(map(str, product.weight.size or ())) or "unknown size"
+    return f"weight {product.weight.name}: {shape}, {product.weight.dtype or 'unknown type'}"
+
+
+_ADVICE = [
+    Advice(
+        text="Freeze the model, if it is only used for inference. Call it under torch.no_grad().",
+        setting="torch._inductor.config.freezing = True",
+        env="TORCHINDUCTOR_FREEZING=1",
+        since="2.1",
+    ),
+    Advice(
+        text="Where memory is short, drop the original weights after freezing.",
+        setting="torch._inductor.config.freezing_discard_parameters = True",
+        since="2.1",
+    ),
+]
+_ARM = [
+    Advice(
+        text="Update torch, then freeze: bfloat16 layers that are frozen run in reference kernels "
+        "before.",
+        env="TORCHINDUCTOR_FREEZING=1",
+        since="2.15",
+    )
+]

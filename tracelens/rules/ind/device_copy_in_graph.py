@@ -1,0 +1,151 @@
+"""IND012 device-copy-in-graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Dataflow
+from tracelens.inductor.epilogues import quote
+from tracelens.inductor.origins import Lines
+from tracelens.inductor.statements import Allocation
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.logs.warnings import TorchWarning
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._graphs import heaviest, size, things
+
+__all__ = ["DeviceCopyInGraph"]
+
+#: Bytes per copy below which only waiting for it costs.
+SMALL = 4 << 10
+MAX_QUOTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A copy from one device to another within a graph."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    source: str
+    target: str
+    bytes: int | None
+
+
+class DeviceCopyInGraph(Rule):
+    """A compiled graph copies a tensor from the CPU to the device, or back, in every call.
+
+    ## Why it matters
+    The copy goes over the bus, and from pageable memory the CPU waits for it. It also keeps the
+    graph out of CUDA graphs. Mostly it is a constant or a mask that was made on the CPU by mistake.
+
+    ## What it looks like
+    In the generated code, a buffer on the device is filled from one on the CPU; without the code,
+    a message (shown with ``TORCH_LOGS="+inductor"``) says no more than that there is one:
+
+        [0/0] [__output_code] def call(args):
+        [0/0] [__output_code]     buf0 = empty_strided_cuda((512, 512), (512, 1), torch.float32)
+        [0/0] [__output_code]     buf0.copy_(arg0_1, False)
+        [0/0] [__output_code] def get_args():
+        [0/0] [__output_code]     arg0_1 = rand_strided((512, 512), (512, 1), device='cpu', dtype=torch.float32)
+
+    ## When it is harmless
+    One small tensor at the beginning of a long graph: a single copy below 4 KiB is a note.
+
+    ## What to do
+    Create the tensor on the device; register constants as buffers, which move with the model.
+
+    ## How a live run confirms it
+    The same step with the tensor on the device. Confirmed when the copy is gone from the trace.
+
+    ## See also
+    CGR001 (tensors on the CPU and CUDA graphs);
+    <https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "IND012"
+    name = "device-copy-in-graph"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        *,
+        modules: Table[OutputModule],
+        warnings: Table[TorchWarning],
+        graphs: Table[FxGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding for the graph that copies most."""
+        warned = [row for row in warnings if row.record.topic == "device-copy"]
+        found = [copy for row in modules for copy in _copies(row)]
+        if found:
+            yield self._finding(
+                heaviest(found, lambda copy: id(copy.seen), lambda copy: copy.bytes or 0),
+                Lines(graphs),
+            )
+        elif warned:
+            yield self.finding(
+                "warned",
+                title="a graph copies a tensor between devices",
+                message="The log does not say which; TORCH_LOGS=output_code would.",
+                severity=Severity.INFO,
+                confidence=Confidence.MEDIUM,
+                count=sum(row.count for row in warned),
+                evidence=[row.quote() for row in warned[:MAX_QUOTED]],
+                advice=_ADVICE,
+            )
+
+    def _finding(self, found: list[_Copy], lines: Lines) -> Finding:
+        found.sort(key=lambda copy: -(copy.bytes or 0))
+        first = found[0]
+        frames = lines.of(
+            first.seen, first.step.comment, ("to", "cuda", "cpu", "copy_", "_to_copy")
+        )
+        total = sum(copy.bytes or 0 for copy in found)
+        small = len(found) == 1 and first.bytes is not None and first.bytes < SMALL
+        amount = f"{size(total)} go" if total else "They go"
+        waits = " The CPU waits for each copy." if first.target == "cpu" else ""
+        return self.finding(
+            first.source,
+            first.target,
+            title=f"a graph copies {things(len(found), 'tensor')} from {first.source} to "
+            f"{first.target} in every call",
+            message=f"{amount} over the bus per call of the graph, and keep it out of CUDA "
+            f"graphs.{waits}",
+            severity=Severity.INFO if small else Severity.WARNING,
+            count=len(found),
+            where=_user_code.where(_user_code.best(frames)),
+            evidence=[quote(copy.seen, copy.step) for copy in found[:MAX_QUOTED]],
+            advice=_ADVICE,
+        )
+
+
+def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
+    devices: dict[str, str] = {}
+    for step in row.record.steps:
+        code = step.code
+        if isinstance(code, Allocation) and code.where:
+            devices[code.result] = code.where
+    flow = Dataflow(row.record)
+    for step, call in row.record.extern_calls():
+        if call.op != "copy_":
+            continue
+        target = devices.get(call.target.partition(".")[0], "")
+        source = next((devices[name] for name in call.names if name in devices), "")
+        if source and target and source != target:
+            count = next((content.bytes for content in flow.results(step)), None)
+            yield _Copy(row, step, source, target, count)
+
+
+_ADVICE = [
+    Advice(
+        text="Create the tensor on the device.",
+        code="mask = torch.ones(n, n, device=x.device)",
+    ),
+    Advice(
+        text="Make a constant of a module a buffer: it moves with the model.",
+        code='self.register_buffer("table", table)',
+    ),
+]

@@ -1,0 +1,156 @@
+"""IND001 fallback-kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.inductor.origins import Lines
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule
+from tracelens.logs.perf_hints import FallbackKernel as Hint
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._fallbacks import (
+    ARITHMETIC,
+    COMPUTABLE,
+    SCATTERS,
+    Call,
+    Fallback,
+    Lowered,
+    fallbacks,
+)
+from tracelens.rules.ind._graphs import heaviest, listed, size, things
+
+__all__ = ["FallbackKernel"]
+
+#: Bytes per call of the graph that are worth a warning.
+LARGE = 1 << 20
+#: Calls per call of the graph that are worth one: a scan in every layer.
+MANY = 16
+
+
+class FallbackKernel(Rule):
+    """An operator that is a mere loop over elements is called in ATen, fused with nothing.
+
+    ## Why it matters
+    Inductor generates no code for the operator on this device or for this type. It calls ATen, as
+    eager mode does: what comes before must be written to memory, what comes after reads it again,
+    and the call goes through the dispatcher.
+
+    ## What it looks like
+    In the generated code, a call of ``torch.ops``; with ``perf_hints``, a line per operator:
+
+        [0/0] [__perf_hints] Using FallbackKernel: torch.ops.aten.cumsum.default
+
+    ## When it is harmless
+    For everything that belongs in a library: matrix products, attention, convolutions, linear
+    algebra, sorting, Fourier transforms, random numbers, collectives, and operators of your own.
+    Only scans, searches, padding and pooling backward, and element-wise operators are reported
+    here, the rest in one note of severity ``none``. Below 1 MiB per call it is a note: the launch
+    is all that it costs. Complex numbers are IND010, scatters IND009.
+
+    ## What to do
+    Compute it once, outside of the compiled function, where it depends on sizes only; or write it
+    with operators that Inductor generates code for; or cast to a type for which it does.
+
+    ## How a live run confirms it
+    The same function with the operator replaced: the call is gone from the code, and the step is
+    faster. Refuted when it takes as long.
+
+    ## See also
+    IND009 (scatters), IND010 (complex numbers);
+    <https://docs.pytorch.org/tutorials/intermediate/inductor_debug_cpu.html>
+    """
+
+    code = "IND001"
+    name = "fallback-kernel"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        lowered: Table[Lowered],
+        *,
+        modules: Table[OutputModule],
+        hints: Table[Hint],
+        graphs: Table[FxGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding per operator, and one note about those that are right."""
+        del lowered
+        found = fallbacks(modules, hints)
+        has_complex = any(one.is_complex for one in found)
+        lines = Lines(graphs)
+        right = []
+        for one in found:
+            if one.library == "aten" and one.op in COMPUTABLE:
+                if not (has_complex and one.op in ARITHMETIC):
+                    yield self._finding(one, lines)
+            elif one.hints and not one.is_complex and one.op not in SCATTERS:
+                right.append(one)
+        if right:
+            yield self._note(right)
+
+    def _finding(self, one: Fallback, lines: Lines) -> Finding:
+        calls = heaviest(one.calls, lambda call: id(call.seen), lambda call: call.bytes)
+        moved = sum(call.bytes for call in calls)
+        first = calls[0] if calls else None
+        frame = None
+        if first is not None:
+            frame = _user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
+        grave = moved >= LARGE or len(calls) >= MANY
+        return self.finding(
+            one.name,
+            title=f"`{one.name}` is not compiled: {_times(calls)}",
+            message=_message(one, calls, moved),
+            severity=Severity.WARNING if grave else Severity.INFO,
+            confidence=Confidence.HIGH if calls else Confidence.MEDIUM,
+            count=max(1, len(calls)),
+            where=_user_code.where(frame),
+            evidence=one.quotes(),
+            advice=_advice(one.op),
+        )
+
+    def _note(self, right: list[Fallback]) -> Finding:
+        names = [one.name for one in right]
+        return self.finding(
+            "as it should be",
+            title=f"{things(len(names), 'operator is', 'operators are')} called in a library",
+            message=f"{listed(names)}: that is what they are for, or they are your own.",
+            severity=Severity.NONE,
+            count=len(names),
+            evidence=[one.hints[0].quote(at=one.hints[0].record.at) for one in right[:3]],
+        )
+
+
+def _times(calls: list[Call]) -> str:
+    return f"{things(len(calls), 'call')} of ATen per run" if calls else "ATen is called"
+
+
+def _message(one: Fallback, calls: list[Call], moved: int) -> str:
+    text = "Inductor has no code for it here, so it is fused with nothing"
+    if moved:
+        text += f"; it reads and writes {size(moved)} on its own per call of the graph"
+    elif any(call.is_symbolic for call in calls):
+        text += "; the sizes are symbolic"
+    graphs = len({id(call.seen) for call in one.calls})
+    text += f". {graphs} graphs of the log call it." if graphs > 1 else "."
+    nodes = calls[0].step.comment.nodes if calls and calls[0].step.comment else ()
+    return f"{text} It computes `{nodes[-1]}`." if nodes else text
+
+
+def _advice(op: str) -> list[Advice]:
+    if op == "cumsum":
+        return [
+            Advice(
+                text="Where it counts positions of a mask, compute these once and pass them in.",
+                code="position_ids = mask.cumsum(-1) - 1  # outside of the compiled function",
+            ),
+            _REWRITE,
+        ]
+    return [_REWRITE]
+
+
+_REWRITE = Advice(
+    text="Write it with operators that Inductor generates code for, or move it out of the compiled "
+    "function where its inputs do not change.",
+)

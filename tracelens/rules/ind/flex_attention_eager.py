@@ -1,0 +1,110 @@
+"""IND025 flex-attention-eager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.attention import fused_calls
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.output_code import OutputModule
+from tracelens.logs.warnings import TorchWarning
+from tracelens.report import Advice, Finding, Severity, Where
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["FlexAttentionEager"]
+
+
+class FlexAttentionEager(Rule):
+    """``flex_attention`` runs outside of compiled code, and writes the whole score matrix to memory.
+
+    ## Why it matters
+    Only compiled, ``flex_attention`` becomes one kernel that skips what the mask leaves out. In
+    eager mode it is a reference for debugging: every score is computed, changed by a Python
+    function and stored. Time and memory grow with the square of the sequence length.
+
+    ## What it looks like
+    A warning, printed once, in torch 2.13 (it says no line of the program; earlier versions, from
+    2.5 on, may be silent):
+
+        /home/ana/venv/lib/python3.11/site-packages/torch/nn/attention/flex_attention.py:2481: UserWarning: flex_attention called without torch.compile() - this will use an unfused implementation that materializes the full scores matrix instead of generating a fused kernel.
+
+    ## When it is harmless
+    In a test or a comparison on small inputs. Where the same log has the compiled kernel too, the
+    eager call may be such a comparison, and the finding is a warning, not an error.
+
+    ## What to do
+    Compile the function that calls it, or ``flex_attention`` itself, and the mask:
+    ``create_block_mask(..., _compile=True)``. If the call is inside of a compiled function, a graph
+    break before it sends it to eager mode: see the breaks.
+
+    ## How a live run confirms it
+    The same step with ``torch.compile(flex_attention)``. Confirmed when peak memory and time fall.
+
+    ## See also
+    IND017 (attention that is written out), GBR012 (all graph breaks);
+    <https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html>
+    """  # noqa: E501 -- the excerpt is a line of a log
+
+    code = "IND025"
+    name = "flex-attention-eager"
+    severity = Severity.ERROR
+
+    def check(
+        self,
+        *,
+        warnings: Table[TorchWarning],
+        breaks: Table[GraphBreak],
+        modules: Table[OutputModule],
+    ) -> Iterator[Finding]:
+        """Yield one finding: torch warns once per process."""
+        rows = [row for row in warnings if row.record.topic == "flex-attention-eager"]
+        if not rows:
+            return
+        compiled = any(
+            "flex_attention" in name for row in modules for _, name in fused_calls(row.record)
+        )
+        broken = next((row for row in breaks if _is_near(row)), None)
+        message = "The full matrix of scores is computed and stored."
+        if broken is not None:
+            message += " A graph break at the call sends it to eager mode."
+        elif compiled:
+            message += " Elsewhere in this log it is compiled."
+        yield self.finding(
+            "flex_attention",
+            title="flex_attention runs in eager mode",
+            message=message,
+            severity=Severity.WARNING if compiled and broken is None else Severity.ERROR,
+            count=sum(row.count for row in rows),
+            where=_where(rows[0].record),
+            evidence=[rows[0].quote(), *([broken.quote()] if broken is not None else [])],
+            advice=_ADVICE,
+        )
+
+
+def _is_near(row: Seen[GraphBreak]) -> bool:
+    """Whether the graph breaks where flex_attention is called."""
+    return any(
+        "flex_attention" in frame.code or frame.function == "flex_attention"
+        for frame in row.record.stack
+    )
+
+
+def _where(warning: TorchWarning) -> Where | None:
+    """Return the line of the program, where the warning names it and not torch's own."""
+    inside = _user_code.distance(warning.file) > 0
+    return None if inside else Where(file=warning.file, line=warning.line or None)
+
+
+_ADVICE = [
+    Advice(
+        text="Compile the function that calls it, or the call itself.",
+        code="flex_attention = torch.compile(flex_attention)",
+        since="2.5",
+    ),
+    Advice(
+        text="Build the block mask in compiled code as well.",
+        code="mask = create_block_mask(mask_mod, B, H, S, S, _compile=True)",
+        since="2.5",
+    ),
+]

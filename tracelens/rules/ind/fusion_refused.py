@@ -1,0 +1,198 @@
+"""IND018 fusion-refused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs import fusion as log
+from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._graphs import things
+
+__all__ = ["FusionRefused"]
+
+#: Elements that both nodes go over, from which passing them through memory costs something.
+LARGE = 1 << 18
+MAX_QUOTED = 3
+#: Refusals that have to be, or that another rule tells.
+_RIGHT = ("intermediate nodes", "no shared data", "node1 is extern", "node2 is extern")
+
+Graph = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two nodes that stayed apart."""
+
+    row: Seen[log.FusionRefused]
+    place: Place
+    first: log.Candidate | None
+    #: Elements of the smaller node; 0 where the log does not say.
+    elements: int
+
+
+class FusionRefused(Rule):
+    """Two large nodes that share data were not fused, for a reason that may be in reach.
+
+    ## Why it matters
+    What is not fused goes through memory in between. Inductor names its reason for every pair that
+    it tried, thousands of times; a few of them are about large tensors and about something that can
+    be changed: a layout, a shape, an order of loops.
+
+    ## What it looks like
+    In the fusion log, the last word on a pair:
+
+        [0/0] [__fusion] cannot fuse op0 with op1: numel/rnumel mismatch (non-reduce) (1024, 2048), (1, 2048)
+
+    ## When it is harmless
+    Nearly always, so it is a note, and only for pairs of at least 262,144 elements each that were
+    not fused in a later round or by way of a third node. Nodes with others between them, nodes
+    without shared data, and library calls cannot be fused at all and are not counted. The rest is
+    counted in one note of severity ``none``.
+
+    ## What to do
+    For a mismatch of sizes, compute both results over the same dimensions. For memory that does not
+    match, bring the tensors in one layout. Independent small nodes can run in one kernel with
+    ``combo_kernels`` (GPU).
+
+    ## How a live run confirms it
+    The number of nodes after fusion and the step time with the change. Confirmed when both fall.
+
+    ## See also
+    IND002 (library calls and what follows), IND019 (many small kernels).
+    """  # noqa: E501 -- the excerpt is a line of a log
+
+    code = "IND018"
+    name = "fusion-refused"
+    severity = Severity.INFO
+
+    def check(
+        self,
+        attempts: Table[log.FusionAttempt],
+        *,
+        refused: Table[log.FusionRefused],
+        fused: Table[log.Fused],
+        candidates: Table[log.Candidate],
+    ) -> Iterator[Finding]:
+        """Yield one finding per reason for large pairs, and one note for the others."""
+        del attempts
+        groups: dict[str, dict[tuple[str, str], _Pair]] = {}
+        for pair in _apart(refused, fused, candidates):
+            reason = _kind(pair.row.record.reason)
+            names = (pair.row.record.first, pair.row.record.second)
+            groups.setdefault(reason, {})[names] = pair
+        small: Counter[str] = Counter()
+        for reason, pairs in groups.items():
+            large = [pair for pair in pairs.values() if pair.elements >= LARGE]
+            small[reason] += len(pairs) - len(large)
+            if large:
+                yield self._finding(reason, sorted(large, key=lambda pair: -pair.elements))
+        rest = {reason: count for reason, count in small.most_common() if count}
+        if rest:
+            yield self._note(rest, groups)
+
+    def _finding(self, reason: str, pairs: list[_Pair]) -> Finding:
+        first = pairs[0]
+        nodes = (node for pair in pairs for node in (pair.first,) if node is not None)
+        frames = [frame for node in nodes for frame in node.stack]
+        return self.finding(
+            reason,
+            title=f"{things(len(pairs), 'pair')} of large nodes stayed apart: {reason}",
+            message=(
+                f"`{first.row.record.first}` and `{first.row.record.second}` go over at least "
+                f"{first.elements:,} elements each: {first.row.record.reason}."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=len(pairs),
+            where=_user_code.where(_user_code.best(frames)),
+            evidence=[_quote(pair) for pair in pairs[:MAX_QUOTED]],
+            advice=_ADVICE,
+        )
+
+    def _note(
+        self, rest: dict[str, int], groups: dict[str, dict[tuple[str, str], _Pair]]
+    ) -> Finding:
+        total = sum(rest.values())
+        told = "; ".join(f"{reason} ({count})" for reason, count in list(rest.items())[:3])
+        firsts = [next(iter(groups[reason].values())) for reason in rest]
+        return self.finding(
+            "small",
+            title=f"{things(total, 'pair')} of small nodes stayed apart",
+            message=f"{told}. Nothing is to be won there.",
+            severity=Severity.NONE,
+            count=total,
+            evidence=[_quote(pair) for pair in firsts[:MAX_QUOTED]],
+        )
+
+
+def _apart(
+    refused: Table[log.FusionRefused],
+    fused: Table[log.Fused],
+    candidates: Table[log.Candidate],
+) -> Iterator[_Pair]:
+    """Yield the refused pairs that no later fusion brought together."""
+    together: dict[Graph, dict[str, str]] = {}
+    for place, done in fused.events():
+        names = together.setdefault(_graph(place), {})
+        parts = [*done.record.first.split("_"), *done.record.second.split("_")]
+        root = _root(names, parts[0])
+        for part in parts:
+            names[_root(names, part)] = root
+    nodes: dict[tuple[Graph, str], log.Candidate] = {}
+    for place, seen in candidates.events():
+        nodes.setdefault((_graph(place), seen.record.name), seen.record)
+    for place, row in refused.events():
+        record, graph = row.record, _graph(place)
+        names = together.get(graph, {})
+        one, other = record.first.split("_"), record.second.split("_")
+        if _root(names, one[0]) == _root(names, other[0]) or record.reason.startswith(_RIGHT):
+            continue
+        found = [[nodes.get((graph, part)) for part in parts] for parts in (one, other)]
+        sizes = [max(map(_count, parts)) for parts in found]
+        # A reduction goes over more than the log says: the elements of its result.
+        folds = any(node is not None and node.body == "Reduction" for p in found for node in p)
+        yield _Pair(row, place, found[0][0], max(sizes) if folds else min(sizes))
+
+
+def _graph(place: Place) -> Graph:
+    return place.input, place.writer, place.frame
+
+
+def _root(names: dict[str, str], name: str) -> str:
+    while names.get(name, name) != name:
+        name = names[name]
+    return name
+
+
+def _count(node: log.Candidate | None) -> int:
+    """Return how many elements a node goes over; 0 where its loops are symbolic or unknown."""
+    dims = [dim.strip() for dim in node.shape.split(",")] if node is not None else []
+    known = bool(dims) and all(dim.isdecimal() for dim in dims)
+    return math.prod(map(int, dims)) if known else 0
+
+
+def _kind(reason: str) -> str:
+    """Return a reason without the numbers of the pair."""
+    return "".join(takewhile(lambda c: not c.isdigit(), reason)).rstrip(" (,:") or reason
+
+
+def _quote(pair: _Pair) -> EvidenceLine:
+    return pair.row.quote(at=pair.row.record.at, place=pair.place)
+
+
+_ADVICE = [
+    Advice(
+        text="Compute both results over the same dimensions, in one layout.",
+    ),
+    Advice(
+        text="Let Inductor exchange loops to fuse more; newer versions do so by default.",
+        setting="torch._inductor.config.loop_ordering_after_fusion = True",
+        env="TORCHINDUCTOR_LOOP_ORDERING_AFTER_FUSION=1",
+        since="2.5",
+    ),
+]

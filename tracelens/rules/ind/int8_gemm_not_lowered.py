@@ -1,0 +1,175 @@
+"""IND021 int8-gemm-not-lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.epilogues import quote
+from tracelens.inductor.origins import Lines
+from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._graphs import WEIGHTS, heaviest, size, things
+
+__all__ = ["Int8GemmNotLowered"]
+
+MAX_QUOTED = 2
+_EIGHT_BITS = {"int8", "uint8"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product in floating point of weights that were 8 bits wide."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    call: ExternCall
+    #: Where the weights are made floating-point numbers, and what they become.
+    unpack: Step
+    weight: Content
+    #: Whether the other operand was in 8 bits, too.
+    is_full: bool
+    is_frozen: bool
+
+
+class Int8GemmNotLowered(Rule):
+    """Weights of 8 bits are made float32 in memory, and multiplied as such.
+
+    ## Why it matters
+    A quantised layer is meant to multiply 8-bit integers, two to four times as fast as float32, or
+    at least to read weights of a quarter of the size. If Inductor does not recognise the pattern
+    (dequantise, product, quantise), every call writes the weights out as float32 and multiplies
+    these: slower than without quantisation.
+
+    ## What it looks like
+    A kernel called ``dequantize`` writes a float32 buffer, and a plain product reads it; there is
+    no ``onednn.qlinear_pointwise``, ``qconv`` or ``_int_mm``:
+
+        [0/0] [__output_code] def call(args):
+        [0/0] [__output_code]     cpp_fused_dequantize_per_channel_0(_frozen_param0, buf0)
+        [0/0] [__output_code]     extern_kernels.mm(arg0_1, buf0, out=buf1)
+
+    ## When it is harmless
+    Where weights are dequantised within the product (``_weight_int8pack_mm``), this rule is quiet.
+    With 8-bit weights and float activations, memory is what is saved, and time may not have been
+    the aim: that is a note.
+
+    ## What to do
+    Freeze the model: the pattern needs weights that are constants. From torch 2.14 on, the patterns
+    are registered by torchao's quantiser for Inductor, so import it. Then look at the pattern: a
+    linear layer's input has to be 2-dimensional, or reshaped to that.
+
+    ## How a live run confirms it
+    The same step with ``TORCHINDUCTOR_FREEZING=1``: confirmed when ``qlinear`` appears in the code
+    and the step is faster.
+
+    ## See also
+    IND004 (freezing); <https://docs.pytorch.org/ao/stable/>
+    """
+
+    code = "IND021"
+    name = "int8-gemm-not-lowered"
+    severity = Severity.WARNING
+
+    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+        """Yield one finding for layers in 8 bits, and one for those with 8-bit weights only."""
+        lines = Lines(graphs)
+        found = [product for row in modules for product in _products(row)]
+        for is_full in (True, False):
+            group = [product for product in found if product.is_full is is_full]
+            if group:
+                heavy = heaviest(group, lambda one: id(one.seen), lambda one: one.weight.bytes or 0)
+                yield self._finding(heavy, lines)
+
+    def _finding(self, found: list[_Product], lines: Lines) -> Finding:
+        found.sort(key=lambda product: -(product.weight.bytes or 0))
+        first = found[0]
+        total = sum(product.weight.bytes or 0 for product in found)
+        frames = lines.of(first.seen, first.step.comment)
+        kind = "layer" if first.is_full else "layer with 8-bit weights"
+        many = "layers" if first.is_full else "layers with 8-bit weights"
+        return self.finding(
+            "full" if first.is_full else "weights",
+            title=f"{things(len(found), f'quantised {kind}', f'quantised {many}')} "
+            f"multipl{'ies' if len(found) == 1 else 'y'} in {first.weight.dtype or 'float'}",
+            message=(
+                f"{size(total)} of weights are written as {first.weight.dtype} and read again in "
+                "every call of the graph."
+                + ("" if first.is_frozen else " They are inputs of the graph, not constants.")
+            ),
+            severity=Severity.WARNING if first.is_full else Severity.INFO,
+            count=len(found),
+            where=_user_code.where(_user_code.best(frames)),
+            evidence=[
+                line
+                for product in found[:MAX_QUOTED]
+                for line in (
+                    quote(product.seen, product.unpack, f"writes {product.weight.name}"),
+                    quote(product.seen, product.step, f"multiplies {product.weight.name}"),
+                )
+            ],
+            advice=_FROZEN if first.is_frozen else _UNFROZEN,
+        )
+
+
+def _products(row: Seen[OutputModule]) -> Iterator[_Product]:
+    flow = Dataflow(row.record)
+    constants = {constant.result for constant in row.record.constants}
+    for step, call in row.record.extern_calls():
+        place = WEIGHTS.get(call.op)
+        operands = [operand for operand in flow.operands(step) if operand.size is not None]
+        if place is None or place >= len(operands):
+            continue
+        weight = operands[place]
+        source = _unpacked(flow, weight)
+        if source is None or weight.producer is None:
+            continue
+        others = operands[:place]
+        full = any(_is_quantised(other) for other in others)
+        frozen = source.name in constants
+        yield _Product(row, step, call, weight.producer, weight, full, frozen)
+
+
+def _unpacked(flow: Dataflow, content: Content) -> Content | None:
+    """Return the 8-bit input of the graph that a kernel wrote out as ``content``."""
+    step = content.producer
+    if step is None or not isinstance(step.code, KernelCall) or content.dtype in _EIGHT_BITS:
+        return None
+    given = (operand for operand in flow.operands(step) if operand.producer is None)
+    return next(
+        (c for c in given if c.dtype in _EIGHT_BITS and c.count and c.count == content.count), None
+    )
+
+
+def _is_quantised(content: Content) -> bool:
+    """Whether the kernel that wrote it rounds to 8 bits and back."""
+    step = content.producer
+    name = step.code.kernel if step is not None and isinstance(step.code, KernelCall) else ""
+    return "_quantize" in name.replace("dequantize", "")
+
+
+_FREEZE = Advice(
+    text="Freeze the model: the pattern needs weights that are constants.",
+    setting="torch._inductor.config.freezing = True",
+    env="TORCHINDUCTOR_FREEZING=1",
+    since="2.1",
+)
+_REGISTER = Advice(
+    text="Register the patterns by importing torchao's quantiser for Inductor.",
+    code="import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer",
+    since="2.14",
+)
+_UNFROZEN = (_FREEZE, _REGISTER)
+_FROZEN = (
+    _REGISTER,
+    Advice(
+        text="Quantise the activations, too, or use torchao's weight-only scheme, which multiplies "
+        "packed weights.",
+        code="quantize_(model, Int8WeightOnlyConfig())",
+    ),
+)

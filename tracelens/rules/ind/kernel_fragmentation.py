@@ -1,0 +1,124 @@
+"""IND019 kernel-fragmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Dataflow
+from tracelens.inductor.epilogues import quote
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.ind._graphs import heaviest
+
+__all__ = ["KernelFragmentation"]
+
+#: Kernel calls per call of the graph, and elements of each: launching them is all that they cost.
+MANY = 30
+SMALL = 100_000
+MAX_QUOTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Small:
+    """A kernel call on few elements."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    elements: int
+
+
+class KernelFragmentation(Rule):
+    """A graph consists of many small generated kernels: launching them costs more than they do.
+
+    ## Why it matters
+    Each call costs microseconds, however little it computes: 5 to 10 on a GPU, 3 to 5 on a CPU. Up
+    to some 100,000 elements that is most of what a kernel takes.
+
+    ## What it looks like
+    At least 30 calls of kernels with less than 100,000 elements in one ``call`` of the generated
+    code:
+
+        [0/0] [__output_code] def call(args):
+        [0/0] [__output_code]     cpp_fused_add_relu_0(buf0)
+        [0/0] [__output_code]     cpp_fused_add_relu_1(buf1)
+        [0/0] [__output_code]     cpp_fused_add_relu_2(buf2)
+
+    ## When it is harmless
+    For a model that is small itself, such as one in a test: with larger inputs the same calls have
+    more to do. It is a note. Calls whose sizes are symbolic do not count.
+
+    ## What to do
+    On a GPU, capture the calls in a CUDA graph, or let independent ones run as one kernel. On a
+    CPU, a wrapper in C++ makes each call cheaper. Everywhere: larger batches, and
+    ``torch._foreach_`` operators instead of loops over lists of tensors.
+
+    ## How a live run confirms it
+    The step with the setting: confirmed when it is faster.
+
+    ## See also
+    IND018 (why nodes were not fused), GBR012 (graphs that are small because they break).
+    """
+
+    code = "IND019"
+    name = "kernel-fragmentation"
+    severity = Severity.INFO
+
+    def check(self, modules: Table[OutputModule]) -> Iterator[Finding]:
+        """Yield one finding, about the graph with the most small kernels."""
+        small = [call for row in modules for call in _small(row)]
+        if not small:
+            return
+        found = heaviest(small, lambda call: id(call.seen), lambda _: 1)
+        if len(found) < MANY:
+            return
+        row = found[0].seen
+        total = sum(1 for _ in row.record.kernel_calls())
+        most = max(call.elements for call in found)
+        gpu = row.record.device not in {"cpu", ""}
+        yield self.finding(
+            "calls",
+            title=f"one graph calls {len(found)} small kernels",
+            message=(
+                f"{len(found)} of {total} kernel calls go over {most:,} elements or less, so "
+                "launching them is most of what they cost."
+            ),
+            evidence=[
+                quote(call.seen, call.step, f"{call.elements:,} elements")
+                for call in found[:MAX_QUOTED]
+            ],
+            advice=_GPU if gpu else _CPU,
+        )
+
+
+def _small(row: Seen[OutputModule]) -> Iterator[_Small]:
+    flow = Dataflow(row.record)
+    for step, call in row.record.kernel_calls():
+        kernel = row.record.kernels.get(call.kernel)
+        if kernel is None or kernel.is_template:
+            continue
+        counts = [content.count for content in (*flow.operands(step), *flow.results(step))]
+        known = [count for count in counts if count is not None]
+        if known and len(known) == len(counts) and max(known) < SMALL:
+            yield _Small(row, step, max(known))
+
+
+_GPU = (
+    Advice(
+        text="Capture the calls in a CUDA graph.", code='torch.compile(f, mode="reduce-overhead")'
+    ),
+    Advice(
+        text="Let independent kernels run as one.",
+        setting="torch._inductor.config.combo_kernels = True",
+        since="2.6",
+    ),
+)
+_CPU = (
+    Advice(
+        text="Let the calls be made from C++ instead of Python.",
+        setting="torch._inductor.config.cpp_wrapper = True",
+        env="TORCHINDUCTOR_CPP_WRAPPER=1",
+    ),
+)

@@ -1,0 +1,151 @@
+"""IND008 layout-conversion-kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.inductor.dataflow import Dataflow
+from tracelens.inductor.epilogues import quote
+from tracelens.inductor.kernels import KernelDef
+from tracelens.inductor.origins import Lines
+from tracelens.inductor.statements import KernelCall
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule, Step
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._graphs import heaviest, size, things
+
+__all__ = ["LayoutConversionKernels"]
+
+#: Bytes per call of the graph, written and read, below which nobody would notice.
+LARGE = 1 << 20
+MAX_QUOTED = 3
+#: What must be copied, wherever it comes from; ``empty`` and the like fill memory.
+_NEEDED = (
+    *("arange", "cat", "copy_", "dropout", "embedding", "flip", "full", "gather", "index", "lift"),
+    *("ones", "pad", "rand", "repeat", "roll", "scatter", "split", "stack", "zeros"),
+)
+#: Operators of the program that ask for a copy.
+_ASKED = ("contiguous", "clone", "reshape", "flatten", "conv2d", "conv1d", "conv3d", "to")
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A kernel call that only moves data."""
+
+    seen: Seen[OutputModule]
+    step: Step
+    kernel: KernelDef
+    bytes: int
+
+
+class LayoutConversionKernels(Rule):
+    """Kernels only copy data from one memory layout to another.
+
+    ## Why it matters
+    Nothing is computed, but everything is read and written. Where the copy follows from a
+    ``.contiguous()`` that nobody needs, or from an input in the wrong layout for a convolution, it
+    can be saved.
+
+    ## What it looks like
+    The kernel's name lists ``clone``, ``transpose``, ``convolution`` and the like, and its body
+    stores what it loads:
+
+        [0/0] [__output_code] cpp_fused_clone_0 = async_compile.cpp_pybinding(['float*'], r'''
+        [0/0] [__output_code]     auto tmp0 = in_ptr0[static_cast<int64_t>(x0 + 512L*x1)];
+        [0/0] [__output_code]     out_ptr0[static_cast<int64_t>(x1 + 256L*x0)] = tmp0;
+        [0/0] [__output_code] ''')
+
+    ## When it is harmless
+    Below 1 MiB that is written and read per call of the graph nothing is said, above it is a note:
+    a product on data in the right layout often saves more than the copy costs, and once at the edge
+    of the graph it is needed. Concatenations, gathers, paddings and splits have to copy and do not
+    count.
+
+    ## What to do
+    For convolutions, give model and input the layout that they are converted to. Elsewhere leave
+    ``.contiguous()`` out, and let the result have whatever strides are cheapest.
+
+    ## How a live run confirms it
+    The same step without the conversion. Confirmed when the kernel is gone and the step is faster.
+
+    ## See also
+    IND004 (weights that are copied in every call), IND024 (why a layout was not changed);
+    <https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html>
+    """
+
+    code = "IND008"
+    name = "layout-conversion-kernels"
+    severity = Severity.INFO
+
+    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+        """Yield one finding for convolutions and one for everything else."""
+        lines = Lines(graphs)
+        groups: dict[str, list[_Copy]] = {}
+        for row in modules:
+            for copy in _copies(row):
+                cause = "convolution" if "convolution" in copy.kernel.fused else "copy"
+                groups.setdefault(cause, []).append(copy)
+        for cause, group in groups.items():
+            found = heaviest(group, lambda copy: id(copy.seen), lambda copy: copy.bytes)
+            if sum(copy.bytes for copy in found) >= LARGE:
+                yield self._finding(cause, found, lines)
+
+    def _finding(self, cause: str, found: list[_Copy], lines: Lines) -> Finding:
+        found.sort(key=lambda copy: -copy.bytes)
+        first = found[0]
+        frames = lines.of(first.seen, first.kernel.comment, _ASKED)
+        total = sum(copy.bytes for copy in found)
+        why = "for convolutions " if cause == "convolution" else ""
+        return self.finding(
+            cause,
+            title=f"{things(len(found), 'kernel call')} only copy data {why}to another layout"
+            if len(found) > 1
+            else f"a kernel only copies data {why}to another layout",
+            message=f"{size(total)} are read and written per call of the graph, and nothing is "
+            f"computed. The largest is `{first.kernel.kernel}` with {size(first.bytes)}.",
+            count=len(found),
+            where=_user_code.where(_user_code.best(frames)),
+            evidence=[quote(copy.seen, copy.step, size(copy.bytes)) for copy in found[:MAX_QUOTED]],
+            advice=_ADVICE[cause],
+        )
+
+
+def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
+    flow = Dataflow(row.record)
+    for step, call in row.record.kernel_calls():
+        kernel = row.record.kernels.get(call.kernel)
+        if kernel is None or not kernel.is_copy or any(n in kernel.fused for n in _NEEDED):
+            continue
+        results = flow.results(step)
+        moved = sum(2 * (content.bytes or 0) for content in results)
+        packs = any(_is_template(row.record, reader) for c in results for reader in c.readers)
+        if moved and flow.operands(step) and not packs:
+            yield _Copy(row, step, kernel, moved)
+
+
+def _is_template(module: OutputModule, step: Step) -> bool:
+    """Whether a matrix template reads it: that brings its operands in order itself."""
+    kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
+    return kernel is not None and kernel.is_template
+
+
+_ADVICE = {
+    "convolution": (
+        Advice(
+            text="Give model and input the channels-last layout once.",
+            code="model = model.to(memory_format=torch.channels_last)\n"
+            "x = x.to(memory_format=torch.channels_last)",
+        ),
+    ),
+    "copy": (
+        Advice(text="Leave out .contiguous() and .clone() where the layout does not matter."),
+        Advice(
+            text="Let results of the graph have the strides that are cheapest.",
+            setting="torch._inductor.config.keep_output_stride = False",
+            env="TORCHINDUCTOR_KEEP_OUTPUT_STRIDE=0",
+        ),
+    ),
+}
