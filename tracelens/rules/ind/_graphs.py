@@ -9,12 +9,9 @@ from tracelens.evidence import Table
 from tracelens.logs.onednn_verbose import CpuIsa
 from tracelens.logs.output_code import OutputModule
 
-__all__ = ["WEIGHTS", "heaviest", "is_arm", "is_training", "listed", "size", "things"]
+__all__ = ["heaviest", "is_arm", "is_training", "listed", "size", "things"]
 
 T = TypeVar("T")
-
-#: Library operators -> which of their operands is the weight of a layer.
-WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
 
 
 def is_training(modules: Table[OutputModule]) -> bool:

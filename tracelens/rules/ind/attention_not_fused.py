@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 
 from tracelens.evidence import Table
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
@@ -12,27 +11,12 @@ from tracelens.inductor.origins import Lines
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
+from tracelens.rules.ind._attention import Cause, advice, cause_of, severity, why
 from tracelens.rules.ind._graphs import heaviest, size, things
 
 __all__ = ["AttentionNotFused"]
-
-#: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
-SHORT = 32
-
-
-class Cause(Enum):
-    """Why there is no fused kernel."""
-
-    #: The program multiplies, normalises and multiplies itself.
-    WRITTEN_OUT = "written out"
-    #: It drops weights at random, which the fused CPU kernel cannot.
-    DROPOUT = "dropout"
-    #: It needs the weights for something else, too, and a fused kernel does not return them.
-    SHARED = "shared"
-    #: It calls scaled_dot_product_attention, and torch took that apart.
-    DECOMPOSED = "decomposed"
 
 
 class AttentionNotFused(Rule):
@@ -92,7 +76,7 @@ class AttentionNotFused(Rule):
         for row in modules:
             if row.record.graph != "backward":
                 for one in unfused_attention(row):
-                    groups.setdefault(_cause(one), []).append(one)
+                    groups.setdefault(cause_of(one), []).append(one)
         skipped = [w.quote() for w in warnings if "flash-attention" in w.record.text]
         for cause, group in groups.items():
             found = heaviest(group, lambda one: id(one.seen), lambda one: one.scores.bytes or 0)
@@ -113,9 +97,8 @@ class AttentionNotFused(Rule):
         return self.finding(
             cause.value,
             title=f"{times} computed with the scores in memory",
-            message=f"{_told(first, named=frame is None)} {_why(cause, fused=fused)}"
-            + (_SHORT if cause is not Cause.DROPOUT and _keys(first) <= SHORT else ""),
-            severity=_severity(cause, found, fused=fused),
+            message=f"{_told(first, named=frame is None)} {why(cause, first, fused=fused)}",
+            severity=severity(cause, first, fused=fused),
             confidence=Confidence.MEDIUM if cause is Cause.DECOMPOSED else Confidence.HIGH,
             count=len(found),
             where=_user_code.where(frame),
@@ -125,30 +108,8 @@ class AttentionNotFused(Rule):
                 quote(first.seen, first.last, "reads the weights"),
                 *skipped[:1],
             ],
-            advice=_ADVICE[cause] + (_TF32 if skipped else ()),
+            advice=advice(cause, tf32=bool(skipped)),
         )
-
-
-def _cause(found: Unfused) -> Cause:
-    if found.has_dropout and found.kernel.device == "cpu":
-        return Cause.DROPOUT
-    if found.is_shared:
-        return Cause.SHARED
-    return Cause.DECOMPOSED if found.is_decomposed else Cause.WRITTEN_OUT
-
-
-def _severity(cause: Cause, found: list[Unfused], *, fused: bool) -> Severity:
-    if cause is Cause.DROPOUT:
-        return Severity.NONE if fused else Severity.INFO
-    if cause in {Cause.DECOMPOSED, Cause.SHARED} or _keys(found[0]) <= SHORT:
-        return Severity.INFO
-    return Severity.WARNING
-
-
-def _keys(found: Unfused) -> float:
-    """Return the keys per query; infinite where the length is symbolic."""
-    last = found.scores.size[-1] if found.scores.size else ""
-    return last if isinstance(last, int) else float("inf")
 
 
 def _told(first: Unfused, *, named: bool) -> str:
@@ -160,53 +121,3 @@ def _told(first: Unfused, *, named: bool) -> str:
         f"The scores{name} ({shape}{held}) are written, normalised by a kernel of its own and "
         "read again."
     )
-
-
-def _why(cause: Cause, *, fused: bool) -> str:
-    if cause is Cause.WRITTEN_OUT:
-        return "The program writes attention out, and Inductor did not recognise it."
-    if cause is Cause.SHARED:
-        return "Something else reads the weights, too, and a fused kernel would not return them."
-    if cause is Cause.DECOMPOSED:
-        return "The program calls scaled_dot_product_attention, and torch took it apart."
-    other = " The same log has the fused kernel too, where nothing is dropped." if fused else ""
-    return f"Weights are dropped at random, for which there is no fused CPU kernel.{other}"
-
-
-_SHORT = f" With up to {SHORT} keys per query a fused kernel may be slower."
-_ADVICE: dict[Cause, tuple[Advice, ...]] = {
-    Cause.SHARED: (
-        Advice(
-            text="Leave the weights out where they are only looked at; then attention can fuse."
-        ),
-    ),
-    Cause.WRITTEN_OUT: (
-        Advice(
-            text="Let torch compute it; a library mostly has an option for that, such as "
-            'attn_implementation="sdpa" in transformers or attn_flash=True in x-transformers.',
-            code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)",
-            since="2.0",
-        ),
-        Advice(
-            text="Where scores are changed in between, use flex_attention in compiled code.",
-            code="from torch.nn.attention.flex_attention import flex_attention",
-            since="2.5",
-        ),
-    ),
-    Cause.DROPOUT: (
-        Advice(text="Set the dropout of attention weights to 0, if the model trains as well."),
-    ),
-    Cause.DECOMPOSED: (
-        Advice(
-            text="Look for what the fused kernels do not take: a mask that needs a gradient, head "
-            "sizes or types that they do not support, weights that are returned.",
-        ),
-    ),
-}
-_TF32 = (
-    Advice(
-        text="Allow TF32 for float32 products: without it, written-out attention is not matched.",
-        setting='torch.set_float32_matmul_precision("high")',
-        since="2.11",
-    ),
-)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from tracelens.evidence import Seen, Table
+from tracelens.evidence import Table
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.loops import Strip, strips
+from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
+from tracelens.inductor.scalar import Slow, slow
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.schedule import VectorizationDisabled
@@ -24,30 +24,6 @@ MANY = 1 << 17
 #: Elements without such a call: the compiler may have vectorised the loop itself.
 PLAIN = 1 << 22
 MAX_QUOTED = 3
-#: Functions that have no instruction. Those that Inductor has vector forms of, too: in a scalar
-#: loop they are called once per element.
-FUNCTIONS = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "digamma", "erf"),
-    *("erfc", "erfinv", "exp", "exp2", "expm1", "fmod", "frexp", "hypot", "lgamma", "log"),
-    *("log10", "log1p", "log2", "nextafter", "polygamma", "pow", "sin", "sinh", "tan", "tanh"),
-    *("zeta", "calc_i0", "calc_i0e", "calc_i1", "calc_i1e", "calc_igamma", "calc_igammac"),
-    *("calc_digamma", "calc_erfinv", "calc_polygamma", "calc_erfcx", "calc_log_ndtr", "calc_ndtri"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Slow:
-    """A loop of one kernel that goes element by element."""
-
-    seen: Seen[CppKernel]
-    strip: Strip
-    cause: str
-    functions: tuple[str, ...]
-
-    @property
-    def elements(self) -> int:
-        """Elements per call of the graph, as far as they are known."""
-        return self.strip.elements * max(1, self.seen.record.calls)
 
 
 class CppKernelNotVectorised(Rule):
@@ -102,84 +78,61 @@ class CppKernelNotVectorised(Rule):
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
-        groups: dict[str, list[_Slow]] = {}
+        groups: dict[str, list[Slow]] = {}
         total = vector = 0
         for seen in kernels:
             nest = seen.record.nest
             for strip in strips(nest) if nest is not None else ():
                 total += 1
                 vector += strip.is_vector
-                slow = _slow(seen, strip)
-                if slow is not None:
-                    groups.setdefault(slow.cause, []).append(slow)
+                found = slow(seen, strip)
+                if found is not None:
+                    groups.setdefault(found.cause, []).append(found)
         if total and not vector:
-            groups = {"none": [slow for group in groups.values() for slow in group]}
+            groups = {"none": [one for group in groups.values() for one in group]}
         reasons = [row.quote("Inductor says why") for row in disabled]
         lines = Lines(graphs)
         for cause, group in groups.items():
-            found = heaviest(group, lambda one: one.seen.record.graph, lambda one: one.elements)
-            severity = _severity(found)
+            heavy = heaviest(group, lambda one: one.seen.record.graph, lambda one: one.elements)
+            severity = _severity(heavy)
             if severity is not Severity.NONE:
-                yield self._finding(cause, found, severity, lines, reasons[:1])
+                yield self._finding(cause, heavy, severity, lines, reasons[:1])
 
     def _finding(
         self,
         cause: str,
-        found: list[_Slow],
+        found: list[Slow],
         severity: Severity,
         lines: Lines,
         reasons: list[EvidenceLine],
     ) -> Finding:
-        found.sort(key=lambda slow: -slow.elements)
+        found.sort(key=lambda one: -one.elements)
         first = found[0].seen.record
         frames: tuple[StackFrame, ...] = ()
         if first.module is not None:
             words = [*found[0].functions, *first.fused.split("_")]
             frames = lines.of(first.module, ops=words)
-        functions = tuple(dict.fromkeys(name for slow in found for name in slow.functions))
+        functions = tuple(dict.fromkeys(name for one in found for name in one.functions))
         return self.finding(
             cause,
             *sorted(functions),
-            title=_title(cause, functions, len({slow.seen.record.kernel for slow in found})),
+            title=_title(cause, functions, len({one.seen.record.kernel for one in found})),
             message=_message(found, functions),
             severity=severity,
             confidence=Confidence.MEDIUM if not functions else Confidence.HIGH,
             count=len(found),
             where=_user_code.where(_user_code.best(frames)),
-            evidence=[slow.seen.quote(_note(slow), at=slow.strip.at) for slow in found[:MAX_QUOTED]]
+            evidence=[one.seen.quote(_note(one), at=one.strip.at) for one in found[:MAX_QUOTED]]
             + reasons,
             advice=_ADVICE[cause],
         )
 
 
-def _slow(seen: Seen[CppKernel], strip: Strip) -> _Slow | None:
-    """Return why a loop goes element by element; None where it does not, or where it must."""
-    text = strip.lanes if strip.is_vector else strip.text
-    functions = tuple(name for name in FUNCTIONS if _calls(text, name))
-    if strip.is_vector:
-        return _Slow(seen, strip, "lanes", functions) if functions else None
-    if "atomic_add" in text:
-        return None
-    return _Slow(seen, strip, _cause(text), functions)
-
-
-def _calls(text: str, name: str) -> bool:
-    return f"std::{name}(" in text or f" {name}(" in text
-
-
-def _cause(text: str) -> str:
-    if " % " in text:
-        return "wraps"
-    if "_ptr" in text and "static_cast<int64_t>(tmp" in text:
-        return "gathers"
-    return "double" if "double" in text else "scalar"
-
-
-def _severity(found: list[_Slow]) -> Severity:
-    calls = sum(slow.elements for slow in found if slow.functions)
+def _severity(found: list[Slow]) -> Severity:
+    calls = sum(one.elements for one in found if one.functions)
     if calls >= MANY:
         return Severity.WARNING
-    plain = sum(slow.elements for slow in found if not slow.functions)
+    plain = sum(one.elements for one in found if not one.functions)
     return Severity.INFO if calls >= SOME or plain >= PLAIN else Severity.NONE
 
 
@@ -191,18 +144,18 @@ def _title(cause: str, functions: tuple[str, ...], kernels: int) -> str:
     return f"{one}{called} element by element"
 
 
-def _message(found: list[_Slow], functions: tuple[str, ...]) -> str:
+def _message(found: list[Slow], functions: tuple[str, ...]) -> str:
     first = found[0]
-    least = "At least " if any(slow.strip.is_symbolic for slow in found) else ""
-    count = sum(slow.elements for slow in found)
+    least = "At least " if any(one.strip.is_symbolic for one in found) else ""
+    count = sum(one.elements for one in found)
     each = f", each with a call of {listed(functions, 3)}" if functions else ""
     text = f"{least}{count:,} elements per call of the graph{each}. {_WHY[first.cause]}"
     return text if functions else f"{text} The compiler may have vectorised the loop itself."
 
 
-def _note(slow: _Slow) -> str:
-    calls = f", called {slow.seen.record.calls} times" if slow.seen.record.calls > 1 else ""
-    return f"in {slow.seen.record.kernel or 'a kernel'}: {slow.strip.elements:,} elements{calls}"
+def _note(one: Slow) -> str:
+    calls = f", called {one.seen.record.calls} times" if one.seen.record.calls > 1 else ""
+    return f"in {one.seen.record.kernel or 'a kernel'}: {one.strip.elements:,} elements{calls}"
 
 
 _WHY = {

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
-from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.inductor.weights import Unprepared, unprepared
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.onednn_verbose import CpuIsa
-from tracelens.logs.output_code import OutputModule, Step
+from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import WEIGHTS, heaviest, is_arm, is_training, size, things
+from tracelens.rules.ind._graphs import heaviest, is_arm, is_training, size, things
 
 __all__ = ["CpuInferenceNotFrozen"]
 
@@ -25,18 +23,6 @@ LARGE = 1 << 20
 #: ... and up to which it is not worth a word: they stay in the nearest cache.
 SMALL = 8 << 10
 MAX_QUOTED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Product:
-    """A library call whose weight is an input of the graph."""
-
-    seen: Seen[OutputModule]
-    step: Step
-    call: ExternCall
-    weight: Content
-    #: Whether a kernel copies the weight to another layout before each call.
-    is_copied: bool
 
 
 class CpuInferenceNotFrozen(Rule):
@@ -92,13 +78,13 @@ class CpuInferenceNotFrozen(Rule):
             return
         lines = Lines(graphs)
         rows = [row for row in modules if row.record.device == "cpu" and _has_state(lines, row)]
-        found = [product for row in rows for product in _products(row)]
+        found = [product for row in rows for product in unprepared(row)]
         if not found:
             return
         count = len({id(product.seen) for product in found})
-        found = heaviest(found, lambda product: id(product.seen), _bytes)
-        found.sort(key=lambda product: -_bytes(product))
-        total = sum(_bytes(product) for product in found)
+        found = heaviest(found, lambda product: id(product.seen), lambda product: product.bytes)
+        found.sort(key=lambda product: -product.bytes)
+        total = sum(product.bytes for product in found)
         arm = is_arm(isas) and any(p.weight.dtype == "bfloat16" for p in found)
         yield self.finding(
             "not frozen",
@@ -118,58 +104,19 @@ def _has_state(lines: Lines, row: Seen[OutputModule]) -> bool:
     return not inputs or any("self" in name.lower() or "__" in name for name in inputs)
 
 
-def _products(row: Seen[OutputModule]) -> Iterator[_Product]:
-    if row.record.graph != "inference":
-        return
-    frozen = {constant.result for constant in row.record.constants}
-    flow = Dataflow(row.record)
-    for step, call in row.record.extern_calls():
-        place = WEIGHTS.get(call.op)
-        # A symbolic size is an input of the graph too.
-        operands = [operand for operand in flow.operands(step) if operand.size is not None]
-        if place is None or place >= len(operands) or not call.target.startswith("extern"):
-            continue
-        weight = operands[place]
-        copied = _copied(flow, weight)
-        source = copied or weight
-        if source.producer is None and source.name not in frozen and _is_weight(call, source):
-            yield _Product(row, step, call, source, copied is not None)
-
-
-def _copied(flow: Dataflow, content: Content) -> Content | None:
-    """Return the input of the same size that a kernel copied to another layout."""
-    step = content.producer
-    if step is None or not isinstance(step.code, KernelCall):
-        return None
-    given = (operand for operand in flow.operands(step) if operand.producer is None)
-    return next((operand for operand in given if operand.size == content.size), None)
-
-
-def _is_weight(call: ExternCall, content: Content) -> bool:
-    """Whether a layer of a model calls it so: a convolution, or a transposed matrix."""
-    if call.op == "convolution":
-        return True
-    transposed = call.shapes[-1].startswith("(1, ") if call.shapes else False
-    return transposed and content.count is not None
-
-
 def _severity(total: int, *, arm: bool) -> Severity:
     if 0 < total < SMALL:
         return Severity.NONE
     return Severity.WARNING if total >= LARGE and not arm else Severity.INFO
 
 
-def _bytes(product: _Product) -> int:
-    return product.weight.bytes or 0
-
-
-def _told(found: list[_Product]) -> str:
+def _told(found: list[Unprepared]) -> str:
     ops = Counter("convolution" if p.call.op == "convolution" else "product" for p in found)
     words = {"convolution": ("convolution", ""), "product": ("matrix product", "")}
     return " and ".join(things(ops[op], *words[op]) for op in words if ops[op])
 
 
-def _message(found: list[_Product], total: int, count: int, *, arm: bool) -> str:
+def _message(found: list[Unprepared], total: int, count: int, *, arm: bool) -> str:
     weights = f"Weights of {size(total)}" if total else "Weights"
     text = f"{weights} are prepared anew in every call, if at all."
     copied = sum(product.is_copied for product in found)
@@ -182,7 +129,7 @@ def _message(found: list[_Product], total: int, count: int, *, arm: bool) -> str
     return text
 
 
-def _note(product: _Product) -> str:
+def _note(product: Unprepared) -> str:
     shape = "x".join(map(str, product.weight.size or ())) or "unknown size"
     return f"weight {product.weight.name}: {shape}, {product.weight.dtype or 'unknown type'}"
 

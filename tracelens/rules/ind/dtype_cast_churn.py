@@ -9,12 +9,12 @@ from tracelens.evidence import Seen, Table
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.statements import ExternCall
+from tracelens.inductor.weights import weight_of
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import WEIGHTS, heaviest, is_training, size, things
+from tracelens.rules.ind._graphs import heaviest, is_training, size, things
 
 __all__ = ["DtypeCastChurn"]
 
@@ -118,11 +118,7 @@ def _casts(row: Seen[OutputModule]) -> Iterator[_Cast]:
 
 def _is_weight(flow: Dataflow, content: Content) -> bool:
     """Whether a library call takes it as the weight of a layer."""
-    for reader in content.readers:
-        place = WEIGHTS.get(reader.code.op) if isinstance(reader.code, ExternCall) else None
-        if place is not None and content in flow.operands(reader)[place : place + 1]:
-            return True
-    return False
+    return any(weight_of(flow, reader) is content for reader in content.readers)
 
 
 def _quotes(found: list[_Cast]) -> list[EvidenceLine]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 
-from tracelens.evidence import Place, Seen, Table
+from tracelens.evidence import Table
+from tracelens.inductor.fusions import Pair, apart
 from tracelens.logs import fusion as log
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -19,21 +18,6 @@ __all__ = ["FusionRefused"]
 #: Elements that both nodes go over, from which passing them through memory costs something.
 LARGE = 1 << 18
 MAX_QUOTED = 3
-#: Refusals that have to be, or that another rule tells.
-_RIGHT = ("intermediate nodes", "no shared data", "node1 is extern", "node2 is extern")
-
-Graph = tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two nodes that stayed apart."""
-
-    row: Seen[log.FusionRefused]
-    place: Place
-    first: log.Candidate | None
-    #: Elements of the smaller node; 0 where the log does not say.
-    elements: int
 
 
 class FusionRefused(Rule):
@@ -81,8 +65,8 @@ class FusionRefused(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per reason for large pairs, and one note for the others."""
         del attempts
-        groups: dict[str, dict[tuple[str, str], _Pair]] = {}
-        for pair in _apart(refused, fused, candidates):
+        groups: dict[str, dict[tuple[str, str], Pair]] = {}
+        for pair in apart(refused, fused, candidates):
             reason = _kind(pair.row.record.reason)
             names = (pair.row.record.first, pair.row.record.second)
             groups.setdefault(reason, {})[names] = pair
@@ -96,7 +80,7 @@ class FusionRefused(Rule):
         if rest:
             yield self._note(rest, groups)
 
-    def _finding(self, reason: str, pairs: list[_Pair]) -> Finding:
+    def _finding(self, reason: str, pairs: list[Pair]) -> Finding:
         first = pairs[0]
         nodes = (node for pair in pairs for node in (pair.first,) if node is not None)
         frames = [frame for node in nodes for frame in node.stack]
@@ -115,7 +99,7 @@ class FusionRefused(Rule):
         )
 
     def _note(
-        self, rest: dict[str, int], groups: dict[str, dict[tuple[str, str], _Pair]]
+        self, rest: dict[str, int], groups: dict[str, dict[tuple[str, str], Pair]]
     ) -> Finding:
         total = sum(rest.values())
         told = "; ".join(f"{reason} ({count})" for reason, count in list(rest.items())[:3])
@@ -130,58 +114,12 @@ class FusionRefused(Rule):
         )
 
 
-def _apart(
-    refused: Table[log.FusionRefused],
-    fused: Table[log.Fused],
-    candidates: Table[log.Candidate],
-) -> Iterator[_Pair]:
-    """Yield the refused pairs that no later fusion brought together."""
-    together: dict[Graph, dict[str, str]] = {}
-    for place, done in fused.events():
-        names = together.setdefault(_graph(place), {})
-        parts = [*done.record.first.split("_"), *done.record.second.split("_")]
-        root = _root(names, parts[0])
-        for part in parts:
-            names[_root(names, part)] = root
-    nodes: dict[tuple[Graph, str], log.Candidate] = {}
-    for place, seen in candidates.events():
-        nodes.setdefault((_graph(place), seen.record.name), seen.record)
-    for place, row in refused.events():
-        record, graph = row.record, _graph(place)
-        names = together.get(graph, {})
-        one, other = record.first.split("_"), record.second.split("_")
-        if _root(names, one[0]) == _root(names, other[0]) or record.reason.startswith(_RIGHT):
-            continue
-        found = [[nodes.get((graph, part)) for part in parts] for parts in (one, other)]
-        sizes = [max(map(_count, parts)) for parts in found]
-        # A reduction goes over more than the log says: the elements of its result.
-        folds = any(node is not None and node.body == "Reduction" for p in found for node in p)
-        yield _Pair(row, place, found[0][0], max(sizes) if folds else min(sizes))
-
-
-def _graph(place: Place) -> Graph:
-    return place.input, place.writer, place.frame
-
-
-def _root(names: dict[str, str], name: str) -> str:
-    while names.get(name, name) != name:
-        name = names[name]
-    return name
-
-
-def _count(node: log.Candidate | None) -> int:
-    """Return how many elements a node goes over; 0 where its loops are symbolic or unknown."""
-    dims = [dim.strip() for dim in node.shape.split(",")] if node is not None else []
-    known = bool(dims) and all(dim.isdecimal() for dim in dims)
-    return math.prod(map(int, dims)) if known else 0
-
-
 def _kind(reason: str) -> str:
     """Return a reason without the numbers of the pair."""
     return "".join(takewhile(lambda c: not c.isdigit(), reason)).rstrip(" (,:") or reason
 
 
-def _quote(pair: _Pair) -> EvidenceLine:
+def _quote(pair: Pair) -> EvidenceLine:
     return pair.row.quote(at=pair.row.record.at, place=pair.place)
 
 

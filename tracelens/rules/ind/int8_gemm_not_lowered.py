@@ -9,12 +9,13 @@ from tracelens.evidence import Seen, Table
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.inductor.statements import KernelCall
+from tracelens.inductor.weights import tensors, weight_of
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import WEIGHTS, heaviest, size, things
+from tracelens.rules.ind._graphs import heaviest, size, things
 
 __all__ = ["Int8GemmNotLowered"]
 
@@ -28,7 +29,6 @@ class _Product:
 
     seen: Seen[OutputModule]
     step: Step
-    call: ExternCall
     #: Where the weights are made floating-point numbers, and what they become.
     unpack: Step
     weight: Content
@@ -120,19 +120,14 @@ class Int8GemmNotLowered(Rule):
 def _products(row: Seen[OutputModule]) -> Iterator[_Product]:
     flow = Dataflow(row.record)
     constants = {constant.result for constant in row.record.constants}
-    for step, call in row.record.extern_calls():
-        place = WEIGHTS.get(call.op)
-        operands = [operand for operand in flow.operands(step) if operand.size is not None]
-        if place is None or place >= len(operands):
+    for step, _ in row.record.extern_calls():
+        weight = weight_of(flow, step)
+        source = _unpacked(flow, weight) if weight is not None else None
+        if weight is None or source is None or weight.producer is None:
             continue
-        weight = operands[place]
-        source = _unpacked(flow, weight)
-        if source is None or weight.producer is None:
-            continue
-        others = operands[:place]
+        others = [operand for operand in tensors(flow, step) if operand is not weight]
         full = any(_is_quantised(other) for other in others)
-        frozen = source.name in constants
-        yield _Product(row, step, call, weight.producer, weight, full, frozen)
+        yield _Product(row, step, weight.producer, weight, full, source.name in constants)
 
 
 def _unpacked(flow: Dataflow, content: Content) -> Content | None:

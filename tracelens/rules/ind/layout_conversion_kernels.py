@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
-from tracelens.inductor.dataflow import Dataflow
+from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.statements import KernelCall
+from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
@@ -27,6 +27,7 @@ _NEEDED = (
     *("arange", "cat", "copy_", "dropout", "embedding", "flip", "full", "gather", "index", "lift"),
     *("ones", "pad", "rand", "repeat", "roll", "scatter", "split", "stack", "zeros"),
 )
+_PRODUCTS = {"addmm", "baddbmm", "bias_addmm", "bmm", "mm"}
 #: Operators of the program that ask for a copy.
 _ASKED = ("contiguous", "clone", "reshape", "flatten", "conv2d", "conv1d", "conv3d", "to")
 
@@ -61,8 +62,8 @@ class LayoutConversionKernels(Rule):
     ## When it is harmless
     Below 1 MiB that is written and read per call of the graph nothing is said, above it is a note:
     a product on data in the right layout often saves more than the copy costs, and once at the edge
-    of the graph it is needed. Concatenations, gathers, paddings and splits have to copy and do not
-    count.
+    of the graph it is needed. Copies that only matrix products read (heads of attention) and
+    concatenations, gathers, paddings and splits have to copy and do not count.
 
     ## What to do
     For convolutions, give model and input the layout that they are converted to. Elsewhere leave
@@ -121,13 +122,21 @@ def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
             continue
         results = flow.results(step)
         moved = sum(2 * (content.bytes or 0) for content in results)
-        packs = any(_is_template(row.record, reader) for c in results for reader in c.readers)
-        if moved and flow.operands(step) and not packs:
+        used = [result for result in results if result.readers or result.returned]
+        needed = all(_is_operand(row.record, result) for result in used)
+        if moved and flow.operands(step) and not needed:
             yield _Copy(row, step, kernel, moved)
 
 
-def _is_template(module: OutputModule, step: Step) -> bool:
-    """Whether a matrix template reads it: that brings its operands in order itself."""
+def _is_operand(module: OutputModule, content: Content) -> bool:
+    """Whether matrix products alone read it: they want their operands in order."""
+    products = all(_is_product(module, step) for step in content.readers)
+    return products and not content.returned
+
+
+def _is_product(module: OutputModule, step: Step) -> bool:
+    if isinstance(step.code, ExternCall):
+        return step.code.op in _PRODUCTS
     kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
     return kernel is not None and kernel.is_template
 
