@@ -91,6 +91,31 @@ def test_carets_may_stand_below_the_line_that_made_an_output() -> None:
     assert [(frame.line, frame.code) for frame in failure.user_stack] == [(4, "return x + 1")]
 
 
+def test_two_results_that_differ_tell_by_how_much() -> None:
+    record = failure(
+        "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\n"
+        "Greatest absolute difference: 0.015625 at index (1,) (up to 1e-05 allowed)\n"
+        "Greatest relative difference: inf at index (0,) (up to 1.3e-06 allowed)"
+    )
+    assert record.greatest == 0.015625
+    assert len(record.details) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("AssertionError: Tensor-likes are not equal!\n\nMismatched elements: 1 / 2", "not-close"),
+        ("AssertionError: Scalars are not close!\n\nExpected 1.0 but got 2.0.", "not-close"),
+        (
+            "RuntimeError: Recompilation triggered with skip_guard_eval_unsafe stance. This",
+            "skipped-guards",
+        ),
+    ],
+)
+def test_what_torch_says_of_results_and_guards_has_a_topic(text: str, topic: str) -> None:
+    assert failure(text).topic == topic
+
+
 def test_a_violated_constraint_names_size_and_value() -> None:
     record = failure(
         "torch._dynamo.exc.UserError: Constraints violated (L['x'].size()[0])! For more\n"

@@ -20,8 +20,10 @@ Topic = Literal[
     "constraint-violated",
     "data-dependent",
     "no-compiler",
+    "not-close",
     "other",
     "overwritten-output",
+    "skipped-guards",
 ]
 PHRASES: dict[str, Topic] = {
     "C++ compile error": "compiler-failed",
@@ -30,6 +32,9 @@ PHRASES: dict[str, Topic] = {
     "Could not guard": "data-dependent",
     "Error: accessing": "overwritten-output",
     "No working C++": "no-compiler",
+    "Recompilation triggered with skip_guard": "skipped-guards",
+    "Scalars are not": "not-close",
+    "Tensor-likes are not": "not-close",
     "backend=": "backend",
 }
 
@@ -68,6 +73,7 @@ class CompileErrors(Log):
         r"|Traceback \(most|During handling of|Caused by: |For more |For C\+\+ |User [Ss]tack"
         r"|To fix |While executing|The following call |Original traceback|Command:|Output:"
         r"|consider using |For extended |If you suspect |\(These suggested|Suggested fixes:"
+        r"|Mismatched elements: |(?:Greatest |)(?:[Aa]bsolute|[Rr]elative) difference: "
         r"|In file included from|cc1plus:|collect2:|compilation terminated"
         r"|/[^\n:]{1,400}(?:: In |:\d+:\d+: )|\S{0,100}(?:g\+\+|clang\S{0,20}) "
     )
@@ -103,6 +109,8 @@ class Failure(Record):
     message: Stripped = ""
     details: tuple[Stripped, ...] = ()
     specialized: tuple[Specialized, ...] = ()
+    #: The greatest absolute difference of two results that torch.testing compared.
+    greatest: float | None = None
     #: The traceback, innermost last.
     stack_frames: tuple[StackFrame, ...] = ()
     #: The user's frames that Dynamo was at.

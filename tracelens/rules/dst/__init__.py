@@ -1,0 +1,1 @@
+"""Distributed runs: ranks that do not do the same."""

@@ -1,0 +1,171 @@
+"""DST001 rank-divergent-compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tracelens.evidence import Gap, Seen, Table
+from tracelens.frames import Frame
+from tracelens.logs.recompiles import Recompile
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity, Where
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.dst._ranks import SharedFunction, shared_functions
+
+__all__ = ["RankDivergentCompilation"]
+
+#: Ranks and entries that are named.
+MAX_NAMED = 4
+#: Seconds between the same recompile of two ranks: less is jitter, or clocks that differ.
+MIN_APART = 1.0
+
+
+class RankDivergentCompilation(Rule):
+    """Some ranks compile a function again and others do not, or at another time.
+
+    ## Why it matters
+    While one rank compiles, the others wait for it in the next collective: seconds to minutes, for
+    every recompile, of every rank in turn. With a timeout on collectives the job dies. It comes from
+    inputs that differ between ranks, mostly in size: the last batch, sequences that are not padded
+    to a common length, experts that get other numbers of tokens.
+
+    ## What it looks like
+    The same function, and an entry that only one rank compiles:
+
+        [rank0]:V1120 15:38:51.914000 22766 torch/_dynamo/guards.py:4519] [0/0] [__guards] Guard eval latency = 101.97 us
+        [rank1]:V1120 15:38:52.128000 22767 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:26
+        [rank1]:V1120 15:38:52.128000 22767 torch/_dynamo/guards.py:5396] [0/1] [__recompiles]     triggered by the following guard failure(s):
+        [rank1]:V1120 15:38:52.128000 22767 torch/_dynamo/guards.py:5396] [0/1] [__recompiles]     - 0/0: tensor 'x' size mismatch at index 0. expected 8, actual 12
+
+    ## When it is harmless
+    When the ranks do not run the same function, as the stages of a pipeline: only functions that
+    several ranks compiled are compared, and with ``TORCH_LOGS="recompiles"`` alone a rank that
+    never recompiles does not show what it compiled. Ranks are told apart by the prefix of their
+    lines (``[rank1]:``), or by files with ``rank`` in their names. When every rank compiles the same entries at
+    the same time, whatever the sizes. Where the log of a rank is cut, the confidence is low.
+
+    ## What to do
+    Give all ranks inputs of the same sizes in the same step, or mark the dimension dynamic before
+    the first call on all of them. Torch 2.5 and later can agree between ranks on what is dynamic.
+
+    ## How a live run confirms it
+    The same steps with padded inputs: the ranks compile the same entries, and the slowest step gets
+    shorter.
+
+    ## See also
+    RCP002, RCP003 (why a size makes an entry).
+    <https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "DST001"
+    name = "rank-divergent-compilation"
+    severity = Severity.WARNING
+
+    def check(self, frames: Table[Frame], *, gaps: Table[Gap]) -> Iterator[Finding]:
+        """Yield one finding per function that ranks compile differently."""
+        for shared in shared_functions(frames):
+            apart = [e for e in shared.entries if len(shared.with_entry(e)) < len(shared.ranks)]
+            late = [e for e in shared.entries if e not in apart and _delay(shared, e) is not None]
+            if apart:
+                yield self._finding(shared, apart, bool(len(gaps)), missing=True)
+            elif late:
+                yield self._finding(shared, late, bool(len(gaps)), missing=False)
+
+    def _finding(
+        self, shared: SharedFunction, entries: list[int], is_cut: bool, *, missing: bool
+    ) -> Finding:
+        name, file, line = shared.definition
+        steps = [(rank, e) for e in entries for rank in shared.with_entry(e)]
+        ranks = sorted({rank for rank, _ in steps})
+        if missing:
+            others = [r for r in shared.ranks if any(e not in shared.ranks[r] for e in entries)]
+            title = f"`{name}` is compiled again on {_listed(ranks)} and not on {_listed(others)}"
+        else:
+            title = f"`{name}` is compiled again at another time on each of {_listed(ranks)}"
+        reasons = dict.fromkeys(
+            f"{rank}: {check}" for rank, e in steps if (check := _reason(shared.ranks[rank][e]))
+        )
+        why = f" {'; '.join(list(reasons)[:MAX_NAMED])}." if reasons else ""
+        number = f"{len(entries)} entries" if len(entries) > 1 else f"entry {entries[0]}"
+        what = f"The ranks compile {number} one after the other"
+        if missing:
+            what = f"Only some of the ranks compile {number}"
+        seconds = [s for e in entries if (s := _waited(shared, e, late=not missing))]
+        return self.finding(
+            name,
+            _user_code.short(file),
+            title=title,
+            message=f"{what}; meanwhile the others wait in the next collective.{why}",
+            confidence=Confidence.LOW
+            if is_cut
+            else (Confidence.HIGH if missing else Confidence.MEDIUM),
+            count=len(steps),
+            where=Where(file=file, line=line or None, function=name),
+            evidence=[_quote(shared.ranks[rank][e], rank) for rank, e in steps[:MAX_NAMED]],
+            cost=Cost(ms=sum(seconds) * 1000, basis="estimated", of="waiting for the slowest rank")
+            if seconds
+            else None,
+            advice=_ADVICE,
+        )
+
+
+def _delay(shared: SharedFunction, entry: int) -> float | None:
+    """Return how many seconds after its end on one rank an entry begins on another; None if not."""
+    times = []
+    for rank in shared.ranks:
+        row = shared.ranks[rank][entry]
+        when = row.first.when
+        if when is None:
+            return None
+        times.append((when, when + (row.record.compile_seconds or 0.0)))
+    times.sort()
+    longest = max((later[0] - earlier[1] for earlier, later in pairwise(times)), default=0.0)
+    return longest if longest >= MIN_APART else None
+
+
+def _waited(shared: SharedFunction, entry: int, *, late: bool) -> float:
+    """Return what the others wait: for the slowest rank, or for all but the slowest as well."""
+    rows = [shared.ranks[rank][entry] for rank in shared.with_entry(entry)]
+    times = [row.record.compile_seconds or 0.0 for row in rows]
+    return sum(times) - max(times) if late else max(times)
+
+
+def _reason(row: Seen[Frame]) -> str:
+    for seen in row.record.of(Recompile):
+        if seen.record.newest is not None and seen.record.newest.check is not None:
+            return str(seen.record.newest.check)
+    return ""
+
+
+def _quote(row: Seen[Frame], rank: str) -> EvidenceLine:
+    sighting = next(
+        (s for s in row.record.sightings if isinstance(s.seen.record, Recompile)),
+        row.record.sightings[0],
+    )
+    record = sighting.seen.record
+    at = record.newest.at if isinstance(record, Recompile) and record.newest else 0
+    return sighting.seen.quote(f"{rank}, entry {row.record.id}", at=at, place=sighting.place)
+
+
+def _listed(ranks: list[str]) -> str:
+    more = f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else ""
+    return ", ".join(ranks[:MAX_NAMED]) + more
+
+
+_ADVICE = (
+    Advice(
+        text="Give all ranks inputs of the same sizes in the same step: drop the last batch, and "
+        "pad to a length that all ranks agree on.",
+        code="DataLoader(dataset, batch_size, sampler=sampler, drop_last=True)",
+    ),
+    Advice(
+        text="Or mark the dimension dynamic before the first call, on all ranks.",
+        code="torch._dynamo.mark_dynamic(tensor, dim)",
+        since="2.1",
+    ),
+    Advice(
+        text="Or let the ranks agree on what is dynamic, when they compile.",
+        setting="torch._dynamo.config.enable_compiler_collectives = True",
+        since="2.5",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Dynamic shapes: sizes and numbers that are not known while a function is compiled."""

@@ -1,0 +1,160 @@
+"""DYN002 mark-dynamic-specialised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.compile_errors import Failure
+from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specialized
+from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["MarkDynamicSpecialised"]
+
+
+class MarkDynamicSpecialised(Rule):
+    """A dimension that was marked dynamic is a constant for the compiled code.
+
+    ## Why it matters
+    ``mark_dynamic`` and ``torch.export`` with a ``Dim`` promise that one entry serves many sizes. A
+    comparison with a number, an operation with a tensor of a fixed size, or a list that is unrolled
+    makes the size a constant, and compiling stops with an error.
+
+    ## What it looks like
+    The exception names the dimension and the size, and since torch 2.11 the line:
+
+        torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['x'].size()[0])! For more information, run with TORCH_LOGS="+dynamic".
+          - You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant (16). If you're using mark_dynamic, either remove it or use maybe_mark_dynamic.
+
+        User stack:
+          File "/home/ana/proj/model.py", line 21, in attend
+            if x.shape[0] == TOKENS:
+
+    ## When it is harmless
+    When the size is a constant indeed: then the mark is wrong, not the code.
+    ``maybe_mark_dynamic`` asks for dynamic without promising it, and never raises.
+
+    ## What to do
+    Remove what compares the size with a number. Where it is fixed by a weight or by the model, take
+    the mark away. ``TORCH_LOGS="dynamic"`` shows the condition that made it a constant.
+
+    ## How a live run confirms it
+    The same call with ``maybe_mark_dynamic``: it compiles, and the size is still a constant.
+
+    ## See also
+    DYN001, RCP023 (a branch on a symbolic size), RCP002 (sizes that are held static).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "DYN002"
+    name = "mark-dynamic-specialised"
+    severity = Severity.WARNING
+
+    def check(
+        self,
+        *,
+        failures: Table[Failure],
+        notes: Table[Specialized],
+        symbols: Table[CreateSymbol],
+        guards: Table[GuardAdded],
+        replaced: Table[Replaced],
+    ) -> Iterator[Finding]:
+        """Yield one finding per dimension; a chain of exceptions names it more than once."""
+        groups: dict[tuple[str, str], list[tuple[Place, Seen[Failure] | Seen[Specialized]]]] = {}
+        for place, failure in failures.events():
+            if failure.record.topic == "constraint-violated":
+                for special in failure.record.specialized:
+                    groups.setdefault((special.source, special.value), []).append((place, failure))
+        for place, note in notes.events():
+            key = (note.record.source, note.record.value)
+            groups.setdefault(key, []).append((place, note))
+        for (source, value), events in groups.items():
+            condition = _condition(source, value, symbols, guards, replaced)
+            yield self._finding(source, value, events, condition)
+
+    def _finding(
+        self,
+        source: str,
+        value: str,
+        events: list[tuple[Place, Seen[Failure] | Seen[Specialized]]],
+        condition: Seen[GuardAdded] | None,
+    ) -> Finding:
+        records = [row.record for _, row in events]
+        line = _cause(records, condition)
+        by = f", because of `{line.code}`" if line and line.code else ""
+        guard = ""
+        quotes = [_quote(place, row, source) for place, row in events[:2]]
+        if condition is not None:
+            guard = f" The condition that did it is `{condition.record.expression}`."
+            quotes.append(condition.quote("the condition", at=condition.record.at))
+        return self.finding(
+            source,
+            line.code if line else "",
+            title=f"`{source}` was marked dynamic, and the code makes it the constant {value}{by}",
+            message=f"The compiled code would be valid for the size {value} only, against the "
+            f"promise of the mark.{guard}",
+            where=_user_code.where(line or _call(records)),
+            evidence=quotes,
+            advice=_ADVICE,
+        )
+
+
+def _cause(
+    records: list[Failure | Specialized], condition: Seen[GuardAdded] | None
+) -> StackFrame | None:
+    """Return the line that made the size a constant: torch names it, or the condition does."""
+    for record in records:
+        if isinstance(record, Failure) and (line := _user_code.best(record.user_stack)):
+            return line
+    comment = condition.record.where if condition else None
+    if comment is None or not comment.file:
+        return None
+    files = [f.file for r in records if isinstance(r, Failure) for f in r.stack_frames]
+    return _user_code.located(comment, "", files)
+
+
+def _call(records: list[Failure | Specialized]) -> StackFrame | None:
+    """Return the line of the program that compiles or exports."""
+    stacks = [record.stack_frames for record in records if isinstance(record, Failure)]
+    return _user_code.best(frame for stack in stacks for frame in stack)
+
+
+def _condition(
+    source: str,
+    value: str,
+    symbols: Table[CreateSymbol],
+    guards: Table[GuardAdded],
+    replaced: Table[Replaced],
+) -> Seen[GuardAdded] | None:
+    """Return the condition that made the size a constant, where the log has it."""
+    names = {row.record.symbol for row in symbols if row.record.source == source}
+    fixed = {row.record.symbol for row in replaced if row.record.target == value}
+    if not names and len(fixed) == 1:  # an export has names of its own for dimensions
+        names = fixed
+    for row in guards:
+        if any(row.record.expression == f"Eq({name}, {value})" for name in names & fixed):
+            return row
+    return None
+
+
+def _quote(place: Place, row: Seen[Failure] | Seen[Specialized], source: str) -> EvidenceLine:
+    lines = row.text.split("\n")
+    at = next((i for i, line in enumerate(lines) if f" {source} " in line), 0)
+    return row.quote(at=at, place=place)
+
+
+_ADVICE = (
+    Advice(text="Remove what compares the size with a number, or replace it by a relation."),
+    Advice(
+        text="If the size is a constant by design, take the mark away, or ask without a promise.",
+        code="torch._dynamo.maybe_mark_dynamic(x, 0)",
+        since="2.3",
+    ),
+    Advice(
+        text="See which condition makes it a constant.",
+        env='TORCH_LOGS="dynamic"',
+        since="2.1",
+    ),
+)

@@ -1,0 +1,129 @@
+"""DYN003 needless-dynamic-kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["NeedlessDynamicKernel"]
+
+MAX_QUOTED = 3
+
+
+class NeedlessDynamicKernel(Rule):
+    """One smaller batch may have turned a function dynamic for good.
+
+    ## Why it matters
+    The last batch of a data set is mostly smaller. It makes Dynamo compile the function once more,
+    with the size as a symbol. From then on that entry may serve all calls, and its code is somewhat
+    slower: loops without known lengths, no tuning for the size that nearly all batches have.
+
+    ## What it looks like
+    In the whole log one size changes, once, in the first dimension, to a smaller one:
+
+        [0/2] [__recompiles] Recompiling function forward in /home/ana/proj/train.py:12
+        [0/2] [__recompiles]     triggered by the following guard failure(s):
+        [0/2] [__recompiles]     - 0/1: tensor 'x' size mismatch at index 0. expected 8, actual 4
+
+    ## When it is harmless
+    When the size really varies later on: calls with further sizes fit the new entry and leave no
+    line. The log cannot tell, hence a remark of low confidence. Any other change of a size, in any
+    function, and nothing is reported.
+
+    ## What to do
+    Drop the last batch or pad it; or compile with ``dynamic=False``, which makes a second entry
+    for the smaller size and leaves the first one as it is.
+
+    ## How a live run confirms it
+    The program runs with ``dynamic=False``. Confirmed when the steps after the change get faster;
+    refuted when they take the same time.
+
+    ## See also
+    RCP003 (the same recompile, as the normal price of sizes that vary).
+    <https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html>
+    """
+
+    code = "DYN003"
+    name = "needless-dynamic-kernel"
+    severity = Severity.INFO
+
+    def check(self, recompiles: Table[Recompile]) -> Iterator[Finding]:
+        """Yield one finding for the whole log, however many functions the batch went through."""
+        steps = [
+            (place, row, failure)
+            for place, row in recompiles.events()
+            if (failure := row.record.newest) is not None and _is_size(failure)
+        ]
+        pairs = {_pair(failure) for _, _, failure in steps}
+        calls = [(at.writer, row.record.function, row.record.file) for at, row, _ in steps]
+        if len(pairs) == 1 and len(calls) == len(set(calls)) and _is_remainder(*pairs):
+            yield self._finding(steps)
+
+    def _finding(self, steps: list[tuple[Place, Seen[Recompile], GuardFailure]]) -> Finding:
+        _, first, failure = steps[0]
+        record = first.record
+        _, expected, actual = _pair(failure)
+        source = failure.check.source if isinstance(failure.check, TensorMismatch) else "the input"
+        more = f" and {len(steps) - 1} more functions" if len(steps) > 1 else ""
+        own = StackFrame(file=record.file, line=record.line, function=record.function)
+        return self.finding(
+            record.function,
+            _user_code.short(record.file),
+            str(source),
+            title=f"one batch of {actual} instead of {expected} made `{record.function}`{more} "
+            f"dynamic",
+            message=f"The first dimension of `{source}` changed once, from {expected} to {actual}, "
+            f"and no other size changed in this log: as the last batch of a data set does. If all "
+            f"other batches have {expected}, the new entry serves them with slower code.",
+            confidence=Confidence.LOW,
+            count=len(steps),
+            where=_user_code.where(_user_code.best([own, *_line(failure, own), *failure.stack])),
+            evidence=[
+                row.quote(f"entry {at.frame}", at=why.at, place=at)
+                for at, row, why in steps[:MAX_QUOTED]
+            ],
+            advice=_ADVICE,
+        )
+
+
+def _line(failure: GuardFailure, own: StackFrame) -> list[StackFrame]:
+    if failure.comment is None:
+        return []
+    line = _user_code.located(failure.comment, own.function, [own.file])
+    return [line] if line else []
+
+
+def _is_remainder(change: tuple[int | None, str, str]) -> bool:
+    """Whether it is the first dimension that got smaller; 1 gets an entry of its own by design."""
+    index, expected, actual = change
+    known = expected.isdecimal() and actual.isdecimal()
+    return index == 0 and known and 1 < int(actual) < int(expected)
+
+
+def _is_size(failure: GuardFailure) -> bool:
+    return isinstance(failure.check, TensorMismatch) and failure.check.what == "size"
+
+
+def _pair(failure: GuardFailure) -> tuple[int | None, str, str]:
+    check = failure.check
+    if not isinstance(check, TensorMismatch):
+        return None, "", ""
+    return check.index, check.expected, check.actual
+
+
+_ADVICE = (
+    Advice(
+        text="Drop the last batch, or pad it.",
+        code="DataLoader(dataset, batch_size, drop_last=True)",
+    ),
+    Advice(
+        text="Or compile a second entry with constant sizes for it.",
+        code="torch.compile(model, dynamic=False)",
+        since="2.1",
+    ),
+)
