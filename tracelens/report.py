@@ -9,9 +9,19 @@ from __future__ import annotations
 import hashlib
 import math
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 def two_digits(value: float) -> float:
@@ -188,6 +198,45 @@ class Advice(Model):
     until: str | None = None
 
 
+class Structure(Model):
+    """The structural half of a confirmation: what the logs of both runs show."""
+
+    predicted: Literal["gone", "fewer", "stays"]
+    before: int = Field(description="count of the finding in the unchanged run")
+    after: int = Field(description="count of the finding in the changed run")
+    holds: bool
+    note: str = ""
+
+
+class Effect(Model):
+    """The temporal half: how much faster the changed run is, with its uncertainty.
+
+    ``ratio`` is the time of the unchanged run divided by that of the changed one: above 1 means
+    that the change helps. Milliseconds are medians per iteration.
+    """
+
+    ratio: float
+    low: float = Field(description="lower end of the 99 % bootstrap interval of the ratio")
+    high: float
+    threshold: float = Field(description="what the ratio must exceed, from the A/A spread")
+    aa_ratio: float = Field(description="unchanged against unchanged, which ought to be 1")
+    before_ms: float
+    after_ms: float
+    iterations: int = Field(description="per side, after warm-up")
+    blocks: int
+    of: Literal["step", "run"] = "step"
+    holds: bool
+    note: str = ""
+
+
+class Deviation(Model):
+    """How far the results of a changed run are from eager, beside those of the unchanged run."""
+
+    max_abs: float
+    max_rel: float
+    unchanged_max_abs: float | None = None
+
+
 class Confirmation(Model):
     """What re-executing the workload said about a finding."""
 
@@ -196,6 +245,27 @@ class Confirmation(Model):
     state: Literal["not_tried", "confirmed", "confirmed_structure", "refuted", "inconclusive"] = (
         "not_tried"
     )
+    reason: str = ""
+    workload: str | None = Field(default=None, description="what was run, as one would type it")
+    knob: str | None = Field(default=None, description="the one thing that was changed")
+    settings: dict[str, str] = Field(default_factory=dict)
+    structure: Structure | None = None
+    effect: Effect | None = None
+    deviation: Deviation | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what there is nothing to say about: most findings are never tried."""
+        return {k: v for k, v in plain(self).items() if v is not None and v not in ("", {})}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe the fields, though some may be left out."""
+        fields = {key: value for key, value in core_schema.items() if key != "serialization"}
+        return handler(cast("CoreSchema", fields))
 
 
 class Finding(Model):

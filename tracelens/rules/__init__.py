@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
+from tracelens.experiment import Experiment
 from tracelens.report import (
     Advice,
     Confidence,
@@ -52,6 +53,17 @@ class Rule:
     claim: ClassVar[Literal["structure", "time", "absence"]] = "structure"
     #: The claims of other rules that a shown finding of this rule makes worthless.
     suppresses: ClassVar[Literal["time", "absence"] | None] = None
+    #: How a live run tests a finding; None where it cannot, and then ``unconfirmable`` says why.
+    experiment: ClassVar[Experiment | None] = None
+    unconfirmable: ClassVar[str] = ""
+
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """Return the experiments that test this finding, the best first; they need not all work.
+
+        Override it where the evidence decides what to change.
+        """
+        del finding
+        return (self.experiment,) if self.experiment else ()
 
     def check(self, *tables: Any, **optional: Any) -> Iterator[Finding]:
         """Yield what is wrong. Subclasses name the tables that they read."""

@@ -1,0 +1,70 @@
+"""Experiments: how running the workload again tests a finding.
+
+A rule states one, as data: which single thing to change, and what that predicts. The live room
+carries it out; nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["UNCHANGED", "Experiment", "Knob", "Value"]
+
+#: What a setting can hold.
+Value = bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One change to a run, made from outside: the program stays as it is."""
+
+    #: What it is, in a few words: ``freezing on``.
+    text: str
+    #: Environment variables; ``None`` removes one.
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    #: Attributes of torch's modules, set when the module is first imported:
+    #: ``{"torch._inductor.config.freezing": True}``.
+    config: Mapping[str, Value] = field(default_factory=dict)
+    #: Keyword arguments of every ``torch.compile`` in the program: ``{"dynamic": True}``.
+    compile: Mapping[str, Value] = field(default_factory=dict)
+    #: Whether results may differ; then the difference is measured as well.
+    changes_results: bool = False
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What to show of it, name -> value as one would paste it."""
+        shown = {name: "unset" if value is None else value for name, value in self.env.items()}
+        shown |= {name: repr(value) for name, value in self.config.items()}
+        return shown | {f"torch.compile({name}=)": repr(v) for name, v in self.compile.items()}
+
+
+#: The program as it is.
+UNCHANGED = Knob("unchanged")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One thing to change, and what must follow if the finding is true.
+
+    The structural half is about what the log shows of the changed run, the temporal half about the
+    time of a step. A finding is confirmed when both come true.
+    """
+
+    knob: Knob
+    #: ``gone``: the changed run's report no longer has the finding. ``fewer``: it has it, with a
+    #: smaller count. ``stays``: nothing changes but the time.
+    structure: Literal["gone", "fewer", "stays"] = "gone"
+    #: ``faster``: a step takes less time. ``any``: the finding says nothing about time, and the
+    #: structure alone confirms it.
+    time: Literal["faster", "any"] = "faster"
+    #: What the time is of: steady steps, or everything from start to end (compiling, tuning).
+    of: Literal["step", "run"] = "step"
+    #: Module of ``tracelens.live.micro`` that builds a small workload from the evidence, for a
+    #: finding without a program; empty where only the program itself can show it.
+    micro: str = ""
+    #: In words, for the documentation.
+    confirms: str = ""
+    refutes: str = ""
+    leaves_open: str = ""

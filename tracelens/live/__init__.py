@@ -1,0 +1,18 @@
+"""The live room: run the workload again, record it, change one thing, compare.
+
+Only here is torch used, and only in child processes. What stands in a log is never executed.
+
+=====================  ===========================================================================
+``process``            a child in its own process group, with limits; its output, pumped
+``inject/``            what runs inside the child before the program: settings, step times, traces
+``recording``          a run with everything switched on, into one bundle directory
+``environment``        what there is to know about the machine, for ``environment.json``
+``workload``           what can be run: the user's command, an entry, a program of our own
+``micro/``             small programs from typed evidence, one module per kind
+``statistics``         medians, bootstrap, A/A: is an effect real
+``lab``                sides, blocks, caches: the protocol
+``confirming``         findings -> experiments -> verdicts
+``exploring``          the standard levers on one workload
+``repro``              the script that shows a finding
+=====================  ===========================================================================
+"""
