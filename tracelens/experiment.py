@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["UNCHANGED", "Experiment", "Knob", "Value"]
+__all__ = [
+    "ABOUT_THE_LOG",
+    "EMPTY_CACHES",
+    "EXPECTED",
+    "IN_THE_PROGRAM",
+    "UNCHANGED",
+    "Experiment",
+    "Knob",
+    "Value",
+]
 
 #: What a setting can hold.
 Value = bool | int | float | str | None
@@ -27,6 +36,9 @@ class Knob:
     #: Attributes of torch's modules, set when the module is first imported:
     #: ``{"torch._inductor.config.freezing": True}``.
     config: Mapping[str, Value] = field(default_factory=dict)
+    #: What joins a set, by dotted names: the set first, then the member.
+    #: ``{"torch._dynamo.config.reorderable_logging_functions": "builtins.print"}``.
+    add: Mapping[str, str] = field(default_factory=dict)
     #: Keyword arguments of every ``torch.compile`` in the program: ``{"dynamic": True}``.
     compile: Mapping[str, Value] = field(default_factory=dict)
     #: Whether results may differ; then the difference is measured as well.
@@ -37,6 +49,7 @@ class Knob:
         """What to show of it, name -> value as one would paste it."""
         shown = {name: "unset" if value is None else value for name, value in self.env.items()}
         shown |= {name: repr(value) for name, value in self.config.items()}
+        shown |= {name: f"with {member}" for name, member in self.add.items()}
         return shown | {f"torch.compile({name}=)": repr(v) for name, v in self.compile.items()}
 
 
@@ -68,3 +81,14 @@ class Experiment:
     confirms: str = ""
     refutes: str = ""
     leaves_open: str = ""
+
+
+#: Why there is no experiment: for ``Rule.unconfirmable``.
+IN_THE_PROGRAM = (
+    "the change is made in the program: record it again afterwards, and compare the reports"
+)
+EMPTY_CACHES = (
+    "every run of an experiment starts with empty caches, and caches are what the finding is about"
+)
+EXPECTED = "it is expected: there is nothing to change"
+ABOUT_THE_LOG = "it is about the log, not about the program"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.cudagraphs import CudagraphRecording, ManyShapes
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
@@ -67,6 +68,7 @@ class OneGraphPerSize(Rule):
     code = "CGR004"
     name = "one-graph-per-size"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, *, warnings: Table[ManyShapes], recordings: Table[CudagraphRecording]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.compile_errors import Failure
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -45,6 +46,7 @@ class OutputOverwritten(Rule):
     code = "CGR006"
     name = "output-overwritten"
     severity = Severity.ERROR
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, *, failures: Table[Failure]) -> Iterator[Finding]:
         """Yield one finding per tensor and line that reads it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Finding, Severity, Where
 from tracelens.rules import Rule, _user_code
@@ -45,6 +46,7 @@ class PendingBackward(Rule):
     code = "CGR007"
     name = "pending-backward"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding: the warning does not say which calls it is about."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.cudagraphs import FunctionRun, PointerChange, RerecordLimit
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -58,6 +59,7 @@ class ReRecordUnstableAddress(Rule):
     code = "CGR005"
     name = "re-record-unstable-address"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, *, limits: Table[RerecordLimit], runs: Table[FunctionRun]) -> Iterator[Finding]:
         """Yield one finding per function that hit the limit, or that is recorded often."""

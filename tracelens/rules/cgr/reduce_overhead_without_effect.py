@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.aot_graphs import AotGraph
 from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun, Partitions
 from tracelens.logs.inductor_debug import CompileStep, HashDetails
@@ -56,6 +57,11 @@ class ReduceOverheadWithoutEffect(Rule):
     code = "CGR011"
     name = "reduce-overhead-without-effect"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("no CUDA graphs", config={"torch._inductor.config.triton.cudagraphs": False}),
+        structure="stays",
+        time="any",
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.aot_graphs import AotGraph
 from tracelens.logs.cudagraphs import (
     CudagraphPartition,
@@ -69,6 +70,7 @@ class SkipCpuTensor(Rule):
     code = "CGR001"
     name = "skip-cpu-tensor"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cudagraphs import (
     CudagraphPartition,
     CudagraphSkip,
@@ -56,6 +57,9 @@ class SkipIncompatibleOp(Rule):
     code = "CGR003"
     name = "skip-incompatible-op"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("graphs are partitioned", config={"torch._inductor.config.graph_partition": True})
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.cudagraphs import CudagraphSkip
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
@@ -44,6 +45,7 @@ class SkipMultipleDevices(Rule):
     code = "CGR008"
     name = "skip-multiple-devices"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, *, skipped: Table[CudagraphSkip]) -> Iterator[Finding]:
         """Yield one finding per set of devices."""

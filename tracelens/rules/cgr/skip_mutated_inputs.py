@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.aot_graphs import AotGraph
 from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun
 from tracelens.logs.output_code import OutputModule
@@ -53,6 +54,7 @@ class SkipMutatedInputs(Rule):
     code = "CGR002"
     name = "skip-mutated-inputs"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import EMPTY_CACHES
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.cmp._seconds import CompileSeconds
@@ -58,6 +59,7 @@ class CompileTimeDominates(Rule):
     name = "compile-time-dominates"
     severity = Severity.INFO
     claim = "time"
+    unconfirmable = EMPTY_CACHES
 
     def check(self, processes: Table[CompileSeconds]) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import EMPTY_CACHES
 from tracelens.logs.inductor_debug import CacheBypass
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Advice, Cost, Finding, Severity
@@ -110,6 +111,7 @@ class FxCacheBypassed(Rule):
     code = "CMP002"
     name = "fx-cache-bypassed"
     severity = Severity.INFO
+    unconfirmable = EMPTY_CACHES
 
     def check(
         self,

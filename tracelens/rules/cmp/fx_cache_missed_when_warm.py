@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Table
+from tracelens.experiment import EMPTY_CACHES
 from tracelens.logs.inductor_debug import CacheEvent, CompileThreads, HashDetails
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
@@ -59,6 +60,7 @@ class FxCacheMissedWhenWarm(Rule):
     code = "CMP003"
     name = "fx-cache-missed-when-warm"
     severity = Severity.INFO
+    unconfirmable = EMPTY_CACHES
 
     def check(
         self,

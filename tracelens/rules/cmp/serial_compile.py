@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.inductor_debug import CompileThreads
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Finding, Severity
@@ -51,6 +52,9 @@ class SerialCompile(Rule):
     code = "CMP004"
     name = "serial-compile"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("eight compile workers", env={"TORCHINDUCTOR_COMPILE_THREADS": "8"}), of="run"
+    )
 
     def check(
         self, settings: Table[CompileThreads], *, modules: Table[OutputModule]

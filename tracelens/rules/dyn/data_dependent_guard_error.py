@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.compile_errors import Failure
@@ -51,6 +52,7 @@ class DataDependentGuardError(Rule):
     code = "DYN001"
     name = "data-dependent-guard-error"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, *, failures: Table[Failure], frames: Table[Frame]) -> Iterator[Finding]:
         """Yield one finding per condition and line: an exception is often raised twice."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specialized
@@ -51,6 +52,7 @@ class MarkDynamicSpecialised(Rule):
     code = "DYN002"
     name = "mark-dynamic-specialised"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

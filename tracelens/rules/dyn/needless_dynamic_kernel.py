@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.report import Advice, Confidence, Finding, Severity
@@ -51,6 +52,7 @@ class NeedlessDynamicKernel(Rule):
     code = "DYN003"
     name = "needless-dynamic-kernel"
     severity = Severity.INFO
+    experiment = Experiment(Knob("sizes stay static", compile={"dynamic": False}))
 
     def check(self, recompiles: Table[Recompile]) -> Iterator[Finding]:
         """Yield one finding for the whole log, however many functions the batch went through."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -40,6 +41,12 @@ class AutogradInsideGraph(SiteRule):
     code = "GBR010"
     name = "autograd-inside-graph"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "autograd operators are traced",
+            config={"torch._dynamo.config.trace_autograd_ops": True},
+        )
+    )
     families: ClassVar[frozenset[str]] = frozenset({"autograd"})
 
     def what(self, site: BreakSite) -> str:

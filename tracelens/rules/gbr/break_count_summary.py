@@ -53,6 +53,7 @@ in user code at /home/ana/proj/model.py:39
     code = "GBR012"
     name = "break-count-summary"
     severity = Severity.INFO
+    unconfirmable = "it counts breaks that have findings of their own, whose experiments test them"
 
     def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield the summary."""

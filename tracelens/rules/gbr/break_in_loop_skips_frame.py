@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.graph_breaks import Cause, GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -57,6 +58,7 @@ class BreakInLoopSkipsFrame(Rule):
     code = "GBR006"
     name = "break-in-loop-skips-frame"
     severity = Severity.ERROR
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield one finding per function that was given up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -43,6 +44,7 @@ class BreakInTryOrWith(SiteRule):
     code = "GBR007"
     name = "break-in-try-or-with"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
     families: ClassVar[frozenset[str]] = frozenset({"context_manager"})
 
     def what(self, site: BreakSite) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -49,6 +50,7 @@ class DataDependentBranch(Rule):
     code = "GBR002"
     name = "data-dependent-branch"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""

@@ -47,6 +47,7 @@ class LibraryBreakFixedUpstream(Rule):
     code = "GBR018"
     name = "library-break-fixed-upstream"
     severity = Severity.INFO
+    unconfirmable = "it takes another version of the library"
 
     def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield one finding per package."""

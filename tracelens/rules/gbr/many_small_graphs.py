@@ -54,6 +54,7 @@ class ManySmallGraphs(Rule):
     code = "GBR015"
     name = "many-small-graphs"
     severity = Severity.WARNING
+    unconfirmable = "it counts breaks that have findings of their own, whose experiments test them"
 
     def check(self, frames: Table[Frame], breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield at most one finding: the cause is the breaks together."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import EXPECTED
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
@@ -41,6 +42,7 @@ class ProfilerFunctionIgnored(Rule):
     code = "GBR017"
     name = "profiler-function-ignored"
     severity = Severity.NONE
+    unconfirmable = EXPECTED
 
     def check(self, *, said: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one note for all of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -40,6 +41,9 @@ class RecurrentModuleSkipped(SiteRule):
     code = "GBR019"
     name = "recurrent-module-skipped"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob("recurrent modules are compiled", config={"torch._dynamo.config.allow_rnn": True})
+    )
     families: ClassVar[frozenset[str]] = frozenset({"recurrent"})
 
     def what(self, site: BreakSite) -> str:

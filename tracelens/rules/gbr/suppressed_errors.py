@@ -39,6 +39,7 @@ class SuppressedErrors(Rule):
     code = "GBR013"
     name = "suppressed-errors"
     severity = Severity.ERROR
+    unconfirmable = "letting the errors through stops the program; what they say is in the finding"
 
     def check(self, *, skipped: Table[NotConverted]) -> Iterator[Finding]:
         """Yield one finding per function; torch prints these lines without being asked."""

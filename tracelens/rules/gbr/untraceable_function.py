@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule, named
@@ -43,6 +44,7 @@ class UntraceableFunction(SiteRule):
     code = "GBR009"
     name = "untraceable-function"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
     families: ClassVar[frozenset[str]] = frozenset({"skipped"})
 
     def what(self, site: BreakSite) -> str:

@@ -43,6 +43,7 @@ class UserDisabled(SiteRule):
     code = "GBR005"
     name = "user-disabled"
     severity = Severity.INFO
+    unconfirmable = "the break was asked for in the program"
     families: ClassVar[frozenset[str]] = frozenset({"explicit", "disabled"})
 
     def what(self, site: BreakSite) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity
@@ -68,6 +69,7 @@ class FragileGuardPrediction(Rule):
     code = "GRD003"
     name = "fragile-guard-prediction"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, entries: Table[GuardedEntry], *, recompiles: Table[Recompile]

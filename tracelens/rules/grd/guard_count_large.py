@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.guards import GuardTree
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
@@ -56,6 +57,7 @@ class GuardCountLarge(Rule):
     code = "GRD002"
     name = "guard-count-large"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, entries: Table[GuardedEntry]) -> Iterator[Finding]:
         """Yield one finding per function."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.guards import GuardLatency
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
@@ -59,6 +60,7 @@ class GuardLatencyHigh(Rule):
     name = "guard-latency-high"
     severity = Severity.WARNING
     claim = "time"
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, entries: Table[GuardedEntry], *, latencies: Table[GuardLatency]

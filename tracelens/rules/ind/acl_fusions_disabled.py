@@ -57,6 +57,7 @@ class AclFusionsDisabled(Rule):
     code = "IND003"
     name = "acl-fusions-disabled"
     severity = Severity.INFO
+    unconfirmable = "it is a fact about the build, not a setting"
 
     def check(
         self,

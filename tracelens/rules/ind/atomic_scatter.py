@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
@@ -72,6 +73,7 @@ class AtomicScatter(Rule):
     code = "IND009"
     name = "atomic-scatter"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for kernels with atomics, and one for calls of ATen."""

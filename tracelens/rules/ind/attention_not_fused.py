@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
@@ -61,6 +62,7 @@ class AttentionNotFused(Rule):
     code = "IND017"
     name = "attention-not-fused"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

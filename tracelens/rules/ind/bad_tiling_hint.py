@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, TypeVar
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs import Record
 from tracelens.logs.perf_hints import (
     BadTiling,
@@ -76,6 +77,12 @@ class BadTilingHint(Rule):
     code = "IND013"
     name = "bad-tiling-hint"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "reductions are tiled", config={"torch._inductor.config.triton.tile_reductions": True}
+        ),
+        structure="stays",
+    )
 
     def check(
         self,

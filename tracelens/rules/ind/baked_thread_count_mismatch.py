@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import EMPTY_CACHES
 from tracelens.inductor.cpp import CppKernel
 from tracelens.logs.onednn_verbose import EngineRuntime
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
@@ -55,6 +56,7 @@ class BakedThreadCountMismatch(Rule):
     code = "IND007"
     name = "baked-thread-count-mismatch"
     severity = Severity.WARNING
+    unconfirmable = EMPTY_CACHES
 
     def check(self, kernels: Table[CppKernel], runtimes: Table[EngineRuntime]) -> Iterator[Finding]:
         """Yield one finding for the whole log."""

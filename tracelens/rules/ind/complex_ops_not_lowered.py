@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.origins import Lines
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
@@ -49,6 +50,7 @@ class ComplexOpsNotLowered(Rule):
     code = "IND010"
     name = "complex-ops-not-lowered"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

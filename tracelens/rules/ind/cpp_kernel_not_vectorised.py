@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
@@ -69,6 +70,7 @@ class CppKernelNotVectorised(Rule):
     code = "IND005"
     name = "cpp-kernel-not-vectorised"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

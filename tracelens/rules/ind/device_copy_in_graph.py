@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
@@ -69,6 +70,7 @@ class DeviceCopyInGraph(Rule):
     code = "IND012"
     name = "device-copy-in-graph"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
@@ -75,6 +76,7 @@ class DtypeCastChurn(Rule):
     code = "IND011"
     name = "dtype-cast-churn"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""

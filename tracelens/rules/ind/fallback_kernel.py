@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.origins import Lines
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
@@ -66,6 +67,7 @@ class FallbackKernel(Rule):
     code = "IND001"
     name = "fallback-kernel"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

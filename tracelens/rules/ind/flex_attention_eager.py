@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import fused_calls
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
@@ -49,6 +50,7 @@ class FlexAttentionEager(Rule):
     code = "IND025"
     name = "flex-attention-eager"
     severity = Severity.ERROR
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

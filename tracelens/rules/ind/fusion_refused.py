@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.fusions import Pair, apart
 from tracelens.logs import fusion as log
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
@@ -54,6 +55,13 @@ class FusionRefused(Rule):
     code = "IND018"
     name = "fusion-refused"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "loops are reordered after fusion",
+            config={"torch._inductor.config.loop_ordering_after_fusion": True},
+        ),
+        structure="fewer",
+    )
 
     def check(
         self,

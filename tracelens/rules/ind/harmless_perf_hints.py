@@ -57,6 +57,7 @@ class HarmlessPerfHints(Rule):
     code = "IND026"
     name = "harmless-perf-hints"
     severity = Severity.NONE
+    unconfirmable = "it is harmless: there is nothing to change"
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
@@ -75,6 +76,7 @@ class Int8GemmNotLowered(Rule):
     code = "IND021"
     name = "int8-gemm-not-lowered"
     severity = Severity.WARNING
+    experiment = Experiment(Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}))
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for layers in 8 bits, and one for those with 8-bit weights only."""

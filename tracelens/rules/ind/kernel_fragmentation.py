@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.dataflow import Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.logs.output_code import OutputModule, Step
@@ -65,6 +66,10 @@ class KernelFragmentation(Rule):
     code = "IND019"
     name = "kernel-fragmentation"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("kernels are combined", config={"torch._inductor.config.combo_kernels": True}),
+        structure="fewer",
+    )
 
     def check(self, modules: Table[OutputModule]) -> Iterator[Finding]:
         """Yield one finding, about the graph with the most small kernels."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.kernels import KernelDef
@@ -80,6 +81,7 @@ class LayoutConversionKernels(Rule):
     code = "IND008"
     name = "layout-conversion-kernels"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for convolutions and one for everything else."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.inductor_debug import LayoutForced, LayoutSkipped
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
@@ -56,6 +57,9 @@ class LayoutOptimisationSkipped(Rule):
     code = "IND024"
     name = "layout-optimisation-skipped"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("layout optimisation is forced", env={"TORCHINDUCTOR_FORCE_LAYOUT_OPT": "1"})
+    )
 
     def check(
         self, *, skipped: Table[LayoutSkipped], forced: Table[LayoutForced]

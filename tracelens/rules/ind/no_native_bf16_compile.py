@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
@@ -43,6 +44,7 @@ class NoNativeBf16Compile(Rule):
     code = "IND022"
     name = "no-native-bf16-compile"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding per device."""

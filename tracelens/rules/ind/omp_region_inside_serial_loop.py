@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import Region, regions
 from tracelens.inductor.origins import Lines
@@ -78,6 +79,7 @@ class OmpRegionInsideSerialLoop(Rule):
     code = "IND006"
     name = "omp-region-inside-serial-loop"
     severity = Severity.ERROR
+    experiment = Experiment(Knob("one OpenMP thread", env={"OMP_NUM_THREADS": "1"}))
 
     def check(self, kernels: Table[CppKernel], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding: it is one defect of the generator, whatever kernels it hits."""

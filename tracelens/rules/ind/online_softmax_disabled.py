@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
@@ -47,6 +48,9 @@ class OnlineSoftmaxDisabled(Rule):
     code = "IND016"
     name = "online-softmax-disabled"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("reductions are not split", env={"TORCHINDUCTOR_SPLIT_REDUCTIONS": "0"})
+    )
 
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding: torch warns once per place."""

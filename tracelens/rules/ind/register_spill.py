@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.benchmarking import ConfigRun
 from tracelens.logs.fusion import FusionRefused
 from tracelens.report import Advice, Finding, Severity
@@ -51,6 +52,9 @@ class RegisterSpill(Rule):
     code = "IND015"
     name = "register-spill"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("coordinate descent tuning", env={"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"})
+    )
 
     def check(self, runs: Table[ConfigRun], *, refused: Table[FusionRefused]) -> Iterator[Finding]:
         """Yield one finding for all kernels whose best configuration spills."""

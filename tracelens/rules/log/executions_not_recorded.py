@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from tracelens.evidence import Table
+from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
 from tracelens.logs.onednn_verbose import (
     CreateCheck,
@@ -67,6 +68,7 @@ class ExecutionsNotRecorded(Rule):
     name = "executions-not-recorded"
     severity = Severity.WARNING
     claim = "absence"
+    unconfirmable = ABOUT_THE_LOG
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.guards import GuardTree
@@ -53,6 +54,7 @@ class UnitOrFormatDrift(Rule):
     code = "LOG006"
     name = "unit-or-format-drift"
     severity = Severity.NONE
+    unconfirmable = ABOUT_THE_LOG
 
     def check(
         self,

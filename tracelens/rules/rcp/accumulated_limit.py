@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity, Where
@@ -56,6 +57,12 @@ class AccumulatedLimit(Rule):
     code = "RCP028"
     name = "accumulated-limit"
     severity = Severity.ERROR
+    experiment = Experiment(
+        Knob(
+            "a higher accumulated limit",
+            config={"torch._dynamo.config.accumulated_recompile_limit": 1024},
+        )
+    )
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -51,6 +52,7 @@ class NearRecompileLimit(Rule):
     code = "RCP029"
     name = "near-recompile-limit"
     severity = Severity.INFO
+    experiment = Experiment(Knob("dynamic sizes from the first call", compile={"dynamic": True}))
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -55,6 +56,12 @@ class ParameterStaticShape(Rule):
     code = "RCP018"
     name = "parameter-static-shape"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob(
+            "sizes of parameters may be dynamic",
+            config={"torch._dynamo.config.force_parameter_static_shapes": False},
+        )
+    )
 
     def check(
         self,

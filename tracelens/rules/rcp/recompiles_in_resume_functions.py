@@ -58,6 +58,7 @@ class RecompilesInResumeFunctions(Rule):
     code = "RCP024"
     name = "recompiles-in-resume-functions"
     severity = Severity.WARNING
+    unconfirmable = "it is explained by another finding, whose experiment tests it"
 
     def check(self, recompiles: Table[Recompile], *, trees: Table[GuardTree]) -> Iterator[Finding]:
         """Yield one finding for all of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
@@ -54,6 +55,7 @@ class ShapeRelationGuard(Rule):
     code = "RCP023"
     name = "shape-relation-guard"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -54,6 +55,7 @@ class StateMutatedByForward(Rule):
     code = "RCP031"
     name = "state-mutated-by-forward"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import EXPECTED
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -48,6 +49,7 @@ class TrainingFlag(Rule):
     code = "RCP019"
     name = "training-flag"
     severity = Severity.NONE
+    unconfirmable = EXPECTED
 
     def check(
         self,

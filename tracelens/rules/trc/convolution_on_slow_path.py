@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import Operator
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -68,6 +69,7 @@ class ConvolutionOnSlowPath(Rule):
     code = "TRC021"
     name = "convolution-on-slow-path"
     severity = Severity.WARNING
+    experiment = Experiment(Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}))
 
     def check(self, windows: Table[Window], operators: Table[Operator]) -> Iterator[Finding]:
         """Yield one finding per trace on the CPU with slow convolutions that take time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._runs import Run, percent, runs
@@ -55,6 +56,7 @@ class EagerOpsOutsideCompiled(Rule):
     code = "TRC008"
     name = "eager-ops-outside-compiled"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], *, steps: Table[Step], own: Table[SelfTime]

@@ -51,6 +51,7 @@ class FirstStepIncluded(Rule):
     name = "first-step-included"
     severity = Severity.NONE
     suppresses = "time"
+    unconfirmable = "it is about how the trace was recorded, not about the program"
 
     def check(self, windows: Table[Window], steps: Table[Step]) -> Iterator[Finding]:
         """Yield one finding per trace that begins with a much longer step."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._runs import IDLE, Run, length, percent, runs
@@ -54,6 +55,9 @@ class GpuIdle(Rule):
     name = "gpu-idle"
     severity = Severity.WARNING
     claim = "time"
+    experiment = Experiment(
+        Knob("CUDA graphs", config={"torch._inductor.config.triton.cudagraphs": True})
+    )
 
     def check(
         self, windows: Table[Window], devices: Table[DeviceBusy], *, steps: Table[Step]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import CompiledRegion
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -51,6 +52,7 @@ class GraphFragmentation(Rule):
     code = "TRC005"
     name = "graph-fragmentation"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], *, steps: Table[Step], regions: Table[CompiledRegion]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DispatchStage
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -52,6 +53,7 @@ class GuardLookupCost(Rule):
     name = "guard-lookup-cost"
     severity = Severity.INFO
     claim = "time"
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], *, steps: Table[Step], stages: Table[DispatchStage]

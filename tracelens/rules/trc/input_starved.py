@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DataLoading
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -48,6 +49,7 @@ class InputStarved(Rule):
     name = "input-starved"
     severity = Severity.WARNING
     claim = "time"
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], loads: Table[DataLoading], *, steps: Table[Step]

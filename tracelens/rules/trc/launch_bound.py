@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table, Times
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, TraceEvent
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -49,6 +50,9 @@ class LaunchBound(Rule):
     code = "TRC002"
     name = "launch-bound"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob("CUDA graphs", config={"torch._inductor.config.triton.cudagraphs": True})
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._runs import Run, length, percent, runs
@@ -47,6 +48,7 @@ class PageableH2DCopy(Rule):
     code = "TRC007"
     name = "pageable-h2d-copy"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], transfers: Table[Transfer], *, steps: Table[Step]

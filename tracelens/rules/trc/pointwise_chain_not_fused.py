@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._runs import length, percent
@@ -47,6 +48,7 @@ class PointwiseChainNotFused(Rule):
     code = "TRC010"
     name = "pointwise-chain-not-fused"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], devices: Table[DeviceBusy], *, chains: Table[Chain]

@@ -51,6 +51,7 @@ class ProfilerDistortion(Rule):
     name = "profiler-distortion"
     severity = Severity.NONE
     suppresses = "time"
+    unconfirmable = "it is about how the trace was recorded, not about the program"
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import CompilePhase
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
@@ -51,6 +52,7 @@ class RecompileInsideWindow(Rule):
     code = "TRC003"
     name = "recompile-inside-window"
     severity = Severity.ERROR
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], *, steps: Table[Step], phases: Table[CompilePhase]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import OptimizerCall
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -50,6 +51,7 @@ class SingleTensorOptimizer(Rule):
     code = "TRC012"
     name = "single-tensor-optimizer"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self, windows: Table[Window], calls: Table[OptimizerCall], *, steps: Table[Step]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import DeviceKernel
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -49,6 +50,13 @@ class Tf32NotUsed(Rule):
     code = "TRC019"
     name = "tf32-not-used"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "TF32 in matrix products",
+            changes_results=True,
+            env={"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"},
+        )
+    )
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.torch_trace import CompilationMetrics
@@ -66,6 +67,17 @@ class AutotuneTimeDominates(Rule):
     name = "autotune-time-dominates"
     severity = Severity.INFO
     claim = "time"
+    experiment = Experiment(
+        Knob(
+            "no tuning",
+            env={"TORCHINDUCTOR_MAX_AUTOTUNE": "0", "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM": "0"},
+            config={
+                "torch._inductor.config.max_autotune": False,
+                "torch._inductor.config.max_autotune_gemm": False,
+            },
+        ),
+        of="run",
+    )
 
     def check(
         self,

@@ -50,6 +50,7 @@ class ChoiceTimedOut(Rule):
     code = "TUN013"
     name = "choice-timed-out"
     severity = Severity.INFO
+    unconfirmable = "it is about single candidates of a table, which the table already shows"
 
     def check(self, searches: Table[Search]) -> Iterator[Finding]:
         """Yield one finding about lost time and one about crashes."""

@@ -51,6 +51,7 @@ class ConfigsOutOfResources(Rule):
     code = "TUN004"
     name = "configs-out-of-resources"
     severity = Severity.NONE
+    unconfirmable = "it is about single candidates of a table, which the table already shows"
 
     def check(self, searches: Table[Search]) -> Iterator[Finding]:
         """Yield one note for the whole log."""

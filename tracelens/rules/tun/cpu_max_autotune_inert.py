@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.inductor_debug import CacheEvent, HashDetails
@@ -67,6 +68,7 @@ class CpuMaxAutotuneInert(Rule):
     code = "TUN008"
     name = "cpu-max-autotune-inert"
     severity = Severity.WARNING
+    experiment = Experiment(Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}))
 
     def check(
         self,

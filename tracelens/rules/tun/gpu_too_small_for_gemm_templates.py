@@ -49,6 +49,7 @@ class GpuTooSmallForGemmTemplates(Rule):
     code = "TUN006"
     name = "gpu-too-small-for-gemm-templates"
     severity = Severity.NONE
+    unconfirmable = "it is a fact about the machine or the build"
 
     def check(self, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one note, however many processes said it."""

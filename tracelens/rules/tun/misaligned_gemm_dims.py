@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import item_size
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
@@ -70,6 +71,7 @@ class MisalignedGemmDims(Rule):
     code = "TUN011"
     name = "misaligned-gemm-dims"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
         """Yield one finding per size: it is one constant of the model."""

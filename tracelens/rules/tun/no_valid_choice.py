@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.compile_errors import Failure, LogError
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
@@ -59,6 +60,13 @@ class NoValidChoice(Rule):
     code = "TUN005"
     name = "no-valid-choice"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob(
+            "library kernels are candidates too",
+            env={"TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS": "ATEN,TRITON,CPP"},
+        ),
+        time="any",
+    )
 
     def check(
         self,

@@ -49,6 +49,7 @@ class OptionalBackendMissing(Rule):
     code = "TUN014"
     name = "optional-backend-missing"
     severity = Severity.INFO
+    unconfirmable = "it is a fact about the machine or the build"
 
     def check(self, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding per backend, and a note about layouts without a kernel."""

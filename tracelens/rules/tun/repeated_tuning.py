@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import EMPTY_CACHES
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
@@ -69,6 +70,7 @@ class RepeatedTuning(Rule):
     code = "TUN009"
     name = "repeated-tuning"
     severity = Severity.INFO
+    unconfirmable = EMPTY_CACHES
 
     def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
         """Yield one finding for all repetitions: they have one cause."""

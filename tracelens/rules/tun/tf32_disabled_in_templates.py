@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
@@ -59,6 +60,13 @@ class Tf32DisabledInTemplates(Rule):
     code = "TUN010"
     name = "tf32-disabled-in-templates"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "TF32 in matrix products",
+            changes_results=True,
+            env={"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"},
+        )
+    )
 
     def check(
         self, tables: Table[AutotuneTable], *, warnings: Table[TorchWarning]
