@@ -178,29 +178,44 @@ def _ignored(rule: Rule, ignore: Mapping[str, str] | Collection[str]) -> str | N
 
 
 def _suppress(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
-    """Let the strongest suppressor that fired silence the claims that it makes worthless."""
-    by: dict[str, str] = {}
-    for code, rule in sorted(rules.items(), reverse=True):
-        fired = any(
-            finding.code == code
-            and not finding.ignored
-            and (finding.severity is not Severity.NONE or rule.suppresses == "absence")
-            for finding in findings
-        )
-        if rule.suppresses and fired:
-            by[rule.suppresses] = code
-    out = []
-    for finding in findings:
-        rule = rules[finding.code]
-        if finding.code in by.values():
-            out.append(finding)
-        elif rule.claim in by:
-            out.append(finding.model_copy(update={"suppressed_by": by[rule.claim]}))
-        elif "time" in by and finding.cost is not None:
-            out.append(finding.model_copy(update={"cost": None}))
-        else:
-            out.append(finding)
-    return out
+    """Let suppressors silence the claims that they make worthless, in the inputs that they are of.
+
+    Of several, the strongest does: the one whose code comes first. A finding whose evidence is in
+    several inputs is as good as the worst of them.
+    """
+    by: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: finding.code):
+        claims = rules[finding.code].suppresses
+        loud = finding.severity is not Severity.NONE or claims == "absence"
+        if claims and loud and not finding.ignored:
+            by.setdefault(claims, []).append(finding)
+    return [_silenced(finding, rules[finding.code].claim, by) for finding in findings]
+
+
+def _silenced(finding: Finding, claim: str, by: Mapping[str, list[Finding]]) -> Finding:
+    if any(finding.code == one.code for found in by.values() for one in found):
+        return finding
+    others = {kind: _affecting(finding, found) for kind, found in by.items()}
+    if (code := others.get(claim)) is not None:
+        return finding.model_copy(update={"suppressed_by": code})
+    if others.get("time") is not None and finding.cost is not None:
+        return finding.model_copy(update={"cost": None})
+    return finding
+
+
+def _affecting(finding: Finding, suppressors: Iterable[Finding]) -> str | None:
+    """Return the code of the first suppressor that shares an input with ``finding``."""
+    ours = _inputs(finding)
+    for one in suppressors:
+        theirs = _inputs(one)
+        if not ours or not theirs or ours & theirs:
+            return one.code
+    return None
+
+
+def _inputs(finding: Finding) -> set[str]:
+    """Return the inputs that hold the evidence of ``finding``; none known: it may be any."""
+    return {line.input for line in finding.evidence}
 
 
 def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:

@@ -20,8 +20,6 @@ __all__ = ["Evidence", "Gap", "Place", "Seen", "Table", "Times", "Unread", "argu
 
 R = TypeVar("R", bound=Record)
 
-#: Places remembered per distinct record; more are counted, and the first ones are kept.
-MAX_PLACES = 512
 #: Distinct texts that may be kept per log kind. A log that exceeds it is not a log we know.
 MAX_DISTINCT = 200_000
 #: Characters of a record's text that are kept for quoting.
@@ -134,14 +132,8 @@ class Evidence:
         self.kinds[log.name] = self.kinds.get(log.name, 0) + count * max(1, len(held))
         if log.counted:
             self._counted.add(log.name)
-        room = 1 if log.counted else MAX_PLACES
         for seen in held:
-            seen.count += count
-            if len(seen.places) < room:
-                seen.places.append(place)
-            if times is not None:
-                seen.times = seen.times or Times()
-                seen.times.merge(times)
+            seen.add(place, count, times, counted=log.counted)
 
     def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:
         """Count what is in no line and no ``log``; the first text of each reason is kept."""
@@ -198,12 +190,7 @@ class Evidence:
                 ours = tuple(Seen(seen.record, 0, [], seen.text) for seen in theirs)
                 self._texts[kind, text] = ours
             for mine, seen in zip(ours, theirs, strict=True):
-                mine.count += seen.count
-                room = (1 if kind in self._counted else MAX_PLACES) - len(mine.places)
-                mine.places += [place.shifted(shift) for place in seen.places[: max(0, room)]]
-                if seen.times is not None:
-                    mine.times = mine.times or Times()
-                    mine.times.merge(seen.times)
+                mine.absorb(seen, shift, counted=kind in self._counted)
         for name, number in other.kinds.items():
             self.kinds[name] = self.kinds.get(name, 0) + number
         for site, (lines, first) in other.known.items():

@@ -14,9 +14,14 @@ from typing import Generic, NamedTuple, TypeVar
 from tracelens.logs import Record
 from tracelens.report import EvidenceLine
 
-__all__ = ["Place", "Seen", "Table", "Times"]
+__all__ = ["Part", "Place", "Seen", "Table", "Times"]
 
 R = TypeVar("R", bound=Record)
+
+#: Writers that a record is told apart by; what further ones add is in the sums only.
+MAX_PARTS = 64
+#: Places remembered per distinct record; more are counted, and the first ones are kept.
+MAX_PLACES = 512
 
 
 class Place(NamedTuple):
@@ -146,6 +151,24 @@ class Times:
 
 
 @dataclass(slots=True)
+class Part:
+    """What one writer of one input adds to a record: where first, how often, and how long."""
+
+    place: Place
+    count: int
+    times: Times | None
+
+    def add(self, count: int, times: Times | None) -> None:
+        """Count ``count`` more sightings."""
+        self.count += count
+        self.times = _sum(self.times, times)
+
+    def shifted(self, lines: int) -> Part:
+        """Return a copy as it is when ``lines`` lines stand before this part of the input."""
+        return Part(self.place.shifted(lines), self.count, _sum(None, self.times))
+
+
+@dataclass(slots=True)
 class Seen(Generic[R]):
     """One distinct record: how often it was seen, where first, and how long it took."""
 
@@ -154,6 +177,73 @@ class Seen(Generic[R]):
     places: list[Place]
     text: str
     times: Times | None = None
+    #: (input, writer) -> its part, for records that are only counted; None while one wrote all.
+    parts: dict[tuple[str, str], Part] | None = None
+
+    def add(self, place: Place, count: int, times: Times | None, *, counted: bool) -> None:
+        """Add ``count`` sightings, the first of which is at ``place``.
+
+        A ``counted`` record keeps the first place of each writer, another the first
+        :data:`MAX_PLACES`.
+        """
+        if counted:
+            self._add_part(place, count, times)
+        self.count += count
+        if len(self.places) < (1 if counted else MAX_PLACES):
+            self.places.append(place)
+        self.times = _sum(self.times, times)
+
+    def absorb(self, other: Seen[R], shift: int, *, counted: bool) -> None:
+        """Add the sightings of ``other``, which came later by ``shift`` lines."""
+        if counted and self.places:
+            if other.parts is not None:
+                self._tell_apart()
+            for part in other.split():
+                self._add_part(part.place.shifted(shift), part.count, part.times)
+        elif other.parts is not None:
+            self.parts = {key: part.shifted(shift) for key, part in other.parts.items()}
+        room = max(0, (1 if counted else MAX_PLACES) - len(self.places))
+        self.places += [place.shifted(shift) for place in other.places[:room]]
+        self.count += other.count
+        self.times = _sum(self.times, other.times)
+
+    def split(self) -> list[Part]:
+        """Return what each writer of each input adds; sums only, where places are all kept."""
+        if self.parts is not None:
+            return list(self.parts.values())
+        return [Part(self.first, self.count, self.times)] if self.places else []
+
+    def within(self, source: str) -> Seen[R] | None:
+        """Return the row as it is in one input alone; None where it is not in it."""
+        places = [place for place in self.places if place.input == source]
+        if self.parts is None:
+            if len(places) in {0, len(self.places)}:
+                return self if places else None
+            return Seen(self.record, len(places), places, self.text)
+        parts = [part for part in self.split() if part.place.input == source]
+        if not parts:
+            return None
+        row = Seen(self.record, 0, [], self.text)
+        for part in parts:
+            row.add(part.place, part.count, part.times, counted=True)
+        return row
+
+    def _add_part(self, place: Place, count: int, times: Times | None) -> None:
+        key = (place.input, place.writer)
+        if self.parts is None:
+            if not self.places or key == (self.first.input, self.first.writer):
+                return
+            self._tell_apart()
+        assert self.parts is not None  # noqa: S101 -- they have just been told apart
+        if (part := self.parts.get(key)) is not None:
+            part.add(count, times)
+        elif len(self.parts) < MAX_PARTS:
+            self.parts[key] = Part(place, count, _sum(None, times))
+
+    def _tell_apart(self) -> None:
+        if self.parts is None:
+            first = Part(self.first, self.count, _sum(None, self.times))
+            self.parts = {(self.first.input, self.first.writer): first}
 
     @property
     def first(self) -> Place:
@@ -176,6 +266,15 @@ class Seen(Generic[R]):
         lines = self.text.split("\n")
         text = lines[at] if 0 <= at < len(lines) else ""
         return EvidenceLine(input=place.input, line=place.line_of(at), text=text, note=note)
+
+
+def _sum(times: Times | None, more: Times | None) -> Times | None:
+    """Return ``times`` with ``more`` added to it."""
+    if more is None:
+        return times
+    times = times or Times()
+    times.merge(more)
+    return times
 
 
 class Table(Generic[R]):
@@ -203,6 +302,10 @@ class Table(Generic[R]):
     def where(self, wanted: Callable[[R], bool]) -> Table[R]:
         """Return the rows whose record is wanted."""
         return Table(row for row in self._rows if wanted(row.record))
+
+    def within(self, source: str) -> Table[R]:
+        """Return the rows of one input, with what that input alone shows of each."""
+        return Table(row for seen in self._rows if (row := seen.within(source)) is not None)
 
     def events(self) -> list[tuple[Place, Seen[R]]]:
         """Return every remembered occurrence in the order of the input."""

@@ -144,6 +144,10 @@ def facts(evidence: Evidence) -> dict[str, Any]:
             seen.count,
             tuple((p.line, p.writer, p.frame, p.jumps) for p in seen.places),
             round(seen.ms, 9),
+            {
+                key: (part.place.line, part.count, part.times and round(part.times.total, 9))
+                for key, part in (seen.parts or {}).items()
+            },
         )
         for seen in evidence.table(Text)
     }

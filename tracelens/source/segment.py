@@ -12,6 +12,7 @@ neighbours exactly, so that any split of a file gives what one pass gives.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
@@ -42,6 +43,8 @@ class Segmenter:
         self.writers: dict[str, None] = {}
         self._counts: dict[bytes, int] = {}
         self._firsts: dict[bytes, int] = {}
+        #: The same for lines behind a rank.
+        self._ranked: dict[tuple[str, bytes], list[int]] = {}
         self._open: dict[tuple[str, bytes], Open] = {}
         self._blocks: dict[str, Block] = {}
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
@@ -89,7 +92,7 @@ class Segmenter:
                 prefix, body = self._current
                 skip = len(prefix)
         self.lines = number
-        if len(counts) > FOLD:
+        if len(counts) + len(self._ranked) > FOLD:
             self._fold()
 
     def finish(self) -> Evidence:
@@ -133,8 +136,7 @@ class Segmenter:
 
     def _text(self, line: bytes, rank: str, number: int, raw: bytes) -> None:
         if line.startswith(self.kinds.counted_marks):
-            self._counts[line] = self._counts.get(line, 0) + 1
-            self._firsts.setdefault(line, number)
+            self._ranked.setdefault((rank, line), [0, number])[0] += 1
             return
         match = TORCH.match(line)
         if match is None and b".py:" in line and (glued := GLUED.search(line)) is not None:
@@ -249,27 +251,36 @@ class Segmenter:
 
     def _fold(self) -> None:
         """Turn counted lines into descriptors with counts and times."""
-        folded: dict[tuple[type[Log], str], tuple[int, Times, list[int]]] = {}
-        for line, count in self._counts.items():
+        folded: dict[tuple[type[Log], str, str], tuple[int, Times, list[int]]] = {}
+        for rank, line, count, first in self._counted():
             log = self.kinds.of_line(line)
             key, ms = log.measure(line.decode("utf-8", "replace").rstrip("\r"))
-            entry = folded.get((log, key))
+            entry = folded.get((log, key, rank))
             if entry is None:
-                entry = folded[log, key] = (self._firsts[line], Times(), [0])
+                entry = folded[log, key, rank] = (first, Times(), [0])
             entry[2][0] += count
             if ms is not None:
                 entry[1].add(ms, count)
         self._counts.clear()
         self._firsts.clear()
-        for (log, key), (line_number, times, number) in folded.items():
+        self._ranked.clear()
+        in_order = sorted(folded.items(), key=lambda item: item[1][0])
+        for (log, key, rank), (line_number, times, number) in in_order:
             self.evidence.add(
                 log,
                 key,
-                Place(self.name, line_number),
+                Place(self.name, line_number, rank),
                 lines=number[0],
                 count=number[0],
                 times=times if times.n else None,
             )
+
+    def _counted(self) -> Iterator[tuple[str, bytes, int, int]]:
+        """Yield every distinct counted line: its rank, itself, how often, and where first."""
+        for line, count in self._counts.items():
+            yield "", line, count, self._firsts[line]
+        for (rank, line), (count, first) in self._ranked.items():
+            yield rank, line, count, first
 
     # Joining two neighbouring segments.
 

@@ -99,7 +99,7 @@ class ProfilerDistortion(Rule):
             confidence=Confidence.HIGH,
             count=len(rows),
             evidence=[
-                *[row.quote("header of the trace") for row in rows[:4]],
+                *[row.quote("header of the trace") for row in rows],
                 *[row.quote(f"{row.count} calls") for row in python[:1]],
             ],
             advice=_ADVICE if heavy else (),
