@@ -444,6 +444,8 @@ def test_names_are_hidden_or_shown_as_asked(run: Run, tmp_path: Path) -> None:
     data = (tmp_path / "r.json").read_text().replace(str(log), "/home/ana/proj/run.log")
     (tmp_path / "r.json").write_text(data)
     assert "/home/ana" not in run("render", "r.json", "-f", "markdown")[1]
+    assert "~/proj/run.log" in run("render", "r.json")[1]
+    assert "/home/ana/proj/run.log" in run("render", "r.json", "--no-redact")[1]
     assert "/home/ana" in run("render", "r.json", "-f", "markdown", "--no-redact")[1]
     assert "/home/ana" not in run("render", "r.json", "-f", "json", "--redact")[1]
 

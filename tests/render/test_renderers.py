@@ -17,10 +17,14 @@ def test_the_formats_are_found_by_name() -> None:
     found = {cls.name: cls for cls in FORMATS}
     assert {"html", "json", "markdown", "text"} <= set(found)
     assert found["markdown"].suffixes == (".md",)
-    assert found["html"].redacts
-    assert found["markdown"].redacts
-    assert not found["json"].redacts
-    assert not found["text"].redacts
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda cls: cls.name)
+def test_only_the_report_that_stays_here_shows_names(
+    format_: type[Renderer], reports: dict[str, Report]
+) -> None:
+    text = format_.render(reports["recompiles"], Options())
+    assert ("/home/ana/" in text) is (format_.name == "json")
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda cls: cls.name)

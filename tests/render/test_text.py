@@ -18,7 +18,7 @@ def test_the_first_screen_answers_the_questions(reports: dict[str, Report]) -> N
     lines = Text.render(reports["reference"], Options()).splitlines()
     screen = "\n".join(lines[:24])
     assert lines[0].startswith("error[ONE001] inner_product 64x64x64 bf16 ran on oneDNN's")
-    assert "--> /home/ana/proj/seed.py:14 in forward" in screen
+    assert "--> ~/proj/seed.py:14 in forward" in screen
     assert "cost: 340 ms, 76 % of the time in oneDNN (measured); seen 4 times" in screen
     assert "plain C++ that exists to be correct" in screen
     assert "\n         torch._inductor.config.freezing = False\n" in screen

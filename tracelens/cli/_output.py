@@ -59,7 +59,7 @@ RedactOption = Annotated[
     typer.Option(
         "--redact/--no-redact",
         help="Replace names of users, hosts and home directories.  "
-        "[default: in formats made to be shared]",
+        "[default: in all formats but JSON]",
     ),
 ]
 MaxCharsOption = Annotated[

@@ -42,7 +42,6 @@ class Text(Renderer):
 
     name = "text"
     suffixes = (".txt",)
-    redacts = False
 
     @classmethod
     def render(cls, report: Report, options: Options) -> str:
@@ -51,7 +50,7 @@ class Text(Renderer):
         page = _Page(report, options)
         lines = list(page.lines())
         if replaced:
-            lines.append(f"{_words.replaced(replaced)}.")
+            lines += wrap(f"{_words.replaced(replaced)} (--no-redact shows them).", page.width)
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
