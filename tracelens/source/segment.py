@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
@@ -252,7 +253,7 @@ class Segmenter:
     def _fold(self) -> None:
         """Turn counted lines into descriptors with counts and times."""
         folded: dict[tuple[type[Log], str, str], tuple[int, Times, list[int]]] = {}
-        for rank, line, count, first in self._counted():
+        for first, count, rank, line in sorted(self._counted(), key=itemgetter(0)):
             log = self.kinds.of_line(line)
             key, ms = log.measure(line.decode("utf-8", "replace").rstrip("\r"))
             entry = folded.get((log, key, rank))
@@ -264,8 +265,7 @@ class Segmenter:
         self._counts.clear()
         self._firsts.clear()
         self._ranked.clear()
-        in_order = sorted(folded.items(), key=lambda item: item[1][0])
-        for (log, key, rank), (line_number, times, number) in in_order:
+        for (log, key, rank), (line_number, times, number) in folded.items():
             self.evidence.add(
                 log,
                 key,
@@ -275,12 +275,12 @@ class Segmenter:
                 times=times if times.n else None,
             )
 
-    def _counted(self) -> Iterator[tuple[str, bytes, int, int]]:
-        """Yield every distinct counted line: its rank, itself, how often, and where first."""
+    def _counted(self) -> Iterator[tuple[int, int, str, bytes]]:
+        """Yield every distinct counted line: where first, how often, its rank, and itself."""
         for line, count in self._counts.items():
-            yield "", line, count, self._firsts[line]
+            yield self._firsts[line], count, "", line
         for (rank, line), (count, first) in self._ranked.items():
-            yield rank, line, count, first
+            yield first, count, rank, line
 
     # Joining two neighbouring segments.
 
