@@ -1,0 +1,163 @@
+"""Run one step of work many times, in the interpreter that has torch.
+
+This file is started by its path and imports nothing of tracelens, which need not be installed
+where torch is::
+
+    python drive.py --program FILE              FILE defines setup(), which returns the step
+    python drive.py --entry module:function     the function is the step; where it returns a
+                                                callable, that is the step, and it was the set-up
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import torch
+from torch.utils import _pytree
+from torch.utils.benchmark import Timer
+
+__all__ = ["compare", "main", "record", "step_of", "time"]
+
+Step = Callable[[], Any]
+
+#: Calls before anything is measured: they compile, pack weights and fill caches.
+WARM_UP = 5
+#: A block of iterations takes at least this long, in seconds, so that the clock does not matter.
+BLOCK = 0.001
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for and return the exit code."""
+    options = _parser().parse_args(argv)
+    sys.path[0] = str(Path.cwd())  # as ``python -m`` has it, instead of this file's directory
+    step = step_of(_program(options.program) if options.program else _entry(options.entry))
+    if options.mode == "record":
+        record(step, options.calls)
+        return 0
+    if options.mode == "compare":
+        result: object = compare(step)
+    else:
+        result = {"seconds": time(step, iterations=options.iterations, seconds=options.seconds)}
+    Path(options.result).write_text(json.dumps(result), encoding="utf-8")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="drive.py", description="Run one step of work.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--program", metavar="FILE")
+    what.add_argument("--entry", metavar="MODULE:FUNCTION")
+    parser.add_argument("--mode", choices=("record", "time", "compare"), default="record")
+    parser.add_argument("--calls", type=int, default=5, help="steps of a recorded run")
+    parser.add_argument("--iterations", type=int, default=20, help="steps that are timed, at least")
+    parser.add_argument("--seconds", type=float, default=0.5, help="time to spend, at least")
+    parser.add_argument("--result", metavar="FILE", default="result.json")
+    return parser
+
+
+def _program(path: str) -> Callable[[], Any]:
+    """Return ``setup`` of the program in ``path``."""
+    spec = importlib.util.spec_from_file_location("program", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["program"] = module
+    spec.loader.exec_module(module)
+    return _named(module, "setup")
+
+
+def _entry(text: str) -> Callable[[], Any]:
+    """Return the function that ``module:function`` names."""
+    name, colon, function = text.partition(":")
+    if not (name and colon and function):
+        raise SystemExit(f"--entry {text}: not of the form module:function")
+    return _named(importlib.import_module(name), function)
+
+
+def _named(module: ModuleType, dotted: str) -> Callable[[], Any]:
+    found: Any = module
+    for part in dotted.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise SystemExit(f"{module.__name__} has no function {dotted}")
+    return cast("Callable[[], Any]", found)
+
+
+def step_of(function: Callable[[], Any]) -> Step:
+    """Return the step: what ``function`` returns where that is callable, else the function."""
+    result = function()
+    return result if callable(result) else function
+
+
+def record(step: Step, calls: int) -> None:
+    """Call the step a few times; what is logged meanwhile is the record."""
+    for _ in range(max(1, calls)):
+        step()
+
+
+def time(step: Step, *, iterations: int = 20, seconds: float = 0.5) -> list[float]:
+    """Return the seconds that a step takes, one value per block of iterations.
+
+    At least ``iterations`` steps, and as many more as fit in ``seconds``. The results of work on a
+    GPU are waited for.
+    """
+    for _ in range(WARM_UP):
+        step()
+    timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+    once = max(timer.timeit(1).mean, 1e-9)
+    number = max(1, round(BLOCK / once))
+    found: list[float] = []
+    while len(found) * number < iterations or sum(found) * number < seconds:
+        found.append(float(timer.timeit(number).mean))
+    return found
+
+
+def compare(step: Step) -> dict[str, float]:
+    """Return how far a step's results are from what they ought to be: ``max_abs``, ``max_rel``.
+
+    What they ought to be says the step's attribute ``reference``, a callable, where it has one;
+    else it is what the step returns when nothing is compiled. The relative error is relative to the
+    largest value of the tensor.
+    """
+    torch.manual_seed(0)
+    found = _tensors(step())
+    torch.manual_seed(0)
+    reference = getattr(step, "reference", None)
+    expected = _tensors(reference() if reference is not None else _eagerly(step))
+    max_abs = max_rel = 0.0
+    for one, other in zip(found, expected, strict=True):
+        if not one.numel():
+            continue
+        error = float((one - other).abs().max())
+        max_abs = max(max_abs, error)
+        max_rel = max(max_rel, error / max(float(other.abs().max()), 1e-30))
+    return {"max_abs": max_abs, "max_rel": max_rel}
+
+
+def _tensors(tree: Any) -> list[Any]:
+    """Return the tensors in a nested result, in double precision."""
+    leaves = _pytree.tree_flatten(tree)[0]
+    tensors = [leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return [(t.to_dense() if t.layout != torch.strided else t).double().cpu() for t in tensors]
+
+
+def _eagerly(step: Step) -> Any:
+    """Return what the step returns with every ``torch.compile`` switched off."""
+    stance = getattr(getattr(torch, "compiler", None), "set_stance", None)
+    if stance is not None:  # torch 2.6 and later
+        with stance("force_eager"):
+            return step()
+    with torch._dynamo.config.patch(disable=True):
+        return step()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
