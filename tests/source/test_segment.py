@@ -7,12 +7,14 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tracelens.evidence import Evidence
 from tracelens.logs import Log, Record
+from tracelens.source import segment
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, peel
 from tracelens.source.segment import Segmenter
@@ -234,6 +236,59 @@ def test_the_fast_segmenter_equals_the_naive_one(log: list[bytes]) -> None:
     assert Counter({k: v[0] for k, v in facts(fast)["rows"].items()}) == naive.finish()
 
 
+executions = st.builds(
+    "{}onednn_verbose,v1,primitive,exec,{},{}".format,
+    st.sampled_from(["", "", "", "[rank0]:"]),
+    st.sampled_from("abc"),
+    st.sampled_from(["0.5", "0.25", "0.125"]),
+).map(str.encode)
+one_record = st.sampled_from(["", "  row", "more"]).map(lambda body: f"{PREFIXES[0]} {body}")
+runs = st.lists(
+    st.one_of(
+        st.lists(executions, max_size=8),
+        st.lists(one_record.map(str.encode), max_size=3),
+        st.lists(lines, max_size=4),
+    ),
+    max_size=12,
+).map(lambda parts: [line for part in parts for line in part])
+
+
+def first_seen(log: list[bytes]) -> dict[str, tuple[int, int, float, float]]:
+    """Descriptor -> first line, executions, first and total time; one line after the other."""
+    out: dict[str, tuple[int, int, float, float]] = {}
+    for number, raw in enumerate(log, start=1):
+        line = peel(raw)[0].decode()
+        if line.startswith("onednn_verbose,"):
+            key, ms = Counted.measure(line)
+            assert ms is not None
+            at, count, first, total = out.get(key, (number, 0, ms, 0.0))
+            out[key] = (at, count + 1, first, total + ms)
+    return out
+
+
+@given(runs, st.lists(st.integers(0, 25), max_size=8), st.sampled_from([1, 3, 20_000]))
+@settings(max_examples=400, deadline=None)
+def test_blocks_and_folds_change_nothing(log: list[bytes], cuts: list[int], fold: int) -> None:
+    """Counting whole blocks and telling them by their new lines equals reading line by line."""
+    at = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
+    in_blocks = Segmenter(KINDS, "x")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment, "FOLD", fold)
+        for a, b in pairwise(at):
+            in_blocks.feed(log[a:b])
+        evidence = in_blocks.finish()
+    by_line = Segmenter(KINDS, "x")
+    for line in log:
+        by_line.feed([line])
+    assert facts(evidence) == facts(by_line.finish())
+    counted = {
+        seen.record.text: (seen.first.line, seen.count, seen.times.first, seen.ms)
+        for seen in evidence.table(Text)
+        if seen.record.kind == "counted" and seen.times is not None
+    }
+    assert counted == first_seen(log)
+
+
 @given(logs, st.lists(st.integers(0, 60), max_size=4))
 @settings(max_examples=400, deadline=None)
 def test_any_split_gives_what_one_pass_gives(log: list[bytes], cuts: list[int]) -> None:
@@ -267,3 +322,12 @@ def test_a_record_interleaved_with_another_rank_knows_its_lines() -> None:
     assert row.quote(at=0).line == 1
     assert row.quote(at=1).line == 3
     assert row.quote(at=1).text == "b"
+
+
+def test_counted_lines_at_the_end_of_a_block_interrupt_the_record() -> None:
+    line = PREFIXES[0].encode()
+    segmenter = Segmenter(KINDS, "x")
+    segmenter.feed([line + b" a", ONEDNN[0].encode()])
+    segmenter.feed([line + b" b"])
+    (row,) = (row for row in segmenter.finish().table(Text) if row.record.text == "a\nb")
+    assert row.first.jumps == ((1, 3),)

@@ -99,11 +99,10 @@ class Log:
         """Cut lines into the texts of records: (offset of the first line, text)."""
         if cls.counted:
             return list(enumerate(lines))
-        starts = [0] + [
-            offset
-            for offset, line in enumerate(lines)
-            if offset and cls.cuts is not None and cls.cuts.match(line)
-        ]
+        if cls.cuts is None:
+            return [(0, "\n".join(lines))]
+        begins = cls.cuts.match
+        starts = [0, *(offset for offset, line in enumerate(lines) if offset and begins(line))]
         ends = [*starts[1:], len(lines)]
         return [
             (start, "\n".join(lines[start:end])) for start, end in zip(starts, ends, strict=True)

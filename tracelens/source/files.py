@@ -162,12 +162,13 @@ class Stream:
                 held += min(room, len(chunk))
                 dropped += max(0, len(chunk) - room)
                 continue
-            lines = chunk[:end].split(b"\n")
+            lines = chunk.split(b"\n")
+            rest = lines.pop()
             if tail:
                 lines[0] = b"".join(tail) + lines[0]
             if dropped:
                 self.notes.append(f"line {self.lines + 1}: cut after {MAX_LINE >> 20} MiB")
-            tail, held, dropped = [chunk[end + 1 :]], len(chunk) - end - 1, 0
+            tail, held, dropped = [rest], len(rest), 0
             self.lines += len(lines)
             yield lines
         last = b"".join(tail)

@@ -65,7 +65,10 @@ class Kinds:
 
     def of_line(self, line: bytes) -> type[Log]:
         """Return the kind whose mark ``line`` begins with."""
-        return next(log for mark, log in (*self.counted, *self.bare) if line.startswith(mark))
+        for mark, log in self.counted:
+            if line.startswith(mark):
+                return log
+        return next(log for mark, log in self.bare if line.startswith(mark))
 
     def of_text(self, text: str) -> type[Log] | None:
         """Return the kind whose bare records begin like ``text``, by its pattern."""

@@ -12,8 +12,10 @@ neighbours exactly, so that any split of a file gives what one pass gives.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from operator import itemgetter
+from itertools import compress, islice, repeat
+from operator import itemgetter, not_
 
 from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
@@ -42,12 +44,14 @@ class Segmenter:
         self.lines = 0
         self.evidence = Evidence()
         self.writers: dict[str, None] = {}
-        self._counts: dict[bytes, int] = {}
+        self._counts: Counter[bytes] = Counter()
         self._firsts: dict[bytes, int] = {}
         #: The same for lines behind a rank.
         self._ranked: dict[tuple[str, bytes], list[int]] = {}
         self._open: dict[tuple[str, bytes], Open] = {}
         self._blocks: dict[str, Block] = {}
+        #: Whether the last lines were all counted.
+        self._pure = True
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
         #: The width at which the whole text was wrapped; 0 when it was not.
@@ -72,29 +76,66 @@ class Segmenter:
                 self.lines += 1
                 self._other(line, self.lines)
             return
-        counts, firsts = self._counts, self._firsts
-        counted = self.kinds.counted_marks
-        number = self.lines
+        flags = self._count(lines)
+        if flags is not None:
+            self._walk(lines, flags)
+        else:
+            self._current = (_NEVER, [])
+        self.lines += len(lines)
+        if len(self._counts) + len(self._ranked) > FOLD:
+            self._fold()
+
+    def _count(self, lines: list[bytes]) -> list[bool] | None:
+        """Count those of ``lines`` that begin with a counted mark.
+
+        Returns:
+            For each line whether it was counted; None for all of them. A log of counted lines only
+            is told by its new lines alone: what was counted before needs no second look.
+        """
+        counts, marks = self._counts, self.kinds.counted_marks
+        before = len(counts)
+        if self._pure and lines and lines[0].startswith(marks):
+            counts.update(lines)
+            new = list(islice(reversed(counts), len(counts) - before))
+            others = [line for line in new if not line.startswith(marks)]
+            if not others:
+                self._note_firsts(lines, new)
+                return None
+            for line in others:
+                counts.pop(line)
+            flags = list(map(bytes.startswith, lines, repeat(marks)))
+        else:
+            flags = list(map(bytes.startswith, lines, repeat(marks)))
+            counts.update(compress(lines, flags))
+        self._note_firsts(lines, list(islice(reversed(counts), len(counts) - before)))
+        self._pure = all(flags)
+        return None if self._pure else flags
+
+    def _note_firsts(self, lines: list[bytes], new: list[bytes]) -> None:
+        """Note where the ``new`` ones (latest first) of ``lines`` stand."""
+        at = -1
+        for line in reversed(new):
+            at = lines.index(line, at + 1)
+            self._firsts[line] = self.lines + at + 1
+
+    def _walk(self, lines: list[bytes], counted: list[bool]) -> None:
+        """Read those of ``lines`` that were not counted, one after the other."""
         prefix, body = self._current
         skip = len(prefix)
-        for line in lines:
-            number += 1
+        due = 0
+        for at in compress(range(len(lines)), map(not_, counted)):
+            line = lines[at]
+            if at != due:
+                prefix = _NEVER  # the record in hand was interrupted: this line stands elsewhere
+            due = at + 1
             if line.startswith(prefix):
                 body.append(line[skip:])
-            elif line.startswith(counted):
-                try:
-                    counts[line] += 1
-                except KeyError:
-                    counts[line] = 1
-                    firsts[line] = number
-                prefix = _NEVER  # the record in hand is interrupted: its next line stands elsewhere
             else:
-                self._other(line, number)
+                self._other(line, self.lines + at + 1)
                 prefix, body = self._current
                 skip = len(prefix)
-        self.lines = number
-        if len(counts) + len(self._ranked) > FOLD:
-            self._fold()
+        if due != len(lines):
+            self._current = (_NEVER, [])
 
     def finish(self) -> Evidence:
         """Close all that is open and return the evidence. Only for a segment from the start."""
@@ -331,6 +372,6 @@ class Segmenter:
 
 def _text_of(body: list[bytes]) -> str:
     """Return the lines of a torch record without the blank that ends the prefix."""
-    lines = b"\n".join(line[1:] if line[:1] == b" " else line for line in body)
+    lines = b"\n".join([b"", *body]).replace(b"\n ", b"\n")[1:]
     text = plain(lines).decode("utf-8", "replace")
     return text.replace("\r\n", "\n").removesuffix("\r")

@@ -60,7 +60,9 @@ class RankDivergentCompilation(Rule):
     code = "DST001"
     name = "rank-divergent-compilation"
     severity = Severity.WARNING
-    unconfirmable = "it takes all ranks and their inputs: record them again, and compare the reports"
+    unconfirmable = (
+        "it takes all ranks and their inputs: record them again, and compare the reports"
+    )
 
     def check(self, frames: Table[Frame], *, gaps: Table[Gap]) -> Iterator[Finding]:
         """Yield one finding per function that ranks compile differently."""
