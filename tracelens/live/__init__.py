@@ -4,7 +4,10 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 
 =====================  ===========================================================================
 ``process``            a child in its own process group, with limits; its output, pumped
+``family``             everything that a child started, found again
 ``inject/``            what runs inside the child before the program: settings, step times, traces
+``injection``          the environment that makes a child load it
+``steps``              what the child's processes told: steps, compilations, facts
 ``recording``          a run with everything switched on, into one bundle directory
 ``environment``        what there is to know about the machine, for ``environment.json``
 ``workload``           what can be run: the user's command, an entry, a program of our own

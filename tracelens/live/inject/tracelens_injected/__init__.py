@@ -1,0 +1,36 @@
+"""What runs inside a recorded program: settings, logs, step times, a trace, facts.
+
+Standard library only, Python 3.8 on, torch 2.1 on. Everything is guarded: where torch is not as
+expected, something is not recorded, and the program runs as it would have.
+
+What to do stands in the environment variable ``TRACELENS_LIVE`` as JSON; see
+``tracelens.live.injection``.
+"""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["begin"]
+
+
+def begin(text: str) -> None:
+    """Prepare this process for what ``text`` asks, to be done when torch is imported."""
+    if not text:
+        return
+    spec = json.loads(text)
+    # Imported here: a Python that is not asked for anything pays nothing.
+    from . import about, compiles, hooks, journal, logs, settings, steps, tracing
+
+    hook = hooks.Hooks()
+    book = journal.Journal(spec["folder"]) if spec.get("folder") else None
+    settings.install(hook, spec.get("config") or {}, spec.get("compile") or {}, book)
+    if spec.get("logs"):
+        logs.install(hook, spec["logs"])
+    if book is not None:
+        about.install(hook, book)
+        compiles.install(hook, book)
+        if spec.get("steps"):
+            trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
+            steps.install(hook, book, trace=trace, sync=bool(spec.get("sync")))
+    hook.activate()

@@ -1,0 +1,111 @@
+"""Time the outermost calls of compiled callables.
+
+``torch.compile`` gives back a function of Dynamo's, or a module whose ``forward`` is one. That
+function is wrapped, and carries all of its attributes on, by which Dynamo knows what to inline.
+The wrapper's own frame is marked so that Dynamo never compiles it. A call from inside another
+compiled callable is passed on at the price of a look at a thread-local number.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from .hooks import Hooks
+from .journal import MANY, Journal
+from .tracing import Tracing
+
+__all__ = ["install"]
+
+
+class _Depth(threading.local):
+    inside = False
+
+
+_depth = _Depth()
+
+
+def install(
+    hooks: Hooks, journal: Journal, *, trace: Tracing | None = None, sync: bool = False
+) -> None:
+    """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
+
+    def patch(dynamo: ModuleType) -> None:
+        context = dynamo.OptimizeContext
+        make = context.__call__
+        numbers = iter(range(1 << 62))
+
+        @functools.wraps(make)
+        def made(self: Any, fn: Any) -> Any:
+            result = make(self, fn)
+            if not isinstance(result, FunctionType) or getattr(self, "export", False):
+                return result
+            try:
+                number = next(numbers)
+                timed = _timed(result, number, journal, trace, _synchronize if sync else None)
+                dynamo.skip_code(timed.__code__)
+            except Exception:
+                return result
+            journal.tell(callable=[number, _name(fn)])
+            return timed
+
+        context.__call__ = made
+
+    hooks.after("torch._dynamo.eval_frame", patch)
+
+
+def _timed(
+    function: FunctionType,
+    number: int,
+    journal: Journal,
+    trace: Tracing | None,
+    wait: Callable[[], None] | None,
+) -> Any:
+    rows, clock = journal.rows, time.perf_counter_ns
+
+    @functools.wraps(function)
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        if _depth.inside:
+            return function(*args, **kwargs)
+        if trace is not None and trace.active:
+            trace.step(number)
+        if wait is not None:
+            wait()
+        _depth.inside = True
+        start = clock()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if wait is not None:
+                wait()
+            end = clock()
+            _depth.inside = False
+            rows.append(("call", number, start, end))
+            if end > journal.due or len(rows) > MANY:
+                journal.flush()
+
+    if hasattr(function, "_torchdynamo_wrapper_id"):
+        # Dynamo follows a wrapper only where it bears its own number.
+        vars(timed)["_torchdynamo_wrapper_id"] = id(timed)
+    return timed
+
+
+def _synchronize() -> None:
+    """Wait for the accelerator, if the program uses one."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def _name(fn: Any) -> str:
+    """Return a name for what is compiled: the method of a module says which module's."""
+    owner = getattr(fn, "__self__", None)
+    if owner is not None and not inspect.ismodule(owner):
+        return type(owner).__qualname__
+    return str(getattr(fn, "__qualname__", type(fn).__qualname__))

@@ -1,0 +1,143 @@
+"""What the processes of a run told about their steps: ``process-PID.jsonl``, see ``inject``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Call", "Process", "Steps", "processes", "read"]
+
+#: Seconds per nanosecond.
+_NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Call:
+    """An outermost call of a compiled callable, or a compilation; times in nanoseconds."""
+
+    number: int
+    start: int
+    end: int
+
+
+@dataclass
+class Process:
+    """What one process told."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    #: ``pid``, ``parent``, ``argv``, ``python``, ``began`` ...
+    process: dict[str, Any] = field(default_factory=dict)
+    callables: dict[int, str] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    compiles: list[Call] = field(default_factory=list)
+    #: Settings that took effect: name, value before, value set.
+    settings: list[tuple[str, Any, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: The trace's file name, when one was taken.
+    trace: str = ""
+    ended: int | None = None
+
+    @property
+    def marker(self) -> int | None:
+        """The compiled callable that was called most often; None when none was."""
+        counts = Counter(call.number for call in self.calls)
+        return max(counts, key=lambda number: (counts[number], -number)) if counts else None
+
+    def steps(self) -> Steps:
+        """Return the steps that this process made."""
+        calls = [call for call in self.calls if call.number == self.marker]
+        compiled = max((compile_.end for compile_ in self.compiles), default=0)
+        steady = [call.start for call in calls if call.start >= compiled]
+        last = max((c.end for c in (*self.calls, *self.compiles)), default=0)
+        began = int(self.process.get("began", 0))
+        return Steps(
+            seconds=tuple((b - a) * _NS for a, b in itertools.pairwise(steady)),
+            call_seconds=tuple((c.end - c.start) * _NS for c in calls if c.start >= compiled),
+            calls=len(calls),
+            compiles=len(self.compiles),
+            compile_seconds=sum(c.end - c.start for c in self.compiles) * _NS,
+            run_seconds=max(0, (self.ended or last or began) - began) * _NS,
+            settings=tuple(name for name, _, _ in self.settings),
+            notes=tuple(self.notes),
+        )
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a run. Seconds."""
+
+    #: Steady steps: from start to start of successive outermost calls of the most-called compiled
+    #: callable, after the last compilation. In training they cover the backward pass and the
+    #: optimizer.
+    seconds: tuple[float, ...] = ()
+    #: The calls themselves, from start to end. On an accelerator this is the time to launch them,
+    #: unless the run waited for it.
+    call_seconds: tuple[float, ...] = ()
+    #: Calls of that callable, also those that compiled.
+    calls: int = 0
+    compiles: int = 0
+    compile_seconds: float = 0.0
+    #: From the start of the interpreter to its end.
+    run_seconds: float = 0.0
+    #: Settings of the knob that took effect.
+    settings: tuple[str, ...] = ()
+    #: What could not be done: a setting that does not exist, a trace that was not taken.
+    notes: tuple[str, ...] = ()
+
+
+def read(folder: Path) -> Steps:
+    """Return the steps of the process that made most of them; none when there is no file."""
+    found = [process.steps() for process in processes(folder)]
+    return max(found, key=lambda steps: (steps.calls, steps.run_seconds), default=Steps())
+
+
+def processes(folder: Path) -> list[Process]:
+    """Return what every process in ``folder`` told, by process id."""
+    names = sorted(folder.glob("process-*.jsonl"), key=lambda path: int(path.stem[8:]))
+    return [_process(path) for path in names]
+
+
+def _process(path: Path) -> Process:
+    process = Process()
+    for line in _lines(path):
+        if isinstance(line, list) and line[:1] == ["call"] and len(line) == 4:
+            process.calls.append(Call(*map(int, line[1:])))
+        elif isinstance(line, list) and line[:1] == ["compile"] and len(line) == 3:
+            process.compiles.append(Call(-1, *map(int, line[1:])))
+        elif isinstance(line, dict):
+            for key, value in line.items():
+                _take(process, key, value)
+    return process
+
+
+def _take(process: Process, key: str, value: Any) -> None:
+    match key:
+        case "process":
+            process.process = value
+        case "callable":
+            process.callables[int(value[0])] = str(value[1])
+        case "set":
+            process.settings.append((value[0], value[1], value[2]))
+        case "note":
+            process.notes.append(str(value))
+        case "about":
+            process.about |= value
+        case "trace":
+            process.trace = str(value[0])
+        case "ended":
+            process.ended = int(value)
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    """Yield the decoded lines; the last one may be torn, where the process was killed."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:
+                continue
