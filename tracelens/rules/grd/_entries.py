@@ -10,6 +10,7 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.logs import Record
+from tracelens.logs._checks import Comment
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree
 from tracelens.logs.torch_trace import CompilationMetrics
@@ -116,19 +117,22 @@ def _names(frames: Table[Frame]) -> dict[Key, StackFrame]:
 
 
 def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
-    """Return the function; where it only wraps another, the first that the guards are about.
+    """Return the function; where it only wraps another, the one that most guards are about.
 
-    Where nothing names the function, it is the line of the first guard, without a name.
+    Where nothing names the function, it is the line of that one's first guard, without a name.
     """
     if own is not None and _user_code.distance(own.file, own.function) == 0:
         return own
-    files = [own.file] if own else []
+    found: dict[tuple[str, str], list[Comment]] = {}
     for guard in tree.guards:
         comment = guard.comment
         if comment and comment.file and not _user_code.distance(comment.file, comment.function):
-            line = _user_code.located(comment, own.function if own else "", files)
-            return line if own or line is None else line.model_copy(update={"function": ""})
-    return own
+            found.setdefault((comment.file, comment.function), []).append(comment)
+    if not found:
+        return own
+    first = max(found.values(), key=len)[0]
+    line = _user_code.located(first, own.function if own else "", [own.file] if own else [])
+    return line if own or line is None else line.model_copy(update={"function": ""})
 
 
 def _key(place: Place) -> Key:
