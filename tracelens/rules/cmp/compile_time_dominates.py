@@ -73,7 +73,8 @@ class CompileTimeDominates(Rule):
         number = f"{sums.count} compilations" if sums.count > 1 else "one compilation"
         again = ""
         if sums.again:
-            again = f" {sums.again} of them are recompiles and took {sums.again_seconds:.3g} s."
+            kind = "are recompiles" if sums.again > 1 else "is a recompile"
+            again = f" {sums.again} of them {kind} and took {sums.again_seconds:.3g} s."
         parts = f" {', '.join(sums.parts)}." if sums.parts else ""
         longest = f" Longest: {', '.join(sums.longest)}." if sums.longest else ""
         clocks = (
