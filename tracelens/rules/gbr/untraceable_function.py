@@ -27,7 +27,8 @@ class UntraceableFunction(SiteRule):
         [0/0] [__graph_breaks]   Developer debug context: module: _warnings, qualname: warn, skip reason: <missing reason>
 
     ## When it is harmless
-    In code that measures or reports and is not called in every step.
+    In code that measures or reports and is not called in every step. The step of an optimizer of
+    torch is compiled as a function of its own behind the break: that is a note.
 
     ## What to do
     Move the call out of the compiled function, or wrap it as a custom operator, which the graph then
@@ -50,6 +51,14 @@ class UntraceableFunction(SiteRule):
     def what(self, site: BreakSite) -> str:
         """Name the function."""
         return f"Dynamo cannot trace `{named(site, 'a function')}`: the graph breaks"
+
+    def graded(self, site: BreakSite) -> Severity:
+        """Take the step of an optimizer as a note: Dynamo goes on inside it."""
+        cause = site.record.cause
+        module = cause.context.module if cause is not None and cause.context else None
+        if module and module.startswith("torch.optim.") and not site.skipped:
+            return Severity.NONE
+        return super().graded(site)
 
     def advice(self, site: BreakSite) -> list[Advice]:
         """Move it or wrap it."""
