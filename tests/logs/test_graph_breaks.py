@@ -306,3 +306,72 @@ def test_every_graph_break_of_the_corpus_is_read(pattern: str) -> None:
         evidence, _ = read([log_of(case)])
         refused = [unread.text for unread in evidence.unread if unread.kind == "graph_breaks"]
         assert refused == [] or "wrap120" in case.name, case
+
+
+def told(kind: str, context: str = "", file: str = "/home/ana/proj/model.py") -> GraphBreak:
+    """Return a break as torch 2.13 writes it."""
+    return graph_break(
+        f"Graph break in user code at {file}:7\nGraph Break Reason: {kind}\n"
+        f"  Explanation: something\n\n  Developer debug context: {context}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "context", "family"),
+    [
+        ("setattr() on Tensor.requires_grad", "setattr(TensorVariable(), requires_grad, x)", "a"),
+        ("Failed to mutate tensor data attribute", "setattr(TensorVariable(), data, x)", "a"),
+        ("Operator does not support running with fake tensors", "", "f"),
+        ("RuntimeError when making fake tensor call", "", "f"),
+        ("unsupported operator: ana.smooth.default (see the manual)", "", "f"),
+        ("Tensor.random_ op", "Tensor.random_(args=[], kwargs={})", "r"),
+        (
+            "Unsupported method call",
+            "call_method UserDefinedObjectVariable(RandomState) rand [] {}",
+            "r",
+        ),
+        (
+            "Attempted to call function marked as skipped",
+            "module: <unknown module>, qualname: Random.random, skip reason: none",
+            "r",
+        ),
+        ("Unsupported method call", "call_method UserDefinedObjectVariable(Lock) wait [] {}", "o"),
+        ("Generator reconstruction with mutations", "mutating object: iterator", "o"),
+    ],
+)
+def test_the_family_of_rarer_breaks(kind: str, context: str, family: str) -> None:
+    names = {"a": "attribute", "f": "fake", "r": "random", "o": "other"}
+    assert told(kind, context).family == names[family]
+
+
+@pytest.mark.parametrize(
+    ("context", "field", "value"),
+    [
+        ("unsupported operator: ana.smooth.default", "unsupported", "ana.smooth.default"),
+        ("setattr(TensorVariable(), requires_grad, ConstantVariable(bool: True))",
+         "attribute_name", "requires_grad"),
+        ("setattr(UserDefinedClassVariable(<class 'a.B'>), ConstantVariable(str: 'n'), x)",
+         "attribute_name", "n"),
+        ("call_method UserDefinedObjectVariable(RandomState) rand [] {}", "state",
+         "RandomState.rand"),
+        ("call_method UserDefinedClassVariable(<class 'numpy.random.mtrand.RandomState'>) __new__",
+         "state", "RandomState"),
+        ("numpy function: <cyfunction default_rng at 0x7faaf1eaba00>, args: []", "state",
+         "default_rng"),
+        ("Opaque object type: <class 'torch._C.Generator'>.", "state", "Generator"),
+    ],
+)  # fmt: skip
+def test_what_the_context_names(context: str, field: str, value: str) -> None:
+    cause = told("Unsupported method call", context).cause
+    assert cause is not None
+    assert cause.context is not None
+    assert getattr(cause.context, field) == value
+
+
+def test_breaks_of_the_data_parallel_wrapper_are_its_own() -> None:
+    skipped = "Attempted to call function marked as skipped"
+    context = "module: torch.nn, qualname: DistributedDataParallel._inside_ddp_forward, skip: file"
+    assert told(skipped, context, "/usr/lib/python3.11/contextlib.py").family == "ddp"
+    wrapper = "/home/ana/venv/lib/python3.11/site-packages/torch/nn/parallel/distributed.py"
+    assert told("Unsupported method call", "call_method", wrapper).family == "ddp"
+    assert told(skipped, context.replace("DistributedDataParallel", "Pool")).family == "skipped"

@@ -28,8 +28,23 @@ __all__ = [
 
 #: Rows of the report's table.
 MAX_ROWS = 200
+#: Torch's own wrapper around a model that several processes train.
+DATA_PARALLEL = "DistributedDataParallel"
+DATA_PARALLEL_FILE = "/torch/nn/parallel/distributed.py"
 #: Text that stands where it says yes.
 Flag = Annotated[bool, BeforeValidator(bool)]
+#: ``ConstantVariable(str: 'next_id')`` or ``next_id``.
+AttributeName = Annotated[
+    str,
+    BeforeValidator(lambda text: text.partition("'")[2].rstrip("')") if "'" in text else text),
+]
+#: ``numpy.random.mtrand.RandomState'>) __new__`` or ``RandomState) rand``.
+StateName = Annotated[
+    str,
+    BeforeValidator(
+        lambda text: ".".join(part.rpartition(".")[2].rstrip("'>)") for part in text.split())
+    ),
+]
 
 
 class GraphBreaks(Log):
@@ -103,6 +118,12 @@ class Kind(_Told):
     loop: str = ""
     recurrent: str = ""
     autograd: str = ""
+    #: ``obj.attr = value`` on a tensor, a class or another object that Dynamo does not model.
+    attribute: str = ""
+    #: An operator could not be run on tensors without data.
+    fake: str = ""
+    #: A generator of random numbers, or a draw in place.
+    random: str = ""
     other: str = ""
 
     @property
@@ -127,6 +148,13 @@ class Context(_Told):
     file: str = ""
     line: int = 0
     operator: str = ""
+    #: The operator that has no implementation for tensors without data.
+    unsupported: str = ""
+    #: Of ``setattr``: what the attribute is set on, as Dynamo calls it, and its name.
+    object: str = ""
+    attribute_name: AttributeName = ""
+    #: A generator of random numbers, and the method that was called.
+    state: StateName = ""
     other: str = ""
 
 
@@ -157,8 +185,13 @@ class Cause(_Told):
     def family(self) -> str:
         """What broke the graph, in one word; see :class:`Kind`."""
         family = self.kind.family
-        if family == "data_dependent" and self.context is not None:
-            return "scalar" if "_local_scalar_dense" in self.context.operator else family
+        context = self.context
+        if context is not None and (context.state or context.qualname.startswith("Random.")):
+            return "random"
+        if context is not None and context.qualname.startswith(f"{DATA_PARALLEL}."):
+            return "ddp"
+        if family == "data_dependent" and context is not None:
+            return "scalar" if "_local_scalar_dense" in context.operator else family
         return "builtin" if family == "builtin_call" else family
 
 
@@ -200,7 +233,9 @@ class GraphBreak(_Told):
 
     @property
     def family(self) -> str:
-        """The family of the true cause."""
+        """The family of the true cause; ``ddp`` for breaks that torch's own wrapper makes."""
+        if self.file.endswith(DATA_PARALLEL_FILE):
+            return "ddp"
         return self.cause.family if self.cause else "other"
 
     @property

@@ -9,6 +9,7 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
 from tracelens.rules import _user_code
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["BreakSite", "effect", "once", "records", "sites"]
 
@@ -69,19 +70,28 @@ class BreakSite:
         return lines
 
 
-def sites(breaks: Table[GraphBreak], families: Iterable[str] = ()) -> list[BreakSite]:
+def sites(
+    breaks: Table[GraphBreak],
+    families: Iterable[str] = (),
+    *,
+    setup: Iterable[Seen[SetupBreak]] = (),
+) -> list[BreakSite]:
     """Return the places of the breaks of some families (all when empty), in order of appearance.
 
-    The warning that announces ``Tensor.item()`` and the record of the same break are one. Torch 2.4
-    does not say where the announced break is; it is left out where other breaks of its kind are.
+    Those of the first call, ``setup``, are left out: GBR021 tells about them. The warning that
+    announces ``Tensor.item()`` and the record of the same break are one. Torch 2.4 does not say
+    where the announced break is; it is left out where other breaks of its kind are.
     """
     wanted = frozenset(families)
+    passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
     found: dict[tuple[str, int, str], BreakSite] = {}
     for place, seen in breaks.events():
         record = seen.record
         if wanted and record.family not in wanted:
             continue
         key = (record.file, record.line, record.family)
+        if key in passing:
+            continue
         site = found.setdefault(key, BreakSite(record.family))
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):

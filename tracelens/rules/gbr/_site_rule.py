@@ -10,6 +10,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import BreakSite, effect, once, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["SiteRule"]
 
@@ -21,9 +22,9 @@ class SiteRule(Rule):
     #: about.
     families: ClassVar[frozenset[str]] = frozenset()
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        for site in sites(breaks, self.families):
+        for site in sites(breaks, self.families, setup=setup):
             if not self.wanted(site):
                 continue
             line = site.line

@@ -9,6 +9,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import BreakSite, records, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["BreakCountSummary"]
 
@@ -16,7 +17,7 @@ __all__ = ["BreakCountSummary"]
 MAX_LISTED = 5
 MAX_TYPE = 60
 #: Breaks that somebody asked for.
-DELIBERATE = frozenset({"explicit", "disabled"})
+DELIBERATE = frozenset({"ddp", "explicit", "disabled"})
 
 
 class BreakCountSummary(Rule):
@@ -37,7 +38,8 @@ in user code at /home/ana/proj/model.py:39
     ## When it is harmless
     A few breaks between large graphs cost little, and breaks in set-up code of the first call do
     not come again. Where every break was asked for, by ``torch._dynamo.graph_break()`` or
-    ``torch.compiler.disable``, the finding is a note; torch itself does so around optimizers.
+    ``torch.compiler.disable``, the finding is a note; torch itself does so around optimizers. It is
+    one as well where there is a single place, which has a finding of its own.
 
     ## What to do
     Fix the places from the top: those with many records, and those that gave up whole functions.
@@ -55,10 +57,10 @@ in user code at /home/ana/proj/model.py:39
     severity = Severity.INFO
     unconfirmable = "it counts breaks that have findings of their own, whose experiments test them"
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield the summary."""
         by_place: dict[tuple[str, int], list[BreakSite]] = {}
-        for site in sites(breaks):
+        for site in sites(breaks, setup=setup):
             by_place.setdefault((site.record.file, site.record.line), []).append(site)
         ranked = sorted(by_place.values(), key=lambda group: -records(group))
         if not ranked:
@@ -71,7 +73,7 @@ in user code at /home/ana/proj/model.py:39
             title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}",
             message=f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
-            severity=Severity.NONE if all(_deliberate(group) for group in ranked) else None,
+            severity=Severity.NONE if _adds_nothing(ranked) else None,
             count=count,
             where=_user_code.where(ranked[0][0].line),
             evidence=[
@@ -87,6 +89,13 @@ def _listed(group: list[BreakSite]) -> str:
     record = group[0].record
     types = ", ".join(dict.fromkeys(_cut(site.record.text) for site in group))
     return f"{_user_code.short(record.file, record.line)} ({records(group)}, {types})"
+
+
+def _adds_nothing(ranked: list[list[BreakSite]]) -> bool:
+    """Whether all breaks were asked for, or the only place is one that another rule tells about."""
+    if len(ranked) == 1 and all(site.family != "other" for site in ranked[0]):
+        return True
+    return all(_deliberate(group) for group in ranked)
 
 
 def _deliberate(group: list[BreakSite]) -> bool:

@@ -9,6 +9,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.graph_breaks import Cause, GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["BreakInLoopSkipsFrame"]
 
@@ -60,10 +61,13 @@ class BreakInLoopSkipsFrame(Rule):
     severity = Severity.ERROR
     unconfirmable = IN_THE_PROGRAM
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per function that was given up."""
+        passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
         lost: dict[tuple[str, str], list[tuple[Place, Seen[GraphBreak], Cause]]] = {}
         for place, seen in breaks.events():
+            if (seen.record.file, seen.record.line, seen.record.family) in passing:
+                continue
             for cause in seen.record.causes[1:]:
                 if cause.family == "loop" and cause.context is not None:
                     key = (cause.context.function, cause.context.file)

@@ -10,6 +10,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import effect, once, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["DataDependentBranch"]
 
@@ -52,9 +53,9 @@ class DataDependentBranch(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        for site in sites(breaks, {"branch"}):
+        for site in sites(breaks, {"branch"}, setup=setup):
             line = site.line
             yield self.finding(
                 *site.identity,

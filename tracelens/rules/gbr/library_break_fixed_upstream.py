@@ -9,6 +9,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import BreakSite, records, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["LibraryBreakFixedUpstream"]
 
@@ -49,10 +50,10 @@ class LibraryBreakFixedUpstream(Rule):
     severity = Severity.INFO
     unconfirmable = "it takes another version of the library"
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per package."""
         by_package: dict[str, list[BreakSite]] = {}
-        for site in sites(breaks):
+        for site in sites(breaks, setup=setup):
             package = _package(site.line.file)
             if package and site.family not in DELIBERATE:
                 by_package.setdefault(package, []).append(site)

@@ -13,6 +13,7 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import records, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["ManySmallGraphs"]
 
@@ -56,9 +57,11 @@ class ManySmallGraphs(Rule):
     severity = Severity.WARNING
     unconfirmable = "it counts breaks that have findings of their own, whose experiments test them"
 
-    def check(self, frames: Table[Frame], breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(
+        self, frames: Table[Frame], breaks: Table[GraphBreak], *, setup: Table[SetupBreak]
+    ) -> Iterator[Finding]:
         """Yield at most one finding: the cause is the breaks together."""
-        places = sites(breaks)
+        places = sites(breaks, setup=setup)
         compiled = {seen.record.id.partition("/")[0] for seen in frames}
         sizes = [size for seen in frames if (size := _size(seen.record)) is not None]
         typical = statistics.median(sizes) if sizes else None

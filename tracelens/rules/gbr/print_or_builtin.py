@@ -9,6 +9,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import BreakSite, effect, once, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["PrintOrBuiltin"]
 
@@ -51,9 +52,9 @@ class PrintOrBuiltin(Rule):
     name = "print-or-builtin"
     severity = Severity.INFO
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        for site in sites(breaks, {"builtin", "clock"}):
+        for site in sites(breaks, {"builtin", "clock"}, setup=setup):
             line = site.line
             name = _builtin(site)
             yield self.finding(

@@ -9,6 +9,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import effect, once, sites
+from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["ScalarFromTensor"]
 
@@ -51,9 +52,9 @@ class ScalarFromTensor(Rule):
     name = "scalar-from-tensor"
     severity = Severity.WARNING
 
-    def check(self, breaks: Table[GraphBreak]) -> Iterator[Finding]:
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        for site in sites(breaks, {"scalar"}):
+        for site in sites(breaks, {"scalar"}, setup=setup):
             yield self.finding(
                 *site.identity,
                 title=f"a number is read out of a tensor at {_at(site.line.file, site.line.line)}",

@@ -1,0 +1,101 @@
+"""GBR014 ddp-optimizer-split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.ddp import DdpBuckets
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule, _user_code
+from tracelens.rules.gbr._breaks import records, sites
+
+__all__ = ["DdpOptimizerSplit"]
+
+MIB = 2**20
+
+
+class DdpOptimizerSplit(Rule):
+    """The graph of a DistributedDataParallel model is cut on purpose, so that gradients travel early.
+
+    ## Why it matters
+    It does not, as a rule. DDP sends gradients in buckets while the backward pass still runs; one
+    whole graph would have them all at its end. Dynamo therefore cuts the graph where the buckets
+    end. Torch's wrapper breaks the graph itself as well, where the wrapper is what is compiled.
+
+    ## What it looks like
+        [rank0]:I1120 16:13:01.581000 18113 torch/_dynamo/backends/distributed.py:104] [4/0] DDPOptimizer used bucket cap 1048576 and created 6 buckets. Enable debug logs for detailed bucket info.
+
+    and, where the wrapper is compiled, a break before the model is entered:
+
+        [rank0]:V1120 16:13:01.467000 18113 torch/_dynamo/symbolic_convert.py:5124] [1/0] [__graph_breaks] Graph break in user code at /usr/lib/python3.11/contextlib.py:105
+        [rank0]:V1120 16:13:01.467000 18113 torch/_dynamo/symbolic_convert.py:5124] [1/0] [__graph_breaks] Graph Break Reason: Attempted to call function marked as skipped
+        [rank0]:V1120 16:13:01.467000 18113 torch/_dynamo/symbolic_convert.py:5124] [1/0] [__graph_breaks]   Explanation: Dynamo skips it.
+        [rank0]:V1120 16:13:01.467000 18113 torch/_dynamo/symbolic_convert.py:5124] [1/0] [__graph_breaks]
+        [rank0]:V1120 16:13:01.467000 18113 torch/_dynamo/symbolic_convert.py:5124] [1/0] [__graph_breaks]   Developer debug context: module: torch.nn.parallel.distributed, qualname: DistributedDataParallel._inside_ddp_forward, skip reason: file matches skipfiles
+
+    ## When it is harmless
+    Always intended: the finding is a note. One graph pays where communication is quick beside the
+    computation; a profile of several ranks tells.
+
+    ## What to do
+    Compile the model inside the wrapper: the wrapper's own breaks are gone, and the buckets are kept.
+
+    ## How a live run confirms it
+    Steps per second with ``optimize_ddp`` on and off, with as many ranks as in earnest.
+
+    ## See also
+    GBR012 (all breaks), TRC016 (communication that nothing hides).
+    <https://docs.pytorch.org/docs/stable/notes/ddp.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR014"
+    name = "ddp-optimizer-split"
+    severity = Severity.NONE
+
+    def check(self, *, buckets: Table[DdpBuckets], breaks: Table[GraphBreak]) -> Iterator[Finding]:
+        """Yield a note for the split, and one for the wrapper's breaks."""
+        split = [seen for seen in buckets if seen.record.buckets > 1]
+        if split:
+            yield self._split(split)
+        wrapped = sites(breaks, {"ddp"})
+        if wrapped:
+            line = wrapped[0].line
+            yield self.finding(
+                "wrapper",
+                title="DistributedDataParallel breaks the graph before the model begins",
+                message=f"{records(wrapped)} graph breaks are in torch's own wrapper. They cost "
+                "Python between small graphs in every step; the model itself is not cut by them.",
+                count=records(wrapped),
+                where=_user_code.where(line) if _user_code.distance(line.file) == 0 else None,
+                evidence=[quote for site in wrapped[:2] for quote in site.quotes()[:2]],
+                advice=[
+                    Advice(
+                        text="Compile the model, not the wrapper.",
+                        code="model.compile()\nmodel = DistributedDataParallel(model)",
+                        since="2.2",
+                    )
+                ],
+            )
+
+    def _split(self, split: list[Seen[DdpBuckets]]) -> Finding:
+        most = max(split, key=lambda seen: seen.record.buckets).record
+        return self.finding(
+            "split",
+            title=f"the graph is cut in {most.buckets} for the gradient buckets of DDP",
+            message=f"DDPOptimizer cuts it where {most.cap / MIB:.3g} MiB of gradients are full, "
+            "so that they are sent while the backward pass goes on.",
+            count=sum(seen.count for seen in split),
+            evidence=[seen.quote() for seen in split[:2]],
+            advice=[
+                Advice(
+                    text="Larger buckets give fewer, larger graphs.",
+                    code="DistributedDataParallel(model, bucket_cap_mb=100)",
+                ),
+                Advice(
+                    text="Where communication takes little time, compile one graph.",
+                    setting="torch._dynamo.config.optimize_ddp = False",
+                ),
+            ],
+        )

@@ -1,0 +1,79 @@
+"""GBR011 fake-tensor-failure."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule
+
+__all__ = ["FakeTensorFailure"]
+
+
+class FakeTensorFailure(SiteRule):
+    """An operator cannot be run on tensors without data, so the graph breaks around it.
+
+    ## Why it matters
+    Dynamo runs every operator on fake tensors, which have a shape and a type but no data, to know
+    what comes out. An operator of an extension that has no such implementation cannot be in a graph:
+    it runs by itself, between two of them.
+
+    ## What it looks like
+    The context names the operator:
+
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:22
+        [0/0] [__graph_breaks] Graph Break Reason: Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):
+        [0/0] [__graph_breaks]
+        [0/0] [__graph_breaks] Operator does not support running with fake tensors
+        [0/0] [__graph_breaks]   Explanation:
+        [0/0] [__graph_breaks]
+        [0/0] [__graph_breaks]   Developer debug context: unsupported operator: ana.smooth.default
+
+    Up to torch 2.6 the reason itself reads ``unsupported operator: ana.smooth.default``. Where an
+    operator of torch refuses the shapes, the same call fails without compilation, too.
+
+    ## When it is harmless
+    When the operator is called once, outside of the hot path.
+
+    ## What to do
+    Give the operator a fake implementation, which makes an empty tensor of the right shape.
+
+    ## How a live run confirms it
+    The same calls with a fake implementation registered: one graph less per call.
+
+    ## See also
+    GBR009 (functions that are not traced), IND001 (operators without generated code).
+    <https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR011"
+    name = "fake-tensor-failure"
+    severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"fake"})
+
+    def what(self, site: BreakSite) -> str:
+        """Name the operator."""
+        name = _operator(site)
+        if name:
+            return f"`{name}` has no implementation for tensors without data: the graph breaks"
+        return "an operator fails on tensors without data: the graph breaks"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Register what is missing."""
+        name = _operator(site).rpartition(".")[0].replace(".", "::", 1) or "mylib::name"
+        return [
+            Advice(
+                text="Register a fake implementation of the operator.",
+                code=f'@torch.library.register_fake("{name}")\n'
+                "def _(x):\n    return torch.empty_like(x)",
+                since="2.4",
+            ),
+            Advice(text="Up to torch 2.3 it is called impl_abstract.", since="2.1", until="2.3"),
+        ]
+
+
+def _operator(site: BreakSite) -> str:
+    """Return the operator, ``ana.smooth.default``, where the log names it."""
+    cause = site.record.cause
+    return cause.context.unsupported if cause is not None and cause.context is not None else ""

@@ -1,0 +1,79 @@
+"""GBR016 random-or-numpy-state."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule
+
+__all__ = ["RandomOrNumpyState"]
+
+
+class RandomOrNumpyState(SiteRule):
+    """A generator of random numbers, of numpy, Python or torch, breaks the graph.
+
+    ## Why it matters
+    A graph must not depend on hidden state. Dynamo knows torch's default generator and leaves most
+    others to Python: the graph ends where one is made, seeded or asked.
+
+    ## What it looks like
+    The class stands in the context, the method behind it:
+
+        [1/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:21
+        [1/0] [__graph_breaks] Graph Break Reason: Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):
+        [1/0] [__graph_breaks]
+        [1/0] [__graph_breaks] Unsupported method call
+        [1/0] [__graph_breaks]   Explanation: Dynamo does not know how to trace method `rand` of class `RandomState`
+        [1/0] [__graph_breaks]
+        [1/0] [__graph_breaks]   Developer debug context: call_method UserDefinedObjectVariable(RandomState) rand [] {}
+
+    Making the generator and drawing from it are two breaks, at two lines.
+
+    ## When it is harmless
+    In set-up code that runs once.
+
+    ## What to do
+    Draw with torch, on the device of the data, or pass the numbers in.
+
+    ## How a live run confirms it
+    The same calls with ``torch.rand``: one graph less per call and line.
+
+    ## See also
+    GBR009 (functions that are not traced), GBR012 (all breaks).
+    <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0156.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR016"
+    name = "random-or-numpy-state"
+    severity = Severity.INFO
+    families: ClassVar[frozenset[str]] = frozenset({"random"})
+
+    def what(self, site: BreakSite) -> str:
+        """Name the generator and the method."""
+        cause = site.record.cause
+        context = cause.context if cause is not None else None
+        named = (context.state or context.qualname) if context is not None else ""
+        if named:
+            return f"`{named}` breaks the graph"
+        if "random_" in site.record.text:
+            return "`Tensor.random_` breaks the graph"
+        return "a generator of random numbers breaks the graph"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Draw with torch."""
+        if "random_" in site.record.text:
+            return [
+                Advice(
+                    text="Make the numbers instead of filling a tensor with them.",
+                    code="y = torch.randint(0, 5, x.shape, device=x.device)",
+                )
+            ]
+        return [
+            Advice(
+                text="Draw with torch's default generator.",
+                code="torch.rand(n, device=x.device)  # seeded by torch.manual_seed",
+            ),
+            Advice(text="Or draw before the compiled function, and pass the numbers in."),
+        ]

@@ -1,0 +1,84 @@
+"""GBR020 setattr-on-unsupported-object."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.report import Advice, Severity
+from tracelens.rules.gbr._breaks import BreakSite
+from tracelens.rules.gbr._site_rule import SiteRule
+
+__all__ = ["SetattrOnUnsupportedObject"]
+
+
+class SetattrOnUnsupportedObject(SiteRule):
+    """Assigning an attribute of a tensor, a class or another special object breaks the graph.
+
+    ## Why it matters
+    Dynamo replays assignments to ordinary objects after the graph has run. An assignment that
+    changes what a tensor is, such as ``y.requires_grad = True``, or that changes a class, it does not
+    replay: the graph ends before it.
+
+    ## What it looks like
+    The context names the object and the attribute:
+
+        [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:25
+        [0/0] [__graph_breaks] Graph Break Reason: Encountered graph break when attempting to trace STORE_ATTR: storing an object's attribute, e.g. x.attr = y:
+        [0/0] [__graph_breaks]
+        [0/0] [__graph_breaks] setattr() on Tensor.requires_grad
+        [0/0] [__graph_breaks]   Explanation: setattr() on Tensor.requires_grad not supported.
+        [0/0] [__graph_breaks]
+        [0/0] [__graph_breaks]   Developer debug context: setattr(TensorVariable(), requires_grad, ConstantVariable(bool: True))
+
+    ## When it is harmless
+    In set-up code of the first call: libraries install hooks there, and each handle counts itself
+    in an attribute of its class. GBR021 tells when that is so.
+
+    ## What to do
+    Assign before or after the compiled function, or compute the value where it is needed.
+
+    ## How a live run confirms it
+    The same calls without the assignment: one graph less per call.
+
+    ## See also
+    GBR010 (``requires_grad_()`` and ``backward()``), GBR021 (set-up code), GBR012 (all breaks).
+    <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0206.html>
+    """  # noqa: E501 -- the excerpt is lines of a log
+
+    code = "GBR020"
+    name = "setattr-on-unsupported-object"
+    severity = Severity.INFO
+    families: ClassVar[frozenset[str]] = frozenset({"attribute"})
+
+    def what(self, site: BreakSite) -> str:
+        """Name the attribute, and the kind of object."""
+        cause = site.record.cause
+        context = cause.context if cause is not None else None
+        name = context.attribute_name if context is not None else ""
+        kind = context.object if context is not None else ""
+        of = next((words for start, words in _OBJECTS.items() if kind.startswith(start)), "")
+        shown = f"assigning `{name}`" if name else "assigning an attribute"
+        return f"{shown}{of} breaks the graph"
+
+    def advice(self, site: BreakSite) -> list[Advice]:
+        """Say where to assign instead."""
+        cause = site.record.cause
+        context = cause.context if cause is not None else None
+        name = context.attribute_name if context is not None else ""
+        return [_ADVICE.get(name, _ADVICE[""])]
+
+
+#: How Dynamo names what the attribute is set on, and how people do.
+_OBJECTS = {"TensorVariable": " of a tensor", "UserDefinedClass": " of a class"}
+_ADVICE = {
+    "requires_grad": Advice(
+        text="Set it before the tensor comes into the compiled function, or cut the gradient "
+        "instead.",
+        code="y = y.detach()  # instead of y.requires_grad = False",
+    ),
+    "data": Advice(
+        text="Copy the values, or go on with the new tensor.",
+        code="with torch.no_grad(): y.copy_(new)  # instead of y.data = new",
+    ),
+    "": Advice(text="Assign it before or after the compiled function."),
+}
