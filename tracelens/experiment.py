@@ -34,11 +34,9 @@ class Knob:
     #: Environment variables; ``None`` removes one.
     env: Mapping[str, str | None] = field(default_factory=dict)
     #: Attributes of torch's modules, set when the module is first imported:
-    #: ``{"torch._inductor.config.freezing": True}``.
+    #: ``{"torch._inductor.config.freezing": True}``. One that is a set gets members instead,
+    #: by their names: ``{"torch._dynamo.config.reorderable_logging_functions": "builtins.print"}``.
     config: Mapping[str, Value] = field(default_factory=dict)
-    #: What joins a set, by dotted names: the set first, then the member.
-    #: ``{"torch._dynamo.config.reorderable_logging_functions": "builtins.print"}``.
-    add: Mapping[str, str] = field(default_factory=dict)
     #: Keyword arguments of every ``torch.compile`` in the program: ``{"dynamic": True}``.
     compile: Mapping[str, Value] = field(default_factory=dict)
     #: Whether results may differ; then the difference is measured as well.
@@ -49,7 +47,6 @@ class Knob:
         """What to show of it, name -> value as one would paste it."""
         shown = {name: "unset" if value is None else value for name, value in self.env.items()}
         shown |= {name: repr(value) for name, value in self.config.items()}
-        shown |= {name: f"with {member}" for name, member in self.add.items()}
         return shown | {f"torch.compile({name}=)": repr(v) for name, v in self.compile.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -43,6 +44,15 @@ class LoggingCall(SiteRule):
     code = "GBR004"
     name = "logging-call"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob(
+            "loggers are left out of the graph",
+            config={
+                "torch._dynamo.config.ignore_logging_functions": "logging.Logger.debug, "
+                "logging.Logger.info, logging.Logger.warning, logging.Logger.error"
+            },
+        )
+    )
     families: ClassVar[frozenset[str]] = frozenset({"logger"})
 
     def what(self, site: BreakSite) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -51,6 +52,12 @@ class PrintOrBuiltin(Rule):
     code = "GBR003"
     name = "print-or-builtin"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "print is called after the graph",
+            config={"torch._dynamo.config.reorderable_logging_functions": "builtins.print"},
+        ),
+    )
 
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""

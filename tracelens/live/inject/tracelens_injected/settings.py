@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 from types import ModuleType
@@ -66,13 +67,29 @@ def _resolve(name: str) -> tuple[Any, str] | None:
 
 
 def _put(owner: Any, attribute: str, wanted: Any) -> Any:
-    """Set an attribute, or call it where it is a setter; return what was there."""
+    """Set an attribute, call it where it is a setter, add to it where it is a set.
+
+    Return what was there.
+    """
     before = getattr(owner, attribute)
     if inspect.isroutine(before):
         before(wanted)
         return None
+    if isinstance(before, (set, frozenset)):
+        members = (_member(name.strip()) for name in str(wanted).split(","))
+        setattr(owner, attribute, {*before, *members})
+        return repr(before)
     setattr(owner, attribute, wanted)
     return before if isinstance(before, (bool, int, float, str, type(None))) else repr(before)
+
+
+def _member(name: str) -> Any:
+    """Return what a dotted name stands for; its module is imported already, or of the library."""
+    module, _, rest = name.partition(".")
+    found: Any = importlib.import_module(module)
+    for part in rest.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def _override(arguments: dict[str, Any], journal: Journal | None, torch: ModuleType) -> None:
@@ -105,7 +122,8 @@ def _report_unset(pending: dict[str, Any], config: dict[str, Any], journal: Jour
             if found is None:
                 continue
             now = getattr(*found)
-            if not inspect.isroutine(now) and now != wanted:
+            is_value = not inspect.isroutine(now) and not isinstance(now, (set, frozenset))
+            if is_value and now != wanted:
                 journal.tell(note=f"{name}: the program set it to {now!r}")
 
     journal.at_end.append(report)
