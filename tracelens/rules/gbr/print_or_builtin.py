@@ -59,6 +59,10 @@ class PrintOrBuiltin(Rule):
         ),
     )
 
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """Only ``print`` can be moved behind the graph by a setting."""
+        return (self.experiment,) if finding.title.startswith("`print`") else ()
+
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
         for site in sites(breaks, {"builtin", "clock"}, setup=setup):
