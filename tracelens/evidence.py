@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from tracelens.errors import PluginError
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
+from tracelens.processes import Processes, Span
 from tracelens.tables import Place, Seen, Table, Times
 
 __all__ = ["Evidence", "Gap", "Place", "Seen", "Table", "Times", "Unread", "arguments", "needs"]
@@ -73,8 +75,12 @@ class Evidence:
         #: site -> [lines, first line]: written by torch or oneDNN, no grammar yet.
         self.known: dict[str, list[int]] = {}
         self.notes: dict[str, None] = {}
-        #: (input, writer, compile id) -> (first, last) clock of its records, and the first line.
-        self.spans: dict[tuple[str, str, str], tuple[float, float, int]] = {}
+        #: (input, writer, compile id) -> when its records were written.
+        self.spans: dict[tuple[str, str, str], Span] = {}
+        #: The inputs that hold a structured log.
+        self.structured: set[str] = set()
+        #: (input, writer) -> process id, for writers that are called otherwise.
+        self.numbers: dict[tuple[str, str], str] = {}
         #: Events of traces: all, and those that were decoded and whose name a grammar reads.
         self.events = 0
         #: Whether a trace ends before it is complete.
@@ -90,8 +96,9 @@ class Evidence:
         if not place.frame or place.when is None:
             return
         key = (place.input, place.writer, place.frame)
-        first, last, line = self.spans.get(key, (place.when, place.when, place.line))
-        self.spans[key] = (min(first, place.when), max(last, place.when), min(line, place.line))
+        span = Span(place.when, place.when, place.line)
+        held = self.spans.get(key)
+        self.spans[key] = held.joined(span) if held is not None else span
 
     def add(
         self,
@@ -132,6 +139,8 @@ class Evidence:
         self.kinds[log.name] = self.kinds.get(log.name, 0) + count * max(1, len(held))
         if log.counted:
             self._counted.add(log.name)
+        if log.structured:
+            self.structured.add(place.input)
         for seen in held:
             seen.add(place, count, times, counted=log.counted)
 
@@ -195,9 +204,12 @@ class Evidence:
             self.kinds[name] = self.kinds.get(name, 0) + number
         for site, (lines, first) in other.known.items():
             self.add_known(site, lines, first + shift)
-        for key, (begin, end, line) in other.spans.items():
-            now = self.spans.get(key, (begin, end, line + shift))
-            self.spans[key] = (min(begin, now[0]), max(end, now[1]), min(line + shift, now[2]))
+        for key, theirs_span in other.spans.items():
+            span = theirs_span._replace(line=theirs_span.line + shift)
+            held = self.spans.get(key)
+            self.spans[key] = held.joined(span) if held is not None else span
+        self.structured |= other.structured
+        self.numbers |= other.numbers
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
         self.measured += [
             replace(seen, places=[place.shifted(shift) for place in seen.places])
@@ -229,7 +241,7 @@ class Evidence:
         if join is not None:
             return cast("Iterable[Seen[R]]", join(**arguments(join, self)))
         rows = [
-            seen
+            self._completed(seen)
             for held in self._texts.values()
             if isinstance(held, tuple)
             for seen in held
@@ -237,7 +249,17 @@ class Evidence:
         ]
         for seen in rows:
             seen.places.sort(key=lambda place: (place.input, place.line))
-        return rows
+        return self.processes.once(rows)
+
+    @cached_property
+    def processes(self) -> Processes:
+        """Which logs are of the same process. Only for evidence that is complete."""
+        return Processes(self.spans, self.structured, self.numbers)
+
+    def _completed(self, seen: Seen[R]) -> Seen[R]:
+        """Return the row with what only other records know about its record."""
+        complete = getattr(seen.record, "completed", None)
+        return seen if complete is None else replace(seen, record=complete(seen, self))
 
 
 def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:

@@ -92,11 +92,11 @@ class Frame(Record):
         for kind in GATHERED:
             for place, seen in evidence.table(kind).events():
                 if place.frame:
-                    groups[place.input, place.writer, place.frame].append(Sighting(place, seen))
+                    groups[place.compilation].append(Sighting(place, seen))
         _add_tables(evidence, groups)
         for (name, writer, frame), sightings in sorted(groups.items(), key=_number):
-            sightings.sort(key=lambda sighting: sighting.place.line)
-            span = evidence.spans.get((name, writer, frame))
+            sightings.sort(key=lambda found: (found.place.input != name, found.place.line))
+            span = evidence.processes.spans.get((name, writer, frame))
             record = cls(
                 id=frame,
                 writer=writer,
@@ -132,7 +132,7 @@ def _add_tables(evidence: Evidence, groups: dict[tuple[str, str, str], list[Sigh
     modules: defaultdict[str, list[tuple[int, tuple[str, str, str]]]] = defaultdict(list)
     for place, _ in evidence.table(OutputModule).events():
         if place.frame:
-            modules[place.input].append((place.line, (place.input, place.writer, place.frame)))
+            modules[place.input].append((place.line, place.compilation))
     for place, seen in evidence.table(AutotuneTable).events():
         after = modules[place.input]
         index = bisect_left(after, (place.line,))

@@ -37,6 +37,18 @@ class Place(NamedTuple):
     when: float | None = None
     #: (offset, line): from that line of the record's text on, it stands at that line of the input.
     jumps: tuple[tuple[int, int], ...] = ()
+    #: Input and writer under which other logs tell of the same process, where one does.
+    home: tuple[str, str] | None = None
+
+    @property
+    def process(self) -> tuple[str, str]:
+        """The input and the writer, the same for all logs of one process."""
+        return self.home or (self.input, self.writer)
+
+    @property
+    def compilation(self) -> tuple[str, str, str]:
+        """The process and the compile id: where the logs of one compilation meet."""
+        return (*self.process, self.frame)
 
     def line_of(self, offset: int) -> int:
         """Return the input's line number of line ``offset`` of the record's text."""

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus import cases, needs_corpus, truth
+from tests.corpus import ROOT, cases, needs_corpus, truth
+from tracelens.grammars import Unreadable
+from tracelens.logs.aot_graphs import AotGraph
 from tracelens.logs.cudagraphs import CudagraphSkip
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
+from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics, TorchTrace, TorchVersion
 from tracelens.source import read
 
@@ -79,3 +84,126 @@ def test_the_metrics_tell_the_settings_and_the_reason_of_a_skip() -> None:
     assert isinstance(metrics, CompilationMetrics)
     assert metrics.settings == {"inductor.freezing": True}
     assert skip == CudagraphSkip(cause="mutated inputs", detail="1 instances")
+
+
+REAL = [*TRACED, *cases("real/pyg_gcn_gat"), *cases("real/gpt2_train_autocast")]
+HEAD = '{"artifact": {"name": "%s", "encoding": "string"}, "frame_id": 0, "has_payload": "x"}\n'
+
+
+@needs_corpus
+@pytest.mark.parametrize("case", REAL, ids=lambda case: f"{case.parent.name}-{case.name}")
+def test_reasons_and_graphs_are_read_in_every_version(case: Path) -> None:
+    evidence, _ = read([str(case / "torch_trace")])
+    assert not evidence.unread
+    graphs = evidence.table(FxGraph)
+    kinds = {type(row.record) for row in graphs}
+    assert kinds == {FxGraph, AotGraph}
+    assert all(row.record.nodes for row in graphs if " = " in row.text)
+    assert all(row.record.inputs for row in graphs if "def forward(self):" not in row.text)
+    if case.parent.name != "2.4.1":  # before the reasons were written
+        assert evidence.table(Recompile).count >= 4
+        assert evidence.table(GraphBreak).count >= 1
+        assert all(row.record.file and row.record.line for row in evidence.table(Recompile))
+
+
+@needs_corpus
+def test_recompiles_are_those_that_dynamo_counted() -> None:
+    for case in TRACED:
+        metrics = truth(case)["compilation_metrics"]
+        again = {m["compile_id"] for m in metrics if not m["compile_id"].endswith("/0")}
+        events = read([str(case / "torch_trace")])[0].table(Recompile).events()
+        assert {place.frame for place, _ in events} in (again, set())
+
+
+@needs_corpus
+def test_structured_logs_of_others_are_read() -> None:
+    assert ROOT is not None
+    paths = [path for path in (ROOT / "traces" / "tlparse").rglob("*log*") if path.is_file()]
+    evidence, inputs = read([str(path) for path in paths])
+    refused = [unread for unread in evidence.unread if "not JSON" not in unread.reason]
+    assert not refused
+    assert len(evidence.table(FxGraph)) > 40
+    ranks = {place.writer for place, _ in evidence.table(FxGraph).events()}
+    assert {"rank0", "rank1", "rank2", "rank5"} <= ranks
+    assert len(inputs) > 15
+
+
+def test_a_recompile_is_named_by_the_metrics_of_its_code(tmp_path: Path) -> None:
+    head = "V1120 11:02:58.170000 13148 torch/_dynamo/utils.py:2350] "
+    ids = '"frame_id": %d, "frame_compile_id": %d'
+    metrics = (
+        '{"compilation_metrics": {"co_name": "f", "co_filename": "/home/ana/proj/m.py", '
+        '"co_firstlineno": 8}, ' + ids % (2, 0) + "}\n"
+    )
+    reasons = '{"artifact": {"name": "recompile_reasons", "encoding": "json"}, ' + ids + "}\n"
+    several = '\t[\n\t"2/1: n == 3",\n\t"2/0: n == 2\\nUser stack trace:\\n  File \\"/home/ana'
+    several += '/proj/m.py\\", line 9, in f\\n    if n:"\n\t]\n'
+    path = tmp_path / "trace.log"
+    path.write_text(
+        head
+        + metrics
+        + head
+        + reasons % (2, 1)
+        + "\t2/0: n == 2\n"
+        + head
+        + reasons % (2, 2)
+        + several
+        + head
+        + reasons % (5, 1)
+        + "\t5/0: s == 'a'\n"
+    )
+    evidence, _ = read([str(path)])
+    assert not evidence.unread
+    one, two, other = evidence.table(Recompile)
+    assert (one.record.function, one.record.file, one.record.line) == (
+        "f",
+        "/home/ana/proj/m.py",
+        8,
+    )
+    assert [failure.entry for failure in two.record.failures] == ["2/1", "2/0"]
+    assert [frame.line for frame in two.record.failures[1].stack] == [9]
+    assert one.quote(at=one.record.failures[0].at).text == "2/0: n == 2"
+    assert two.quote(at=two.record.failures[1].at).text.startswith('"2/0: n == 2')
+    assert two.quote(at=two.record.failures[1].at).line == 7
+    assert other.record.function == "frame 5"
+
+
+def test_a_break_is_quoted_where_it_stands() -> None:
+    text = HEAD % "dynamo_graph_break_reason" + (
+        "Graph break in user code at /home/ana/proj/m.py:12\n"
+        "Graph Break Reason: Data-dependent branching\n"
+        "  Explanation: Detected data-dependent branching.\n"
+        "User code traceback:\n"
+        '  File "/home/ana/proj/m.py", line 12, in f\n'
+        "    if x.sum() > 0:\n"
+        "\n"
+        "NoneType: None\n"
+    )
+    (record,) = TorchTrace.parse(text.rstrip("\n"))
+    assert isinstance(record, GraphBreak)
+    assert (record.at, record.line, record.text) == (1, 12, "Data-dependent branching")
+    assert [frame.function for frame in record.stack] == ["f"]
+
+
+def test_inputs_may_stand_on_lines_of_their_own() -> None:
+    text = (
+        '{"aot_forward_graph": {}, "frame_id": 0, "has_payload": "x"}\n'
+        "class GraphModule(torch.nn.Module):\n"
+        "    def forward(\n"
+        "        self,\n"
+        '        primals_1: "f32[16, s7][8, 1]cpu",  # PlainAOTInput(idx=0)\n'
+        '        primals_2: "Sym(s7)",  # PlainAOTInput(idx=1)\n'
+        "    ):\n"
+        '        mm: "f32[16, 4][4, 1]cpu" = torch.ops.aten.mm.default(primals_1, primals_1)\n'
+        "        return (mm,)"
+    )
+    (graph,) = TorchTrace.parse(text)
+    assert isinstance(graph, AotGraph)
+    assert [parameter.input for parameter in graph.inputs] == ["primals_1", "primals_2"]
+    assert [str(parameter.type) for parameter in graph.inputs][1] == "symbol='s7'"
+    assert [node.target for node in graph.nodes] == ["torch.ops.aten.mm.default"]
+
+
+def test_an_envelope_that_was_cut_is_not_understood() -> None:
+    with pytest.raises(Unreadable):
+        TorchTrace.parse('{"describe_tensor": {"id": 1, "nd')

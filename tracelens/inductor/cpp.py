@@ -91,4 +91,4 @@ class CppKernel(Record):
 
 
 def _graph(place: Place) -> str:
-    return f"{place.input} {place.writer} {place.frame}"
+    return " ".join(place.compilation)

@@ -58,7 +58,7 @@ def apart(
 
 
 def _graph(place: Place) -> Graph:
-    return place.input, place.writer, place.frame
+    return place.compilation
 
 
 def _root(names: dict[str, str], name: str) -> str:

@@ -74,7 +74,7 @@ class Lines:
 
 
 def _key(place: Place) -> tuple[str, str, str]:
-    return place.input, place.writer, place.frame
+    return place.compilation
 
 
 def _each(found: Iterable[Origin]) -> tuple[StackFrame, ...]:

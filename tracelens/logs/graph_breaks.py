@@ -227,6 +227,11 @@ class GraphBreak(_Told):
         return values
 
     @property
+    def is_echo(self) -> bool:
+        """Whether it says less than another record of the same break."""
+        return self.duplicate or self.announced
+
+    @property
     def cause(self) -> Cause | None:
         """The true cause; None where the log was cut before it."""
         return self.causes[0] if self.causes else None

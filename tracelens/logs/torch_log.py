@@ -71,7 +71,7 @@ class CompileSpan(Record):
     @classmethod
     def join(cls, evidence: Evidence) -> Iterator[Seen[CompileSpan]]:
         """Make one record per compile id and writer."""
-        for (name, writer, frame), (first, last, line) in evidence.spans.items():
+        for (name, writer, frame), (first, last, line) in evidence.processes.spans.items():
             times = Times()
             times.add((last - first) * 1e3)
             place = Place(name, line, writer, frame, first)

@@ -6,39 +6,39 @@ see one table whichever log they came from.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Json
 
-from tracelens.evidence import Evidence
+from tracelens.evidence import Evidence, Place, Seen
+from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
-from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
+from tracelens.logs._payloads import READERS
+from tracelens.logs.graph_breaks import NotConverted
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile
 
 __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion"]
 
-#: Envelope key -> (log kind that reads the payload, what its text log writes before it).
-PAYLOADS = {
-    "inductor_output_code": ("output_code", "Output code: \n"),
-    "dynamo_cpp_guards_str": ("guards", ""),
-}
-#: Artifact -> the cache as text logs name it, and what it said.
-CACHES = {
-    f"{name}_cache_{state}": (f"{text} cache", state)
-    for name, text in (("fx_graph", "fx graph"), ("aotautograd", "AOTAutograd"))
-    for state in ("bypass", "hit", "miss")
-}
+#: What a record is about: the first key of its envelope, or the name of its artifact.
+_ABOUT = re.compile(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
+#: The records that are read; of the others, the ids are.
+_READ = frozenset({*READERS, "compilation_metrics", "torch_version"})
+#: Failures after which Dynamo has its own way to go on; others end the program, or are suppressed.
+_SOFT = frozenset({"Unsupported", "UserError"})
+_LIMIT = "Dynamo recompile limit exceeded"
 
 
 class Envelope(BaseModel):
     """The JSON line: what the payload is, and the keys that tracelens uses."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
-    artifact: dict[str, Any] | None = None
     compilation_metrics: CompilationMetrics | None = None
-    bwd_compilation_metrics: dict[str, Any] | None = None
 
 
 class CompilationMetrics(Record):
@@ -67,6 +67,8 @@ class CompilationMetrics(Record):
     code_gen_time_s: float | None = None
     fail_type: str | None = None
     fail_reason: str | None = None
+    #: The first reason why no earlier entry fitted; torch 2.9 and later.
+    recompile_reason: str | None = None
     fail_user_frame_filename: str | None = None
     fail_user_frame_lineno: int | None = None
     restart_reasons: tuple[str, ...] | None = None
@@ -102,16 +104,6 @@ class TorchVersion(Record):
     commit: str | None = None
 
 
-class CacheLookup(BaseModel):
-    """What a cache of Inductor or AOTAutograd was asked, and what it said."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
-
-    key: str | None = None
-    cache_bypass_reason: str | None = None
-    components: tuple[str, ...] | None = None
-
-
 class StructuredRecord(Record):
     """One record as the grammar cuts it: the envelope, and the payload's text."""
 
@@ -129,20 +121,24 @@ class TorchTrace(Log):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the typed records of one structured record; most kinds of envelope give none."""
-        if text.startswith('{"chromium_event"'):
+        about = _ABOUT.match(text)
+        name = about[1] if about is not None else ""
+        if name not in _READ:
+            if _head(text) is None:
+                raise Unreadable("the envelope is not JSON")
             return ()
         return tuple(
             typed
             for record in super().parse(text)
-            for typed in _typed(record)  # type: ignore[arg-type]
+            if isinstance(record, StructuredRecord)
+            for typed in _typed(name, record)
         )
 
     @classmethod
     def frame_of(cls, text: str) -> str:
         """Return the compile id that the envelope names."""
-        try:
-            head = msgspec.json.decode(text.partition("\n")[0], type=_Head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        head = _head(text)
+        if head is None:
             return ""
         if head.frame_id is None:
             return "" if head.compiled_autograd_id is None else f"!{head.compiled_autograd_id}"
@@ -165,29 +161,95 @@ class _Head(msgspec.Struct):
     compiled_autograd_id: int | None = None
 
 
-def _typed(record: StructuredRecord) -> Iterator[Record]:
-    envelope = record.envelope
-    name = envelope.artifact.get("name") if envelope.artifact is not None else None
-    if (metrics := envelope.compilation_metrics) is not None:
+_DECODER = msgspec.json.Decoder(_Head)
+
+
+def _head(text: str) -> _Head | None:
+    """Return the ids in the envelope; None where it is no JSON."""
+    try:
+        return _DECODER.decode(text.partition("\n")[0])
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def _typed(name: str, record: StructuredRecord) -> Iterator[Record]:
+    if name in READERS:
+        for found in READERS[name](record.payload):
+            is_recompile = isinstance(found, Recompile)
+            yield UnnamedRecompile(**dict(found)) if is_recompile else found
+    elif name == "torch_version":
+        yield TorchVersion.model_validate_json(record.payload)
+    elif (metrics := record.envelope.compilation_metrics) is not None:
         yield metrics
         if metrics.cudagraph_skip_reason:
             yield from Log.of("cudagraphs").parse(metrics.cudagraph_skip_reason)
-    elif name == "torch_version":
-        yield TorchVersion.model_validate_json(record.payload)
-    elif name in CACHES:
-        yield from _looked_up(*CACHES[name], CacheLookup.model_validate_json(record.payload))
-    else:
-        for key, (kind, head) in PAYLOADS.items():
-            if key in (envelope.model_extra or {}):
-                yield from Log.of(kind).parse(head + record.payload)
+        yield from _failure(metrics)
 
 
-def _looked_up(cache: str, state: str, lookup: CacheLookup) -> Iterator[Record]:
-    """Yield the records that the text log has for a look-up in a cache."""
-    if state == "bypass":
-        yield CacheBypass(reason=lookup.cache_bypass_reason or "")
-        return
-    yield CacheEvent(cache=cache, outcome=state, key=lookup.key or "")
-    if lookup.components:
-        body = "".join(f"\n{part}" for part in lookup.components)
-        yield HashDetails(cache=cache, key=lookup.key or "", body=body)
+def _failure(metrics: CompilationMetrics) -> Iterator[Record]:
+    """Yield what the text log has of a compilation that failed and was not the end."""
+    if metrics.fail_reason and metrics.fail_reason.startswith(_LIMIT):
+        for limit in Log.of("recompile_limits").parse(metrics.fail_reason):
+            reason = (metrics.recompile_reason or "").partition("\n")[0].strip() or None
+            yield UnnamedLimit.model_validate({**dict(limit), "reason": reason})
+    elif (
+        metrics.fail_type
+        and metrics.fail_type not in _SOFT
+        and metrics.settings.get("dynamo.suppress_errors") is True
+    ):
+        yield NotConverted(
+            function=metrics.co_name or "",
+            file=metrics.co_filename or "",
+            line=metrics.co_firstlineno or 0,
+            error=(metrics.fail_reason or "").strip().rpartition("\n")[2],
+        )
+
+
+class Function(NamedTuple):
+    """A code object. Its number is the first part of its compile ids."""
+
+    function: str
+    file: str
+    line: int
+
+
+class UnnamedRecompile(Recompile):
+    """A recompilation as the structured log has it: without the function."""
+
+    def completed(self, seen: Seen[Any], evidence: Evidence) -> Recompile:
+        """Return it with its function."""
+        named = _function_at(seen.first, evidence)._asdict()
+        return Recompile(at=self.at, failures=self.failures, **named)
+
+
+class UnnamedLimit(RecompileLimit):
+    """The end of recompilations as the structured log has it: without the function."""
+
+    def completed(self, seen: Seen[Any], evidence: Evidence) -> RecompileLimit:
+        """Return it with its function."""
+        named = _function_at(seen.first, evidence)._asdict()
+        return RecompileLimit(name=self.name, limit=self.limit, reason=self.reason, **named)
+
+
+#: Functions by input, writer and number.
+_FUNCTIONS: WeakKeyDictionary[object, dict[tuple[str, str, str], Function]] = WeakKeyDictionary()
+
+
+def _function_at(place: Place, evidence: Evidence) -> Function:
+    """Return the function whose compile id stands there: the metrics of any of its entries say."""
+    metrics = evidence.table(CompilationMetrics)
+    if metrics not in _FUNCTIONS:
+        found = _FUNCTIONS[metrics] = {}
+        for where, seen in metrics.events():
+            record = seen.record
+            if record.co_name is not None:
+                code = Function(
+                    record.co_name, record.co_filename or "", record.co_firstlineno or 0
+                )
+                found.setdefault(_code_at(where), code)
+    unknown = Function(f"frame {place.frame.partition('/')[0]}", "", 0)
+    return _FUNCTIONS[metrics].get(_code_at(place), unknown)
+
+
+def _code_at(place: Place) -> tuple[str, str, str]:
+    return place.input, place.writer, place.frame.rpartition("/")[0]

@@ -10,7 +10,7 @@ from datetime import date
 
 import msgspec
 
-__all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "plain", "unwrap_json"]
+__all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "plain", "rank_of", "unwrap_json"]
 
 _ID = rb"\[[!\d-][\d/_!-]*\]"
 _ARTIFACT = rb"\[__[a-z]\w*\]"
@@ -57,6 +57,8 @@ _ANSI = re.compile(
     rb"|\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|[()][\w])"
 )
 
+_RANKED = re.compile(r"torch_trace_rank_(\d{1,6})(?!\d)[^/\\]*$")
+
 
 def peel(line: bytes) -> tuple[bytes, str, bool]:
     """Take the transport layers off ``line``.
@@ -76,6 +78,12 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
             rank = "rank" + match["rank"].lstrip(b"rankdefult").decode()
         partial = partial or match["part"] == b"P"
     return line, rank, partial
+
+
+def rank_of(path: str) -> str:
+    """Return the rank that torch put into the name of a structured log; empty for none."""
+    match = _RANKED.search(path)
+    return f"rank{match[1]}" if match is not None else ""
 
 
 def plain(text: bytes) -> bytes:

@@ -21,7 +21,7 @@ from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
 from tracelens.logs.torch_log import read_site
 from tracelens.source.kinds import Kinds
-from tracelens.source.prefixes import GLUED, TORCH, clock, peel, plain, unwrap_json
+from tracelens.source.prefixes import GLUED, TORCH, clock, peel, plain, rank_of, unwrap_json
 from tracelens.source.records import Block, Open
 
 __all__ = ["Segmenter"]
@@ -41,6 +41,8 @@ class Segmenter:
     def __init__(self, kinds: Kinds, name: str, *, from_start: bool = True) -> None:
         self.kinds = kinds
         self.name = name
+        #: The rank that the name of a structured log's file says.
+        self._rank = rank_of(name)
         self.lines = 0
         self.evidence = Evidence()
         self.writers: dict[str, None] = {}
@@ -266,7 +268,10 @@ class Segmenter:
             (parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace")
         )
         text = _text_of(record.body)
-        writer = record.rank or (parts["writer"] or b"").decode()
+        number = (parts["writer"] or b"").decode()
+        writer = record.rank or number
+        if record.rank and number:
+            self.evidence.numbers.setdefault((self.name, writer), number)
         when = clock(stamp) if stamp else None
         place = Place(self.name, record.line, writer, site.frame, when, tuple(record.jumps))
         self.evidence.span(place)
@@ -280,9 +285,10 @@ class Segmenter:
         block = self._blocks.pop(rank)
         text = b"\n".join(block.body).decode("utf-8", "replace")
         frame = block.log.frame_of(text)
-        place = Place(
-            self.name, block.line, rank or block.pid, frame, block.when, tuple(block.jumps)
-        )
+        writer = rank or (self._rank if block.log.structured else "") or block.pid
+        if writer != block.pid and block.pid:
+            self.evidence.numbers.setdefault((self.name, writer), block.pid)
+        place = Place(self.name, block.line, writer, frame, block.when, tuple(block.jumps))
         self.evidence.span(place)
         self._add(block.log, text, place)
 

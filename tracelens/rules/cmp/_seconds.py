@@ -71,7 +71,7 @@ def _by_metrics(metrics: Table[CompilationMetrics]) -> Iterator[CompileSeconds]:
     writers: dict[tuple[str, str], list[tuple[Place, Seen[CompilationMetrics]]]] = {}
     for place, row in metrics.events():
         if row.record.entire_frame_compile_time_s is not None:
-            writers.setdefault((place.input, place.writer), []).append((place, row))
+            writers.setdefault(place.process, []).append((place, row))
     for events in writers.values():
         events.sort(key=lambda event: -(event[1].record.entire_frame_compile_time_s or 0.0))
         records = [row.record for _, row in events]
@@ -151,7 +151,7 @@ def _line_of(text: str, name: str) -> int:
 
 def _by_clocks(spans: Table[CompileSpan], frames: Table[Frame]) -> Iterator[CompileSeconds]:
     """Yield the seconds of each process by the clocks of its log."""
-    names = {(row.first.input, row.record.writer, row.record.id): row.record for row in frames}
+    names = {(*row.first.process, row.record.id): row.record for row in frames}
     writers: dict[tuple[str, str], list[Seen[CompileSpan]]] = {}
     for row in spans:
         # Threads of one process stand in the place of its number up to torch 2.4.

@@ -111,7 +111,7 @@ def _names(frames: Table[Frame]) -> dict[Key, StackFrame]:
         frame = row.record
         if frame.function and frame.file:
             line = StackFrame(file=frame.file, line=frame.line or 0, function=frame.function)
-            key = (row.first.input, frame.writer, frame.id.partition("/")[0])
+            key = (*row.first.process, frame.id.partition("/")[0])
             found.setdefault(key, set()).add(line)
     return {key: next(iter(lines)) for key, lines in found.items() if len(lines) == 1}
 
@@ -136,11 +136,11 @@ def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
 
 
 def _key(place: Place) -> Key:
-    return place.input, place.writer, place.frame
+    return place.compilation
 
 
 def _number(place: Place) -> Key:
-    return place.input, place.writer, place.frame.partition("/")[0]
+    return (*place.process, place.frame.partition("/")[0])
 
 
 def _entry(

@@ -175,7 +175,7 @@ def _changes(
     current: dict[tuple[str, str], list[tuple[History, Step]]] = {}
     for history, step in steps:
         about = "" if by_function else _about(step)
-        writer = (step.place.input, step.place.writer)
+        writer = step.place.process
         change = current.get(writer)
         is_ours = owner(step).code == code
         if change and not (is_ours and _goes_on(change, history, about)):

@@ -11,6 +11,7 @@ from tracelens.logs import Record
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
+from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
 from tracelens.rules.rcp._history import Step
 
@@ -39,20 +40,37 @@ class CompiledFrame(Record):
 def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
     """Return what the compilations took that ``steps`` began; None where no clock tells.
 
-    A compilation ends when its guards are printed. Without guards in the log it ends with the last
-    line of its compile id, which may be a backward graph that was compiled later.
+    The structured log has what Dynamo measured. By the clocks of the lines, a compilation ends when
+    its guards are printed. Without guards in the log it ends with the last line of its compile id,
+    which may be a backward graph that was compiled later.
     """
-    known = {(row.first.input, row.record.writer, row.record.id): row.record for row in frames}
-    times = []
+    known = {(*row.first.process, row.record.id): row.record for row in frames}
+    times: list[float] = []
+    measured = 0
     for step in steps:
-        frame = known.get((step.place.input, step.place.writer, step.place.frame))
-        if frame is not None and (seconds := _seconds(step, frame)):
+        frame = known.get(step.place.compilation)
+        if frame is None:
+            continue
+        exact = _measured(frame)
+        if seconds := exact or _seconds(step, frame):
             times.append(seconds)
+            measured += exact is not None
     if not times:
         return None
-    entries = "entry" if len(times) == 1 else "entries"
-    what = f"time from the log line of the recompile to its guards, for {len(times)} {entries}"
-    return Cost(ms=sum(times) * 1000, basis="estimated", of=what)
+    entries = f"{len(times)} {'entry' if len(times) == 1 else 'entries'}"
+    ms = sum(times) * 1000
+    if measured == len(times):
+        return Cost(ms=ms, basis="measured", of=f"compiling {entries}, as Dynamo measured it")
+    what = f"time from the log line of the recompile to its guards, for {entries}"
+    return Cost(ms=ms, basis="estimated", of=what)
+
+
+def _measured(frame: Frame) -> float | None:
+    """Return the seconds that Dynamo measured, where the compile id was given once."""
+    metrics = frame.of(CompilationMetrics)
+    if len(metrics) != 1 or len(frame.of(Recompile)) != 1 or metrics[0].count != 1:
+        return None
+    return metrics[0].record.entire_frame_compile_time_s
 
 
 def _seconds(step: Step, frame: Frame) -> float | None:

@@ -129,7 +129,7 @@ def histories(recompiles: Table[Recompile]) -> list[History]:
     for place, seen in recompiles.events():
         record = seen.record
         frame, _, entry = place.frame.rpartition("/")
-        key = (place.input, place.writer, frame, record.file, record.line)
+        key = (*place.process, frame, record.file, record.line)
         number = int(entry) if entry.isdecimal() and len(entry) < MAX_DIGITS else 0
         history, variants = current.get(key, (None, None))
         if history is None or variants is None or not variants.admit(number):
@@ -200,7 +200,7 @@ def _lines_of_tensor(
     name, path = check.source.name, check.source.path
     wanted = {f"L['{name}']{path}", f"G['{name}']{path}"}
     for where, tree in trees.events():
-        if (where.input, where.writer, where.frame) != (place.input, place.writer, failure.entry):
+        if where.compilation != (*place.process, failure.entry):
             continue
         for source, guard in tree.record.checks():
             if source in wanted and guard.kind == "TENSOR_MATCH" and guard.comment:

@@ -143,7 +143,7 @@ def _changes(found: Iterable[History]) -> Iterator[_Change]:
     )
     current: dict[tuple[str, str], _Change] = {}
     for step in steps:
-        key = (step.place.input, step.place.writer)
+        key = step.place.process
         change = current.get(key)
         history = owners[id(step)]
         if change is not None and not (id(step) in expected and change.holds(history, step)):

@@ -69,7 +69,7 @@ class Product:
 
 def frames_of(rows: Iterable[Seen[R]]) -> set[tuple[str, str, str]]:
     """Return the compilations in which the rows were seen: input, process and compile id."""
-    return {(place.input, place.writer, place.frame) for row in rows for place in row.places}
+    return {place.compilation for row in rows for place in row.places}
 
 
 def asks_for_search(details: HashDetails) -> bool:

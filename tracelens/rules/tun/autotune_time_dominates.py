@@ -89,7 +89,7 @@ class AutotuneTimeDominates(Rule):
         """Yield one finding about the process that searched longest."""
         processes: defaultdict[Process, list[tuple[Place, Seen[AutotuneTable]]]] = defaultdict(list)
         for place, row in tables.events():
-            processes[place.input, place.writer].append((place, row))
+            processes[place.process].append((place, row))
         if not processes:
             return
         process = max(processes, key=lambda p: sum(spent(r.record) for _, r in processes[p]))
@@ -150,7 +150,7 @@ def _compile_seconds(metrics: Table[CompilationMetrics], frames: Table[Frame]) -
         return None
     processes: defaultdict[Process, float] = defaultdict(float)
     for row in frames:
-        processes[row.first.input, row.first.writer] += row.record.compile_seconds or 0.0
+        processes[row.first.process] += row.record.compile_seconds or 0.0
     return max(processes.values(), default=None)
 
 

@@ -1,0 +1,137 @@
+"""Payloads of torch's structured log, read as the text logs of the same facts.
+
+A payload is what a text log prints, or nearly so: each function here makes the text log's form of
+one, has the kind of that log read it, and moves what it says about lines to where they stand in the
+structured record. There the envelope is the first line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel
+
+from tracelens.logs import Log, Record
+from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
+
+__all__ = ["READERS", "Reader"]
+
+Reader = Callable[[str], Iterator[Record]]
+
+#: What ends the text log's part of a graph break; torch's own frames follow.
+_OWN_FRAMES = "\nTraceback (most recent call last):\n"
+#: ... or this, where no exception was on the way.
+_NO_FRAMES = "\nNoneType: None"
+_LATENCY = "\nGuard latency = "
+
+
+def _moved(record: Record, where: Callable[[int], int]) -> Record:
+    """Return ``record`` with every ``at``, its own and those of its parts, put where it stands."""
+    update: dict[str, Any] = {}
+    for name, value in record:
+        if name == "at":
+            update[name] = where(value)
+        elif isinstance(value, Record):
+            update[name] = _moved(value, where)
+        elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
+            update[name] = tuple(_moved(v, where) if isinstance(v, Record) else v for v in value)
+    return record.model_copy(update=update) if update else record
+
+
+def _output_code(payload: str) -> Iterator[Record]:
+    yield from Log.of("output_code").parse("Output code: \n" + payload)
+
+
+def _guards(payload: str) -> Iterator[Record]:
+    tree, _, latency = payload.rpartition(_LATENCY)
+    guards = Log.of("guards")
+    yield from guards.parse(tree or payload)
+    if tree:
+        yield from guards.parse(f"Guard eval latency = {latency}")
+
+
+def _graph_break(payload: str) -> Iterator[Record]:
+    own = payload.partition(_OWN_FRAMES)[0].rstrip("\n").removesuffix(_NO_FRAMES).rstrip("\n")
+    for record in Log.of("graph_breaks").parse(own):
+        yield _moved(record, lambda at: at + 1)
+
+
+def _graph(kind: str, name: str) -> Reader:
+    def read(payload: str) -> Iterator[Record]:
+        yield from Log.of(kind).parse(f"TRACED GRAPH\n ===== {name} =====\n {payload}")
+
+    return read
+
+
+def _recompile(payload: str) -> Iterator[Record]:
+    """Yield a recompilation whose function is not known: the payload names the reasons only.
+
+    One reason stands there as text, several as a list in JSON with one on each line.
+    """
+    reasons = _listed(payload)
+    lines = [line for reason in reasons for line in reason.split("\n")]
+    text = "Recompiling function ? in ?:0\n    triggered by the following guard failure(s):"
+    text += "".join(f"\n    - {line}" for line in lines)
+    if len(reasons) == 1:
+        places = list(range(1, len(lines) + 1))
+    else:
+        counts = [reason.count("\n") + 1 for reason in reasons]
+        places = [2 + number for number, count in enumerate(counts) for _ in range(count)]
+    for record in Log.of("recompiles").parse(text):
+        yield _moved(record, lambda at: places[at - 2] if 2 <= at < len(places) + 2 else 0)
+
+
+def _listed(payload: str) -> list[str]:
+    if not payload.startswith("["):
+        return [payload]
+    try:
+        return msgspec.json.decode(payload, type=list[str])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return [payload]
+
+
+class CacheLookup(msgspec.Struct):
+    """What a cache of Inductor or AOTAutograd was asked, and what it said."""
+
+    key: str | None = None
+    cache_bypass_reason: str | None = None
+    components: list[str] | None = None
+
+
+def _lookup(cache: str, state: str) -> Reader:
+    """Return what makes the records that the text log has for a look-up in a cache."""
+
+    def read(payload: str) -> Iterator[Record]:
+        lookup = msgspec.json.decode(payload, type=CacheLookup)
+        if state == "bypass":
+            yield CacheBypass(reason=lookup.cache_bypass_reason or "")
+            return
+        yield CacheEvent(cache=cache, outcome=state, key=lookup.key or "")
+        if lookup.components:
+            body = "".join(f"\n{part}" for part in lookup.components)
+            yield HashDetails(cache=cache, key=lookup.key or "", body=body)
+
+    return read
+
+
+#: Key of the envelope, or name of the artifact -> what reads the payload. What is not here, no
+#: table needs, or (the joint graph, the graphs around single passes) another graph tells as well.
+READERS: dict[str, Reader] = {
+    "inductor_output_code": _output_code,
+    "dynamo_cpp_guards_str": _guards,
+    "dynamo_graph_break_reason": _graph_break,
+    "recompile_reasons": _recompile,
+    "dynamo_output_graph": _graph("graph_code", "dynamo_output_graph"),
+    "aot_forward_graph": _graph("aot_graphs", "Forward graph"),
+    "aot_inference_graph": _graph("aot_graphs", "Forward graph"),
+    "aot_backward_graph": _graph("aot_graphs", "Backward graph"),
+    "inductor_post_grad_graph": _graph("aot_graphs", "AFTER POST GRAD"),
+    "after_post_grad_graph": _graph("aot_graphs", "AFTER POST GRAD"),
+}
+READERS |= {
+    f"{name}_cache_{state}": _lookup(f"{text} cache", state)
+    for name, text in (("fx_graph", "fx graph"), ("aotautograd", "AOTAutograd"))
+    for state in ("bypass", "hit", "miss")
+}
