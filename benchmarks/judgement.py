@@ -6,7 +6,9 @@ CASES is a folder with one folder per case: the log, perhaps a ``trace.json.gz``
 ``torch_trace/``, and a ``diagnosis.json`` with ``first`` (the code that an expert would name
 first; null when nothing deserves it), ``expected``, ``must_not`` and ``unsure`` (lists of
 ``{"code": ...}``). A forbidden code counts as shown from severity info on; an expected one is
-found as a note, too. Prints one line per case and the totals as Markdown.
+found as a note, too. What the expert also lists as unsure (the log alone does not prove it, or no
+rule was for it) does not count as missed, nor as the first; it is counted by itself. Prints one
+line per case and the totals as Markdown.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ class Judged:
     first: tuple[str | None, str | None]
     missed: list[str]
     found: list[str]
+    #: Expected and unsure: those that were found, and those that were not.
+    unsure: tuple[list[str], list[str]]
     forbidden: list[str]
     unknown: list[str]
 
@@ -38,6 +42,11 @@ class Judged:
     def first_right(self) -> bool:
         """Whether the report opens as the expert would."""
         return self.first[0] == self.first[1]
+
+    @property
+    def first_counts(self) -> bool:
+        """Whether the expert is sure of the first, or we say the same."""
+        return self.first_right or self.first[0] not in self.unsure[1]
 
 
 def judge(case: Path, known: set[str]) -> Judged:
@@ -47,6 +56,7 @@ def judge(case: Path, known: set[str]) -> Judged:
     report = analyze(*map(str, sorted(inputs)))
     shown = {finding.code for finding in report.shown}
     seen = {finding.code for finding in report.findings}
+    unsure = {entry["code"] for entry in diagnosis["unsure"]}
     expected = {entry["code"] for entry in diagnosis["expected"]}
     must_not = {entry["code"] for entry in diagnosis["must_not"]} - expected
     loud = [finding.code for finding in report.shown if finding.severity in LOUD]
@@ -61,8 +71,9 @@ def judge(case: Path, known: set[str]) -> Judged:
     return Judged(
         case.name,
         (wanted, opened),
-        sorted(expected - seen),
-        sorted(expected & seen),
+        sorted(expected - unsure - seen),
+        sorted((expected - unsure) & seen),
+        (sorted(expected & unsure & seen), sorted((expected & unsure) - seen)),
         sorted(must_not & shown),
         sorted((expected | {wanted} - {None}) - known),
     )
@@ -76,9 +87,12 @@ def main() -> None:
     print("| case | first: expert / ours | found | missed | forbidden but shown |")
     print("|---|---|---|---|---|")
     for one in judged:
-        mark = "" if one.first_right else " **differs**"
+        mark = "" if one.first_right else " **differs**" if one.first_counts else " (unsure)"
         missed = ", ".join(
-            f"{code} (no rule)" if code in one.unknown else code for code in one.missed
+            [
+                *(f"{code} (no rule)" if code in one.unknown else code for code in one.missed),
+                *(f"{code} (unsure)" for code in one.unsure[1]),
+            ]
         )
         cells = [one.name, f"{one.first[0]} / {one.first[1]}{mark}", str(len(one.found))]
         print("|", " | ".join([*cells, missed, ", ".join(one.forbidden)]), "|")
@@ -86,8 +100,14 @@ def main() -> None:
     missed_count = sum(len(one.missed) for one in judged)
     forbidden = sum(len(one.forbidden) for one in judged)
     right = sum(one.first_right for one in judged)
-    print(f"\nrecall {found}/{found + missed_count}, forbidden shown {forbidden}, ", end="")
-    print(f"first finding right {right}/{len(judged)}")
+    counted = sum(one.first_counts for one in judged)
+    unsure = sum(len(one.unsure[0]) for one in judged)
+    of = unsure + sum(len(one.unsure[1]) for one in judged)
+    print(
+        f"\nrecall {found}/{found + missed_count}, of what the expert is unsure of {unsure}/{of}, ",
+        end="",
+    )
+    print(f"forbidden shown {forbidden}, first finding right {right}/{counted}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
+from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.cmp._seconds import CompileSeconds
@@ -40,7 +41,8 @@ class CompileTimeDominates(Rule):
     ## When it is harmless
     In a run of hours, and where the next start finds everything in a cache. Below 10 s as measured,
     or 30 s by the clocks, nothing is reported. Caches were cold if this was the first run. Logging
-    itself takes a part of the time.
+    itself takes a part of the time. The seconds of recompiles belong to the RCP findings, which say
+    what to do about them: where less than that remains for the first compilations, this is a note.
 
     ## What to do
     Keep the cache directory from start to start; compile a repeated block once instead of the
@@ -61,20 +63,25 @@ class CompileTimeDominates(Rule):
     claim = "time"
     unconfirmable = EMPTY_CACHES
 
-    def check(self, processes: Table[CompileSeconds]) -> Iterator[Finding]:
+    def check(
+        self, processes: Table[CompileSeconds], *, recompiles: Table[Recompile]
+    ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
         sums = max((row.record for row in processes), key=lambda sums: sums.seconds)
-        if sums.seconds >= (MIN_MEASURED if sums.basis == "measured" else MIN_CLOCKS):
-            yield self._finding(sums)
+        least = MIN_MEASURED if sums.basis == "measured" else MIN_CLOCKS
+        if sums.seconds >= least:
+            told = sums.again_seconds if len(recompiles) else 0.0
+            yield self._finding(sums, sums.seconds - told, is_told=sums.seconds - told < least)
 
-    def _finding(self, sums: CompileSeconds) -> Finding:
+    def _finding(self, sums: CompileSeconds, rest: float, *, is_told: bool) -> Finding:
         exact = sums.basis == "measured"
         about = "" if exact else "about "
         number = f"{sums.count} compilations" if sums.count > 1 else "one compilation"
         again = ""
         if sums.again:
             kind = "are recompiles" if sums.again > 1 else "is a recompile"
-            again = f" {sums.again} of them {kind} and took {sums.again_seconds:.3g} s."
+            again = f" {sums.again} of them {kind} and took {sums.again_seconds:.3g} s"
+            again += ", which the RCP findings explain." if rest < sums.seconds else "."
         parts = f" {', '.join(sums.parts)}." if sums.parts else ""
         longest = f" Longest: {', '.join(sums.longest)}." if sums.longest else ""
         clocks = (
@@ -85,11 +92,13 @@ class CompileTimeDominates(Rule):
             title=f"compiling took {about}{sums.seconds:.3g} s",
             message=f"{number[0].upper()}{number[1:]} took {about}{sums.seconds:.3g} s."
             f"{again}{parts}{longest}{clocks}",
+            severity=Severity.NONE if is_told else None,
             confidence=Confidence.HIGH if exact else Confidence.LOW,
             count=sums.count,
             where=sums.where,
             evidence=sums.quotes,
-            cost=Cost(ms=sums.seconds * 1000, basis=sums.basis, of="time to compile"),
+            # A second counts once: where something can be done about it.
+            cost=None if is_told else Cost(ms=rest * 1000, basis=sums.basis, of="time to compile"),
             advice=_ADVICE[:2] if exact else _ADVICE,
         )
 
