@@ -1,0 +1,1 @@
+"""Rules about results: what makes them differ, or wrong."""
