@@ -1,0 +1,166 @@
+"""ENV010 two-openmp-runtimes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import ConfigDict, SkipValidation
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs import Record
+from tracelens.logs.shared_libraries import LoadedLibrary, RuntimeClash, SharedLibraries
+from tracelens.logs.variables import EnvironmentVariable
+from tracelens.logs.warnings import TorchWarning
+from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.rules import Rule
+
+__all__ = ["TwoOpenmpRuntimes"]
+
+#: Variables that tie threads to cores: each runtime then ties its own to the same ones.
+BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+
+
+class Loaded(Record):
+    """What one process loaded, or complained of."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True
+    )
+    switch = SharedLibraries.switch
+
+    libraries: SkipValidation[tuple[Seen[LoadedLibrary], ...]] = ()
+    #: What says that two runtimes met.
+    complaints: SkipValidation[tuple[EvidenceLine, ...]] = ()
+
+    @classmethod
+    def join(
+        cls,
+        *,
+        libraries: Table[LoadedLibrary],
+        clashes: Table[RuntimeClash],
+        warnings: Table[TorchWarning],
+    ) -> Iterator[Seen[Loaded]]:
+        """Gather by process, or by writer where none is named."""
+        groups: defaultdict[tuple[str, str, str], dict[str, Seen[LoadedLibrary]]]
+        groups = defaultdict(dict)
+        for row in libraries:
+            for place in row.places:
+                key = (place.input, place.writer, row.record.process)
+                at = Seen(row.record, 1, [place], row.text)
+                groups[key].setdefault(row.record.identity, at)
+        for held in groups.values():
+            rows = tuple(held.values())
+            yield Seen(cls(libraries=rows), 1, rows[0].places, rows[0].text)
+        met = warnings.where(
+            lambda one: one.topic == "openmp-runtime" and "already initialized" in one.text
+        )
+        for seen in (*clashes, *met):
+            yield Seen(cls(complaints=(seen.quote(),)), seen.count, seen.places, seen.text)
+
+
+class TwoOpenmpRuntimes(Rule):
+    """Two OpenMP runtimes are loaded into one process.
+
+    ## Why it matters
+    Each runtime has its own threads and its own settings: ``torch.set_num_threads`` reaches one of
+    them, both tie their threads to the same cores, and together they run twice as many threads as
+    there are cores. GNU's, Intel's and LLVM's runtimes also crash or deadlock side by side.
+
+    ## What it looks like
+    Two files in what the loader prints with ``LD_DEBUG=libs``, or in threadpoolctl's list; or, of
+    Intel's and LLVM's runtime, an error:
+
+        OMP: Error #15: Initializing libomp.so, but found libgomp.so already initialized.
+
+    ## When it is harmless
+    Two copies of GNU's ``libgomp`` (wheels of scikit-learn bring one) only get in each other's way
+    where both compute at the same time, or where threads are tied to cores: without such a variable
+    in the log, the finding is information. A link and its target are one library.
+
+    ## What to do
+    Let the process load one runtime, first of all: preload the one that torch brings. Do not set
+    ``KMP_DUPLICATE_LIB_OK``: it hides the error, and results may be wrong.
+
+    ## How a live run confirms it
+    The program runs with torch's runtime preloaded. Confirmed when the second one is gone from the
+    list, and steps get faster.
+
+    ## See also
+    ENV001 (more threads than cores).
+    <https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html>
+    """
+
+    code = "ENV010"
+    name = "two-openmp-runtimes"
+    severity = Severity.WARNING
+    unconfirmable = (
+        "which file to preload depends on the machine: preload it, record again, and compare"
+    )
+
+    def check(
+        self, processes: Table[Loaded], *, variables: Table[EnvironmentVariable]
+    ) -> Iterator[Finding]:
+        """Yield one finding per set of runtimes, and one for what runtimes complain of."""
+        lines = {row.first: row.quote() for row in variables if row.record.name in BINDING}
+        bound = list(lines.values())
+        sets: defaultdict[tuple[str, ...], list[Loaded]] = defaultdict(list)
+        complaints = [line for row in processes for line in row.record.complaints]
+        for row in processes:
+            if len(row.record.libraries) > 1:
+                files = tuple(sorted(one.record.identity for one in row.record.libraries))
+                sets[files].append(row.record)
+        for loaded in sets.values():
+            yield self._several(loaded, bound)
+        if complaints:
+            yield self.finding(
+                "complaint",
+                title="OpenMP runtimes of two makers met in one process",
+                message=(
+                    "The second one refuses to start, or says that the program may crash, hang or "
+                    "compute wrong results."
+                ),
+                severity=Severity.ERROR if "Error" in complaints[0].text else None,
+                count=len(complaints),
+                evidence=complaints,
+                advice=_ADVICE,
+            )
+
+    def _several(self, loaded: list[Loaded], bound: list[EvidenceLine]) -> Finding:
+        rows = loaded[0].libraries
+        families = sorted({row.record.family for row in rows})
+        inputs = {row.first.input for one in loaded for row in one.libraries}
+        tied = [line for line in bound if line.input in inputs]
+        from_ldd = all("=>" in row.record.how for row in rows)
+        alike = len(families) == 1
+        what = f"{len(rows)} copies of {families[0]}" if alike else " and ".join(families)
+        why = (
+            "Each has its own threads, and a number of threads that is set in one does not reach "
+            "the other."
+        )
+        if tied:
+            why += " Threads are tied to cores, and both tie theirs to the same ones."
+        return self.finding(
+            *(row.record.identity.rpartition("/")[2] for row in rows),
+            title=f"{what} in one process",
+            message=f"The process loads {what}. {why}",
+            severity=Severity.INFO if alike and not tied else Severity.WARNING,
+            confidence=Confidence.MEDIUM if from_ldd else Confidence.HIGH,
+            count=len(loaded),
+            evidence=[row.quote() for one in loaded for row in one.libraries] + tied[:2],
+            advice=_ADVICE,
+        )
+
+
+_ADVICE = (
+    Advice(
+        text="Preload the runtime that torch brings, so that all libraries use it.",
+        code='export LD_PRELOAD=$(python -c "import torch, glob, os; print(glob.glob('
+        "os.path.dirname(torch.__file__) + '/lib/libgomp*')[0])\")",
+    ),
+    Advice(
+        text="Or install all libraries from one source (one conda channel, or wheels that share a "
+        "runtime)."
+    ),
+)
