@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Level", "level", "matrix_types", "vector_types"]
+__all__ = ["Level", "level", "limit", "matrix_types", "vector_types"]
 
 _MATRIX = "Intel AMX with"
 _WORDS = {"bfloat16": "bf16", "float16": "f16", "8-bit integer": "int8", "float8": "f8"}
@@ -39,6 +39,27 @@ _LEVELS = (
     ("Intel AVX", Level.AVX),
     ("Intel SSE4.1", Level.SSE41),
 )
+
+
+#: The line -> the value of ``ONEDNN_MAX_CPU_ISA`` that gives it, on a machine that has more.
+_LIMITS = {
+    "Intel SSE4.1": "SSE41",
+    "Intel AVX": "AVX",
+    "Intel AVX2": "AVX2",
+    "Intel AVX2 with Intel DL Boost": "AVX2_VNNI",
+    "Intel AVX2 with Intel DL Boost, float16 and bfloat16 support": "AVX2_VNNI_2",
+    "Intel AVX-512 with AVX512BW, AVX512VL, and AVX512DQ extensions": "AVX512_CORE",
+    "Intel AVX-512 with Intel DL Boost": "AVX512_CORE_VNNI",
+    "Intel AVX-512 with Intel DL Boost and bfloat16 support": "AVX512_CORE_BF16",
+}
+
+
+def limit(isa: str) -> str:
+    """Return what ``ONEDNN_MAX_CPU_ISA`` must be for the same choices on a newer x86-64 machine.
+
+    Empty for other architectures, and for the newest ones, which nothing needs to be limited to.
+    """
+    return _LIMITS.get(isa, "")
 
 
 def level(isa: str) -> Level:

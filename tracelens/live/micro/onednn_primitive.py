@@ -1,0 +1,148 @@
+"""A oneDNN descriptor as a program: the operator of torch that runs the same primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tracelens.experiment import Knob
+from tracelens.live.micro import Pair, Program
+from tracelens.live.micro._code import FLOATS, Variant, program
+from tracelens.live.micro._operators import code
+from tracelens.live.micro._reading import primitives, worst
+from tracelens.logs.onednn_verbose import Primitive
+from tracelens.onednn.implementations import COMPUTE, Grade, grade
+from tracelens.onednn.isa import limit
+from tracelens.report import Finding, Report
+
+__all__ = ["build", "subject"]
+
+#: The variable that limits the instruction sets oneDNN uses.
+LIMIT = "ONEDNN_MAX_CPU_ISA"
+
+
+class _Change(NamedTuple):
+    """What the unchanged and the changed program do."""
+
+    before: Variant
+    after: Variant
+
+
+_R = Variant.RECORDED
+#: Rule -> what to compare, the best first; the first one that torch has operators for is taken.
+_CHANGES: Mapping[str, tuple[_Change, ...]] = {
+    "ONE001": (
+        _Change(_R, Variant.UNSIGNED),
+        _Change(_R, Variant.FLOAT32),
+        _Change(_R, Variant.WITHOUT),
+    ),
+    "ONE002": (_Change(_R, Variant.CHANNELS_LAST),),
+    "ONE003": (_Change(Variant.PLAIN, Variant.PACKED),),
+    "ONE005": (_Change(_R, Variant.ONCE),),
+    "ONE009": (_Change(_R, Variant.FLOAT32),),
+    "ONE018": (_Change(Variant.PLAIN, Variant.PACKED),),
+    "ONE020": (_Change(_R, Variant.FLOAT32),),
+    "ONE021": (_Change(_R, Variant.FLOAT32),),
+}
+#: Rules whose own verdict says whether the defect is there: it shows in more than one line.
+_BY_RULE = frozenset({"ONE003", "ONE018"})
+
+
+def build(finding: Finding, report: Report) -> Pair | None:
+    """Return the primitive of ``finding`` in two programs; None where torch cannot run it."""
+    run = subject(finding, report)
+    if run is None:
+        return None
+    isa = report.environment.isa or ""
+    cap = limit(isa)
+    env = {LIMIT: cap} if cap else {}
+    if finding.code == "ONE008":
+        made = code(run)
+        if made is None or not cap:
+            return None
+        text = program(_title(run), made)
+        knob = Knob(f"{LIMIT} not set", env={LIMIT: None})
+        before = Program(f"{_label(run)} with {LIMIT}={cap}", text, env)
+        after = Program(f"{_label(run)} without {LIMIT}", text)
+        return Pair(before, after, knob, lambda seen: int(seen.environment.isa == isa), "x86_64")
+    for before_variant, after_variant in _CHANGES.get(finding.code, ()):
+        if not _applies(run, after_variant):
+            continue
+        before_code, after_code = code(run, before_variant), code(run, after_variant)
+        if before_code is None or after_code is None or before_code == after_code:
+            continue
+        return Pair(
+            Program(_label(run), program(_title(run), before_code), env),
+            Program(
+                f"{_label(run)}, {after_variant}",
+                program(f"{_title(run)} Changed: {after_variant}.", after_code),
+                env,
+            ),
+            Knob(
+                str(after_variant),
+                changes_results=after_variant in {Variant.FLOAT32, Variant.UNSIGNED},
+            ),
+            _shows(finding, run, isa),
+            _machine(isa),
+        )
+    return None
+
+
+def subject(finding: Finding, report: Report) -> Primitive | None:
+    """Return the primitive that a finding is about; None where its evidence shows none."""
+    found = list(primitives(finding))
+    if finding.code == "ONE003":  # the reorder, and the primitive that reads its result
+        found = [run for run in found if run.primitive in COMPUTE]
+    if found:
+        return found[0]
+    return worst(report) if finding.code == "ONE008" else None
+
+
+def _applies(run: Primitive, variant: Variant) -> bool:
+    """Whether ``variant`` changes anything about ``run``."""
+    types = set(run.dtypes.values())
+    if variant is Variant.UNSIGNED:
+        return run.dtypes.get("src") == "s8"
+    if variant is Variant.FLOAT32:
+        return types != {"f32"} and types <= FLOATS
+    if variant is Variant.WITHOUT:
+        return types == {"f32"}
+    return True
+
+
+def _label(run: Primitive) -> str:
+    return f"{run.primitive} {run.precision} {run.shape}"
+
+
+def _title(run: Primitive) -> str:
+    return f"oneDNN's {_label(run)}, from torch."
+
+
+def _machine(isa: str) -> str:
+    return "aarch64" if isa.startswith("AArch64") else "x86_64" if isa else ""
+
+
+def _shows(finding: Finding, run: Primitive, isa: str) -> Callable[[Report], int]:
+    """Return what counts the executions that a report shows of what the finding says."""
+    wanted = grade(run.primitive, run.impl, isa)
+
+    def by_rule(report: Report) -> int:
+        return sum(other.count for other in report.findings if other.code == finding.code)
+
+    def by_table(report: Report) -> int:
+        return sum(
+            row["count"]
+            for row in report.tables.get("primitives", ())
+            if row["primitive"] == run.primitive
+            and row["shape"] == run.shape
+            and _same(row, run, wanted)
+        )
+
+    return by_rule if finding.code in _BY_RULE else by_table
+
+
+def _same(row: Mapping[str, object], run: Primitive, wanted: Grade) -> bool:
+    """Whether the executions of a row of the table are what the finding is about."""
+    if wanted is not Grade.OPTIMISED and run.primitive != "rnn":
+        return bool(row["class"] == wanted)
+    return bool(row["impl"] == run.impl and row["dtypes"] == run.precision)
