@@ -6,6 +6,10 @@ where torch is::
     python drive.py --program FILE              FILE defines setup(), which returns the step
     python drive.py --entry module:function     the function is the step; where it returns a
                                                 callable, that is the step, and it was the set-up
+
+What to do with the step says ``--mode``. By itself it follows ``TRACELENS_LIVE`` (see
+``tracelens.live.injection``): a run that is asked to log makes a few steps, any other is timed, and
+tells the time of its steps in the file of its process.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,7 +36,7 @@ Step = Callable[[], Any]
 #: Calls before anything is measured: they compile, pack weights and fill caches.
 WARM_UP = 5
 #: A block of iterations takes at least this long, in seconds, so that the clock does not matter.
-BLOCK = 0.001
+BLOCK = 0.01
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,15 +44,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     sys.path[0] = str(Path.cwd())  # as ``python -m`` has it, instead of this file's directory
     step = step_of(_program(options.program) if options.program else _entry(options.entry))
-    if options.mode == "record":
+    live = json.loads(os.environ.get("TRACELENS_LIVE") or "{}")
+    mode = options.mode or ("time" if live.get("folder") and not _logs(live) else "record")
+    if mode == "record":
         record(step, options.calls)
         return 0
-    if options.mode == "compare":
+    if mode == "compare":
         result: object = compare(step)
     else:
-        result = {"seconds": time(step, iterations=options.iterations, seconds=options.seconds)}
-    Path(options.result).write_text(json.dumps(result), encoding="utf-8")
+        blocks = time(step, iterations=options.iterations, seconds=options.seconds)
+        result = {"seconds": [seconds for seconds, _ in blocks]}
+        if live.get("folder"):
+            _tell(Path(live["folder"]), blocks)
+    if options.result:
+        Path(options.result).write_text(json.dumps(result), encoding="utf-8")
     return 0
+
+
+def _logs(live: dict[str, Any]) -> bool:
+    return bool(live.get("logs") or live.get("onednn") or live.get("trace"))
+
+
+def _tell(folder: Path, blocks: list[tuple[float, int]]) -> None:
+    """Append the blocks to the file of this process: seconds per step, and number of steps."""
+    lines = [json.dumps(["step", seconds, number]) for seconds, number in blocks]
+    with (folder / f"process-{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,11 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--program", metavar="FILE")
     what.add_argument("--entry", metavar="MODULE:FUNCTION")
-    parser.add_argument("--mode", choices=("record", "time", "compare"), default="record")
+    parser.add_argument("--mode", choices=("record", "time", "compare"))
     parser.add_argument("--calls", type=int, default=5, help="steps of a recorded run")
     parser.add_argument("--iterations", type=int, default=20, help="steps that are timed, at least")
     parser.add_argument("--seconds", type=float, default=0.5, help="time to spend, at least")
-    parser.add_argument("--result", metavar="FILE", default="result.json")
+    parser.add_argument("--result", metavar="FILE", help="where to write results, as JSON")
     return parser
 
 
@@ -103,8 +125,8 @@ def record(step: Step, calls: int) -> None:
         step()
 
 
-def time(step: Step, *, iterations: int = 20, seconds: float = 0.5) -> list[float]:
-    """Return the seconds that a step takes, one value per block of iterations.
+def time(step: Step, *, iterations: int = 20, seconds: float = 0.5) -> list[tuple[float, int]]:
+    """Return the seconds that a step takes and how many there were, per block of iterations.
 
     At least ``iterations`` steps, and as many more as fit in ``seconds``. The results of work on a
     GPU are waited for.
@@ -112,11 +134,14 @@ def time(step: Step, *, iterations: int = 20, seconds: float = 0.5) -> list[floa
     for _ in range(WARM_UP):
         step()
     timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
-    once = max(timer.timeit(1).mean, 1e-9)
-    number = max(1, round(BLOCK / once))
-    found: list[float] = []
-    while len(found) * number < iterations or sum(found) * number < seconds:
-        found.append(float(timer.timeit(number).mean))
+    number = 1
+    while timer.timeit(number).mean * number < BLOCK:
+        number *= 2
+    found: list[tuple[float, int]] = []
+    spent = 0.0
+    while len(found) * number < iterations or spent < seconds:
+        found.append((float(timer.timeit(number).mean), number))
+        spent += found[-1][0] * number
     return found
 
 
