@@ -201,7 +201,7 @@ def python(*arguments: str) -> str:
 
 
 #: Code that runs in the user's process, where there is no command line of ours.
-INJECTED = {"inject"}
+INJECTED = {"inject", "drive.py"}
 
 
 @pytest.mark.parametrize(
