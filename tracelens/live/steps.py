@@ -35,6 +35,8 @@ class Process:
     callables: dict[int, str] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     compiles: list[Call] = field(default_factory=list)
+    #: Steps that our own driver has timed, in blocks: seconds per step, number of steps.
+    blocks: list[tuple[float, int]] = field(default_factory=list)
     #: Settings that took effect: name, value before, value set.
     settings: list[tuple[str, Any, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -55,10 +57,11 @@ class Process:
         steady = [call.start for call in calls if call.start >= compiled]
         last = max((c.end for c in (*self.calls, *self.compiles)), default=0)
         began = int(self.process.get("began", 0))
+        driven = tuple(seconds for seconds, _ in self.blocks)
         return Steps(
-            seconds=tuple((b - a) * _NS for a, b in itertools.pairwise(steady)),
+            seconds=driven or tuple((b - a) * _NS for a, b in itertools.pairwise(steady)),
             call_seconds=tuple((c.end - c.start) * _NS for c in calls if c.start >= compiled),
-            calls=len(calls),
+            calls=sum(number for _, number in self.blocks) or len(calls),
             compiles=len(self.compiles),
             compile_seconds=sum(c.end - c.start for c in self.compiles) * _NS,
             run_seconds=max(0, (self.ended or last or began) - began) * _NS,
@@ -73,7 +76,7 @@ class Steps:
 
     #: Steady steps: from start to start of successive outermost calls of the most-called compiled
     #: callable, after the last compilation. In training they cover the backward pass and the
-    #: optimizer.
+    #: optimizer. Where our own driver made them: one value per block of steps.
     seconds: tuple[float, ...] = ()
     #: The calls themselves, from start to end. On an accelerator this is the time to launch them,
     #: unless the run waited for it.
@@ -109,6 +112,8 @@ def _process(path: Path) -> Process:
             process.calls.append(Call(*map(int, line[1:])))
         elif isinstance(line, list) and line[:1] == ["compile"] and len(line) == 3:
             process.compiles.append(Call(-1, *map(int, line[1:])))
+        elif isinstance(line, list) and line[:1] == ["step"] and len(line) == 3:
+            process.blocks.append((float(line[1]), int(line[2])))
         elif isinstance(line, dict):
             for key, value in line.items():
                 _take(process, key, value)
