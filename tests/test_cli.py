@@ -307,8 +307,8 @@ def test_misuse_exits_2_with_one_line(run: Run, words: str, said: str) -> None:
         (b"\x7fELF\x02\x01\x01\0", "an executable"),
         (b"\x93NUMPY\x01\0", "a NumPy array"),
         (bytes(range(256)) * 8, "binary data"),
-        (gzip.compress(b"epoch 1 loss 0.3\n"), "plain program output"),
-        (gzip.compress(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), "a PNG image"),
+        (gzip.compress(b"epoch 1 loss 0.3\n", mtime=0), "plain program output"),
+        (gzip.compress(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", mtime=0), "a PNG image"),
         ("epoch 1 loss 0.3\n".encode("utf-16"), "plain program output"),
     ],
 )
