@@ -1,0 +1,221 @@
+"""Is an effect real: on timings with a known effect and the noise that machines have."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from random import Random
+
+import pytest
+
+from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What disturbs a measurement. Sizes are standard deviations of logarithms."""
+
+    #: From step to step, and how much of it a step takes over from the one before.
+    jitter: float = 0.02
+    memory: float = 0.0
+    #: From process to process: where memory came to lie, what else ran.
+    process: float = 0.01
+    #: From block to block.
+    block: float = 0.05
+    #: Share of the steps that something interrupts.
+    outliers: float = 0.03
+    #: Growth of a step's time within a run, and the machine's drift over the whole measurement.
+    growth: float = 0.0
+    drift: float = 0.0
+    #: A second frequency, this much slower, between which a processor goes back and forth.
+    slow: float = 0.0
+    steps: int = 15
+
+
+def run(random: Random, level: float, noise: Noise) -> tuple[float, ...]:
+    level *= math.exp(random.gauss(0, noise.process))
+    wander, slow, out = 0.0, random.random() < 0.5, []
+    for step in range(noise.steps):
+        fresh = math.sqrt(1 - noise.memory**2) * random.gauss(0, noise.jitter)
+        wander = noise.memory * wander + fresh
+        slow ^= random.random() < 0.05
+        growth = noise.growth * step / noise.steps
+        time = level * math.exp(wander + growth + noise.slow * slow)
+        out.append(time * (1 + random.expovariate(1) * (random.random() < noise.outliers)))
+    return tuple(out)
+
+
+def block(random: Random, effect: float, noise: Noise, number: int, drift: float) -> Block:
+    """One block, whose three runs change places from block to block."""
+    level = 10 * math.exp(random.gauss(0, noise.block))
+    levels = [
+        level * math.exp(drift * (3 * number + (place - number) % 3) / (3 * LOOKS[-1]))
+        for place in range(3)
+    ]
+    before, again, after = (
+        run(random, at / by, noise) for at, by in zip(levels, (1, 1, effect), strict=True)
+    )
+    return Block(before, again, after)
+
+
+def experiment(random: Random, effect: float, noise: Noise) -> Judgement:
+    """As many blocks as it takes, looked at where the protocol looks at them."""
+    blocks: list[Block] = []
+    drift = random.gauss(0, noise.drift)
+    answer = judge(blocks)
+    for look in LOOKS:
+        while len(blocks) < look:
+            blocks.append(block(random, effect, noise, len(blocks), drift))
+        answer = judge(blocks)
+        if answer.settled():
+            break
+    return answer
+
+
+def answers(effect: float, noise: Noise, draws: int, seed: int = 1) -> Counter[str]:
+    random = Random(seed)
+    return Counter(experiment(random, effect, noise).answer for _ in range(draws))
+
+
+USUAL = Noise()
+#: What a machine in use looks like.
+REALISTIC = {
+    "quiet": Noise(process=0.004, jitter=0.01),
+    "usual": USUAL,
+    "few steps": Noise(steps=7),
+    "interrupted": Noise(outliers=0.1),
+    "jumping": Noise(jitter=0.05, process=0.015),
+    "getting warmer": Noise(growth=0.04, drift=0.1),
+    "unsteady blocks": Noise(block=0.3),
+}
+#: Where a 10 % effect may stay undecided, but nothing may be confirmed that is not there.
+HOSTILE = {
+    "loud": Noise(process=0.05, jitter=0.1, outliers=0.1),
+    "two frequencies": Noise(slow=0.25),
+    "dependent steps": Noise(memory=0.9, jitter=0.06),
+    "strong drift": Noise(drift=0.5),
+    "growing": Noise(growth=0.2),
+}
+
+
+def test_nothing_is_confirmed_that_is_not_there() -> None:
+    draws = 90
+    found = {name: answers(1.0, noise, draws) for name, noise in (REALISTIC | HOSTILE).items()}
+    wrong = sum(counts["faster"] for counts in found.values())
+    assert wrong <= draws * len(found) / 100, found
+    assert max(counts["faster"] for counts in found.values()) <= 4, found
+
+
+def test_a_change_below_the_bar_is_not_confirmed() -> None:
+    assert answers(1.015, USUAL, 100)["faster"] <= 1
+
+
+@pytest.mark.parametrize("name", REALISTIC)
+def test_ten_percent_are_found(name: str) -> None:
+    assert answers(1.10, REALISTIC[name], 60)["faster"] >= 54
+
+
+@pytest.mark.parametrize("name", REALISTIC)
+def test_what_is_slower_is_not_faster(name: str) -> None:
+    found = answers(0.9, REALISTIC[name], 30)
+    assert found["slower"] >= 24
+    assert found["faster"] == 0
+
+
+def test_a_large_effect_takes_three_blocks() -> None:
+    random = Random(7)
+    found = [experiment(random, 1.5, USUAL) for _ in range(30)]
+    assert {answer.answer for answer in found} == {"faster"}
+    assert sum(answer.blocks == LOOKS[0] for answer in found) >= 28
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_large_effect_is_found_in_hostile_noise(name: str) -> None:
+    assert answers(3.0, HOSTILE[name], 20)["faster"] >= 18
+
+
+def test_the_interval_holds_the_true_ratio() -> None:
+    random, inside = Random(3), 0
+    for _ in range(100):
+        answer = judge([block(random, 1.2, USUAL, number, 0.0) for number in range(8)])
+        inside += answer.low <= 1.2 <= answer.high
+    assert inside >= 94
+
+
+def test_no_gain_is_an_answer() -> None:
+    assert answers(1.0, REALISTIC["quiet"], 30)["same"] >= 28
+
+
+def test_equal_timings_give_an_equal_answer() -> None:
+    random = Random(11)
+    blocks = [block(random, 1.1, USUAL, number, 0.0) for number in range(5)]
+    assert judge(blocks) == judge(blocks)
+
+
+# Refusals.
+
+
+def steady(level: float, steps: int = 12) -> tuple[float, ...]:
+    return tuple(level * (1 + 0.001 * (step * 7 % 5)) for step in range(steps))
+
+
+PAIR = Block(steady(10), steady(10.02), steady(5))
+
+
+def test_two_blocks_are_too_few() -> None:
+    answer = judge([PAIR] * 2)
+    assert answer.answer == "unclear"
+    assert "2 blocks" in answer.reason
+
+
+def test_too_few_steps_are_said() -> None:
+    answer = judge([Block(*(times[:5] for times in PAIR.runs))] * 3)
+    assert answer.answer == "unclear"
+    assert answer.reason == "15 steps after warm-up per side, and an answer needs 20"
+
+
+def test_a_run_without_times_is_said() -> None:
+    answer = judge([PAIR, PAIR, Block(PAIR.before, (), PAIR.after)])
+    assert answer.reason == "1 of 3 blocks have a run without any times"
+
+
+def test_one_time_per_run_will_do_where_the_run_is_what_is_timed() -> None:
+    blocks = [Block((9000.0 + n,), (9100.0 - n,), (3000.0 + n,)) for n in range(3)]
+    answer = judge(blocks, of="run")
+    assert answer.answer == "faster"
+    assert answer.ratio == pytest.approx(3.0, rel=0.02)
+
+
+def test_steps_that_grow_are_refused_unless_the_effect_is_larger() -> None:
+    def growing(level: float) -> tuple[float, ...]:
+        return tuple(level * (1 + 0.03 * step) for step in range(12))
+
+    small = Block(growing(10), growing(10), growing(9))
+    answer = judge([small] * 5)
+    assert answer.answer == "unclear"
+    assert "still changes" in answer.reason
+    large = replace(small, after=growing(3))
+    assert judge([large] * 5).answer == "faster"
+
+
+def test_two_groups_of_steps_are_refused_unless_the_effect_is_larger() -> None:
+    def alternating(level: float) -> tuple[float, ...]:
+        return tuple(time * (1 if i % 2 else 1.6) for i, time in enumerate(steady(level)))
+
+    small = Block(alternating(10), alternating(10), alternating(9))
+    assert "two groups" in judge([small] * 5).reason
+    large = replace(small, after=alternating(4))
+    assert judge([large] * 5).answer == "faster"
+
+
+def test_on_a_busy_machine_only_large_effects_count() -> None:
+    some = Block(steady(10), steady(10.02), steady(8.7))
+    assert judge([some] * 5).answer == "faster"
+    assert judge([some] * 5, busy=True).answer == "unclear"
+    assert judge([PAIR] * 5, busy=True).answer == "faster"
+
+
+def test_unchanged_runs_that_differ_hide_what_is_smaller() -> None:
+    blocks = [Block(steady(10), steady(10 + n % 2 * 2), steady(9.5)) for n in range(5)]
+    answer = judge(blocks)
+    assert answer.answer == "unclear"
+    assert "two runs of the unchanged program differ" in answer.reason

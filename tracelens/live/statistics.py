@@ -1,0 +1,262 @@
+"""Is an effect real: interleaved blocks, a hierarchical bootstrap, unchanged against unchanged.
+
+A block holds three runs, each a process of its own: the unchanged program twice, the changed one
+once. What moves the whole machine moves all three, so runs are compared within their block. What
+differs from process to process shows between the two unchanged runs, and an effect has to stand out
+from that. Where the data do not allow an answer, the answer is ``unclear``, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from tracelens.live import _doubts
+
+__all__ = [
+    "BUSY_FLOOR",
+    "FLOOR",
+    "LOOKS",
+    "MIN_ITERATIONS",
+    "Answer",
+    "Block",
+    "Judgement",
+    "judge",
+]
+
+#: Numbers of blocks after which the data are looked at.
+LOOKS = (3, 5, 8)
+#: Iterations that each side needs, over all blocks.
+MIN_ITERATIONS = 20
+#: The least change of a time that counts, as a fraction: on a quiet machine, and on a busy one.
+FLOOR, BUSY_FLOOR = 0.03, 0.25
+#: Times the spread of unchanged against unchanged that an effect must exceed, and the same for an
+#: answer before the second look, where few blocks can look alike by chance.
+SPREADS, EARLY_SPREADS = 2.0, 3.0
+#: An interval that reaches no further than this above 1 shows that there is no gain to be had, as
+#: long as the bar is not higher.
+NO_GAIN = 0.05
+#: Resamples of the bootstrap, and precomputed resampled medians per run.
+RESAMPLES, MEDIANS = 400, 32
+#: Ends of the intervals: of the effect (99 %), and of unchanged against unchanged (95 %).
+EFFECT_TAIL, SPREAD_TAIL = 0.005, 0.025
+SEED = 20250215
+
+Answer = Literal["faster", "slower", "same", "unclear"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: the times of three runs, in milliseconds, after warm-up and in their order."""
+
+    before: tuple[float, ...]
+    again: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def runs(self) -> tuple[tuple[float, ...], ...]:
+        """The three runs."""
+        return self.before, self.again, self.after
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the timings say. Ratios are unchanged divided by changed: above 1 is faster."""
+
+    answer: Answer
+    #: Why there is no clear answer, or what to know about the one there is.
+    reason: str
+    ratio: float = 1.0
+    low: float = 1.0
+    high: float = 1.0
+    #: What the ratio must exceed.
+    threshold: float = 1 + FLOOR
+    aa_ratio: float = 1.0
+    before_ms: float = 0.0
+    after_ms: float = 0.0
+    #: Per side: unchanged (both runs of a block) or changed, whichever has fewer.
+    iterations: int = 0
+    blocks: int = 0
+
+    def settled(self, *, last: bool = False) -> bool:
+        """Return whether more blocks would be wasted."""
+        return last or self.blocks >= LOOKS[-1] or self.answer != "unclear"
+
+
+def judge(
+    blocks: Sequence[Block],
+    *,
+    of: Literal["step", "run"] = "step",
+    busy: bool = False,
+    seed: int = SEED,
+) -> Judgement:
+    """Say whether the changed program is faster.
+
+    Args:
+        blocks: The timings so far; at least three blocks are needed for an answer.
+        of: ``run`` where each run gives one time, from start to end.
+        busy: Whether other programs competed for the processors: then only large effects count.
+        seed: Of the bootstrap; equal timings and seed give an equal answer.
+    """
+    whole = [block for block in blocks if all(block.runs)]
+    iterations = min(
+        sum(len(block.before) + len(block.again) for block in whole),
+        sum(len(block.after) for block in whole),
+    )
+    if lacking := _lacking(blocks, whole, iterations, of):
+        return Judgement("unclear", lacking, iterations=iterations, blocks=len(whole))
+    draws = _Draws(whole, Random(seed))  # noqa: S311 -- a bootstrap, not a secret
+    effect, spread = draws.effect(), draws.spread()
+    floor = BUSY_FLOOR if busy else FLOOR
+    bar = max(math.log1p(floor), SPREADS * spread.reach)
+    answer, reason = _answer(draws, effect, spread, bar)
+    if answer in {"faster", "slower"} or of == "step":
+        doubt = _doubts.doubt([block.runs for block in whole], effect.centre)
+        answer, reason = ("unclear", doubt) if doubt else (answer, reason)
+    return Judgement(
+        answer,
+        reason,
+        ratio=math.exp(effect.centre),
+        low=math.exp(effect.low),
+        high=math.exp(effect.high),
+        threshold=math.exp(bar),
+        aa_ratio=math.exp(spread.centre),
+        before_ms=_median([t for block in whole for t in (*block.before, *block.again)]),
+        after_ms=_median([t for block in whole for t in block.after]),
+        iterations=iterations,
+        blocks=len(whole),
+    )
+
+
+def _lacking(
+    blocks: Sequence[Block], whole: Sequence[Block], iterations: int, of: Literal["step", "run"]
+) -> str:
+    """Return what is missing for an answer; empty when there is enough."""
+    if len(whole) < len(blocks):
+        return f"{len(blocks) - len(whole)} of {len(blocks)} blocks have a run without any times"
+    if len(whole) < LOOKS[0]:
+        return f"{len(whole)} blocks, and an answer needs {LOOKS[0]}"
+    if of == "step" and iterations < MIN_ITERATIONS:
+        return f"{iterations} steps after warm-up per side, and an answer needs {MIN_ITERATIONS}"
+    return ""
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """A logarithm of a ratio, with its interval."""
+
+    centre: float
+    low: float
+    high: float
+
+    @property
+    def reach(self) -> float:
+        """How far from no difference the interval reaches."""
+        return max(abs(self.low), abs(self.high))
+
+
+class _Draws:
+    """The bootstrap: medians of resampled runs first, then resampled blocks of them."""
+
+    def __init__(self, blocks: Sequence[Block], random: Random) -> None:
+        self.random = random
+        self.medians = [tuple(math.log(_median(run)) for run in block.runs) for block in blocks]
+        self.resampled = [
+            tuple(_resampled_medians(sorted(run), random) for run in block.runs) for block in blocks
+        ]
+
+    def effect(self) -> _Estimate:
+        """Compare the changed runs with the mean of the two unchanged ones."""
+        weights = (0.5, 0.5, -1.0)
+        return self._estimate(self._pools(weights), weights, EFFECT_TAIL)
+
+    def spread(self) -> _Estimate:
+        """Compare the unchanged runs with each other."""
+        weights = (1.0, -1.0, 0.0)
+        pools = [(before - again,) for before, again, _ in self.medians]
+        return self._estimate(pools, weights, SPREAD_TAIL)
+
+    def _pools(self, weights: tuple[float, float, float]) -> list[list[float]]:
+        u, v, w = weights
+        mixed = ([self.random.choices(run, k=MEDIANS) for run in runs] for runs in self.resampled)
+        return [[u * a + v * b + w * c for a, b, c in zip(*runs, strict=True)] for runs in mixed]
+
+    def _estimate(
+        self, pools: Sequence[Sequence[float]], weights: tuple[float, float, float], tail: float
+    ) -> _Estimate:
+        u, v, w = weights
+        choices, count = self.random.choices, len(self.medians)
+        picked = choices(pools, k=count * RESAMPLES)
+        drawn = [choice for pool in picked for choice in choices(pool)]
+        centres = sorted(
+            centre(drawn[start : start + count]) for start in range(0, len(drawn), count)
+        )
+        end = int(tail * RESAMPLES)
+        return _Estimate(
+            centre([u * a + v * b + w * c for a, b, c in self.medians]),
+            centres[end],
+            centres[-1 - end],
+        )
+
+    def one_sided(self) -> int:
+        """1 when the changed run of every block beats both others, -1 when it is beaten, else 0.
+
+        Were the three alike, a block would do either by chance once in three times, whatever the
+        noise, as long as it does not depend on the position in the block.
+        """
+        if all(after < min(before, again) for before, again, after in self.medians):
+            return 1
+        return -int(all(after > max(before, again) for before, again, after in self.medians))
+
+
+def _answer(draws: _Draws, effect: _Estimate, spread: _Estimate, bar: float) -> tuple[Answer, str]:
+    blocks = len(draws.medians)
+    early = blocks < LOOKS[1]
+    needed = max(bar, EARLY_SPREADS * spread.reach) if early else bar
+    side = draws.one_sided() if blocks < LOOKS[2] else (effect.low > 0) - (effect.high < 0)
+    if effect.low > 0 and effect.centre > needed and side > 0:
+        return "faster", ""
+    if effect.high < 0 and effect.centre < -needed and side < 0:
+        return "slower", ""
+    if not early and bar <= math.log1p(NO_GAIN) and effect.high < math.log1p(NO_GAIN):
+        return "same", ""
+    bar_percent = f"{(math.exp(bar) - 1) * 100:.2g} %"
+    if bar > math.log1p(NO_GAIN) and abs(effect.centre) < bar:
+        return "unclear", (
+            f"two runs of the unchanged program differ too much to see less than {bar_percent}"
+        )
+    return "unclear", (
+        f"the interval from {math.exp(effect.low):.3f} to {math.exp(effect.high):.3f} allows both "
+        f"no effect and one above {bar_percent}"
+    )
+
+
+def centre(values: Sequence[float]) -> float:
+    """Return the mean of the middle half: a run that met a disturbance carries no weight."""
+    ranked = sorted(values)
+    cut = len(ranked) // 4
+    middle = ranked[cut : len(ranked) - cut]
+    return sum(middle) / len(middle)
+
+
+def _median(values: Sequence[float]) -> float:
+    ranked = sorted(values)
+    middle = len(ranked) // 2
+    return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) / 2
+
+
+def _resampled_medians(ranked: Sequence[float], random: Random) -> list[float]:
+    """Return logarithms of medians of resampled runs.
+
+    The median of a resample is an order statistic of the run, and its rank has a beta distribution:
+    drawing the rank costs the same for a thousand steps as for ten.
+    """
+    count = len(ranked)
+    half = (count + 1) / 2
+    return [
+        math.log(ranked[min(int(count * random.betavariate(half, half)), count - 1)])
+        for _ in range(MEDIANS)
+    ]
