@@ -200,13 +200,13 @@ def python(*arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-#: Code that runs in the user's process, where there is no command line of ours.
-INJECTED = {"inject", "drive.py"}
+#: Code that runs in the user's process, where there is no command line of ours, or becomes it.
+ELSEWHERE = {"inject", "bootstrap.py", "drive.py"}
 
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in sorted(PACKAGE.rglob("*.py")) if not {"cli", *INJECTED} & set(path.parts)],
+    [path for path in sorted(PACKAGE.rglob("*.py")) if not {"cli", *ELSEWHERE} & set(path.parts)],
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_only_the_command_line_prints_exits_and_reads_the_environment(path: Path) -> None:

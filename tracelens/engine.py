@@ -10,6 +10,7 @@ from tracelens import __version__
 from tracelens.errors import PluginError, SourceError, UsageError
 from tracelens.evidence import Evidence, arguments, needs
 from tracelens.logs import Log, Record
+from tracelens.logs.recording import switched_on
 from tracelens.registry import discover
 from tracelens.report import (
     Coverage,
@@ -125,6 +126,9 @@ def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
     if missing:
         prints = tuple(dict.fromkeys(switch for kind in missing for switch in switches(kind)))
         words = " or ".join(dict.fromkeys(kind.__name__ for kind in missing))
+        if any(all(switched_on(s, evidence) for s in switches(kind)) for kind in missing):
+            reason = f"the recording holds no {words}, though its switches were on"
+            return base.model_copy(update={"reason": reason}), []
         update = {
             "verdict": Outcome.ABSENT,
             "needs": prints,

@@ -7,7 +7,7 @@ merging is associative: the parts of one file, or the logs of many ranks, may be
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -143,6 +143,14 @@ class Evidence:
             self.structured.add(place.input)
         for seen in held:
             seen.add(place, count, times, counted=log.counted)
+
+    def forget(self, kind: str, others: Collection[str]) -> None:
+        """Drop what texts of ``kind`` say in the records of ``others``, which were read already."""
+        for (name, _), held in self._texts.items():
+            for seen in held if name == kind and isinstance(held, tuple) else ():
+                if type(seen.record).__module__.rpartition(".")[2] in others:
+                    seen.count = 0
+                    seen.places.clear()
 
     def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:
         """Count what is in no line and no ``log``; the first text of each reason is kept."""

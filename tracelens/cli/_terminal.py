@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["Progress", "emit", "flush", "say", "supports_color", "width"]
+__all__ = ["Passing", "Progress", "emit", "flush", "say", "supports_color", "width"]
 
 
 def supports_color() -> bool:
@@ -95,3 +95,32 @@ class Progress:
         if not sys.stderr.isatty():
             return None
         return cls(sum(Path(path).stat().st_size for path in paths if Path(path).is_file()))
+
+
+class Passing:
+    """Passes a program's output on as it arrives, each stream to its own."""
+
+    def __init__(self) -> None:
+        self._gone: set[str] = set()
+        self._open = False
+
+    def __call__(self, stream: str, data: bytes) -> None:
+        """Write what a program wrote to ``stdout`` or ``stderr``; a reader may have gone away."""
+        if stream in self._gone:
+            return
+        if stream == "stdout":
+            self._open = not data.endswith(b"\n")
+        file = sys.stdout if stream == "stdout" else sys.stderr
+        try:
+            file.flush()
+            file.buffer.write(data)
+            file.buffer.flush()
+        except BrokenPipeError:
+            self._gone.add(stream)
+            if stream == "stdout":
+                _hush()
+
+    def close(self) -> None:
+        """End the last line, so that what follows begins on one of its own."""
+        if self._open:
+            self("stdout", b"\n")

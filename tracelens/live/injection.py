@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tracelens.experiment import UNCHANGED, Knob
+from tracelens.experiment import UNCHANGED, Knob, Value
 
 __all__ = ["FOLDER", "SPEC", "Trace", "applied", "environment"]
 
@@ -41,6 +41,8 @@ def environment(
     sync: bool = False,
     trace: Trace | None = None,
     logs: Sequence[str] = (),
+    onednn: str = "",
+    silent: Mapping[str, Value] | None = None,
 ) -> dict[str, str]:
     """Return the whole environment of a child.
 
@@ -55,6 +57,9 @@ def environment(
         trace: Profile some steps into ``trace-PID.json.gz`` in ``folder``.
         logs: Names for ``TORCH_LOGS``, in addition to what it holds; those that the child's torch
             does not know are left out.
+        onednn: What ``ONEDNN_VERBOSE`` becomes where the child's oneDNN knows more than numbers.
+        silent: Torch settings besides those of ``knob``, which nobody misses where they do not
+            exist.
     """
     spec = {
         "folder": str(folder.absolute()) if folder else None,
@@ -64,6 +69,8 @@ def environment(
         "sync": sync,
         "trace": asdict(trace) if trace else None,
         "logs": list(logs),
+        "onednn": onednn,
+        "silent": dict(silent or {}),
     }
     path = [str(FOLDER), *filter(None, [base.get("PYTHONPATH", "")])]
     added = {SPEC: json.dumps(spec), "PYTHONPATH": os.pathsep.join(path)}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tracelens.errors import UsageError
 from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
 from tracelens.logs.chrome_trace import ChromeTrace
+from tracelens.logs.torch_trace import TorchTrace
 from tracelens.registry import discover
 from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream, expand
@@ -48,7 +50,7 @@ def read(
         raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
     kinds = Kinds(logs.values())
     total = Evidence()
-    inputs = []
+    inputs: list[Input] = []
     for path in expand(tuple(paths)):
         stream = Stream(path, progress)
         segmenter = Segmenter(kinds, path)
@@ -61,6 +63,8 @@ def read(
                 evidence = _read(stream, reader, segmenter, logs[kind] if kind else None)
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
+        if _log_beside(path) in {source.path for source in inputs}:
+            evidence.forget(TorchTrace.name, total.kinds.keys() - {TorchTrace.name})
         total.merge(evidence)
         inputs.append(
             Input(
@@ -75,6 +79,12 @@ def read(
             )
         )
     return total, tuple(inputs)
+
+
+def _log_beside(path: str) -> str:
+    """Return the log of the recording whose structured log ``path`` is: it tells much again."""
+    folder = Path(path).parent
+    return str(folder.with_name("log.txt.gz")) if folder.name == "torch_trace" else ""
 
 
 def _read(

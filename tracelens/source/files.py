@@ -39,7 +39,8 @@ _CORRUPT: tuple[type[Exception], ...] = (
 def expand(patterns: tuple[str, ...]) -> list[str]:
     """Return the input files that ``patterns`` name, each once, in order.
 
-    ``-`` is standard input. A directory stands for the files below it, hidden ones left out.
+    ``-`` is standard input. A directory stands for the files below it, hidden ones left out, and
+    those of a recording that are no logs.
 
     Raises:
         SourceError: A pattern names nothing.
@@ -55,13 +56,24 @@ def expand(patterns: tuple[str, ...]) -> list[str]:
             if name != "-" and Path(name).is_dir():
                 below = sorted(path for path in Path(name).rglob("*") if path.is_file())
                 hidden = (p for p in below if any(part.startswith(".") for part in p.parts[1:]))
-                keep = set(below) - set(hidden)
+                keep = set(below) - set(hidden) - _beside_a_log(below)
                 if not keep:
                     raise SourceError(f"{name}: no files in this directory")
                 found.update(dict.fromkeys(str(path) for path in below if path in keep))
             else:
                 found[name] = None
     return list(found)
+
+
+def _beside_a_log(files: Iterable[Path]) -> set[Path]:
+    """Return what stands beside the log of a recording and is no log: facts, and reports."""
+    names = set(files)
+    return {
+        path
+        for path in names
+        if (path.name == "environment.json" or path.stem == "report")
+        and {path.with_name("log.txt.gz"), path.with_name("environment.json")} <= names
+    }
 
 
 class Reader(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import ABOUT_THE_LOG
+from tracelens.logs.recording import LeftOut
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
 
@@ -30,7 +31,8 @@ class LogIncomplete(Rule):
 
     ## What to do
     Record the run again into a file: ``python train.py > run.log 2>&1``, and attach the whole file,
-    compressed if it is large. ``.gz`` and ``.xz`` are read as they are.
+    compressed if it is large. ``.gz`` and ``.xz`` are read as they are. A recording of ``tracelens
+    run`` keeps the head and the tail of a very long log and says what it left out: run fewer steps.
 
     ## How a live run confirms it
     Not applicable: the finding is about the file.
@@ -46,8 +48,9 @@ class LogIncomplete(Rule):
     suppresses = "absence"
     unconfirmable = ABOUT_THE_LOG
 
-    def check(self, *, gaps: Table[Gap]) -> Iterator[Finding]:
-        """Yield one finding per input that was cut."""
+    def check(self, *, gaps: Table[Gap], left_out: Table[LeftOut]) -> Iterator[Finding]:
+        """Yield one finding per input that was cut, and one where a recording was shortened."""
+        yield from self._shortened(left_out)
         by_input: dict[str, list[tuple[str, int]]] = {}
         for gap in gaps:
             by_input.setdefault(gap.first.input, []).append((gap.record.what, gap.first.line))
@@ -64,4 +67,16 @@ class LogIncomplete(Rule):
                         code="python your_script.py > run.log 2>&1",
                     )
                 ],
+            )
+
+    def _shortened(self, left_out: Table[LeftOut]) -> Iterator[Finding]:
+        for seen in left_out:
+            record = seen.record
+            yield self.finding(
+                "shortened",
+                title=f"the recording leaves {record.lines:,} lines out",
+                message=f"Between the log's head and its tail {record.lines:,} lines "
+                f"({record.bytes / 1e6:,.0f} MB) were not kept: counts are lower bounds.",
+                evidence=[seen.quote("what was left out")],
+                advice=[Advice(text="Record fewer steps: the first ones tell most.")],
             )

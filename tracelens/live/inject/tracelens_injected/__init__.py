@@ -25,8 +25,12 @@ def begin(text: str) -> None:
     hook = hooks.Hooks()
     book = journal.Journal(spec["folder"]) if spec.get("folder") else None
     settings.install(hook, spec.get("config") or {}, spec.get("compile") or {}, book)
+    if spec.get("silent"):
+        settings.install(hook, spec["silent"], {}, None)
     if spec.get("logs"):
         logs.install(hook, spec["logs"])
+    if spec.get("onednn"):
+        logs.install_onednn(hook, spec["onednn"])
     if book is not None:
         about.install(hook, book)
         compiles.install(hook, book)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import ModuleType
 from typing import Any
 
 from .hooks import Hooks
 
-__all__ = ["install"]
+__all__ = ["install", "install_onednn"]
 
 VARIABLE = "TORCH_LOGS"
 
@@ -18,8 +19,6 @@ def install(hooks: Hooks, wanted: list[str]) -> None:
 
     def complete(module: ModuleType) -> None:
         del module
-        import sys
-
         registry = sys.modules["torch._logging._internal"].log_registry
         given = [word for word in os.environ.get(VARIABLE, "").split(",") if word.strip()]
         if "help" in given or "+help" in given:
@@ -32,6 +31,17 @@ def install(hooks: Hooks, wanted: list[str]) -> None:
         os.environ[VARIABLE] = ",".join(keep)
 
     hooks.after("torch._logging._registrations", complete)
+
+
+def install_onednn(hooks: Hooks, level: str) -> None:
+    """Raise oneDNN's level before its first primitive: torch 2.1's prints nothing for words."""
+
+    def raise_level(torch: ModuleType) -> None:
+        major, minor = map(int, str(torch.__version__).split(".")[:2])
+        if (major, minor) >= (2, 2):
+            os.environ["ONEDNN_VERBOSE"] = level
+
+    hooks.after("torch", raise_level)
 
 
 def _known(registry: Any, word: str) -> bool:

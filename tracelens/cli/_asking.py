@@ -1,0 +1,139 @@
+"""What to look for and when to fail: the options of every command that analyzes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracelens.cli._catalogue import complete_rule
+from tracelens.cli._terminal import Progress, say
+from tracelens.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracelens.config import Config
+    from tracelens.report import Report
+
+__all__ = [
+    "BaselineOption",
+    "ExtendSelectOption",
+    "FailOnAbsentOption",
+    "FailOnOption",
+    "IgnoreOption",
+    "RequireOption",
+    "SelectOption",
+    "StrictOption",
+    "analyzed",
+    "compared",
+    "settings",
+]
+
+
+def _rules(help_text: str, *names: str) -> typer.models.OptionInfo:
+    """Return an option whose values are rules."""
+    option: typer.models.OptionInfo = typer.Option(
+        *names, metavar="RULES", help=help_text, autocompletion=complete_rule, show_default=False
+    )
+    return option
+
+
+SelectOption = Annotated[
+    list[str] | None,
+    _rules("Ask only these rules: codes, prefixes or names, comma separated.", "--select"),
+]
+ExtendSelectOption = Annotated[
+    list[str] | None, _rules("Ask these too, besides the selected ones.", "--extend-select")
+]
+IgnoreOption = Annotated[
+    list[str] | None, _rules("Keep the findings of these as ignored.", "--ignore")
+]
+FailOnOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="error|warning|info|never",
+        help="Exit 1 on a finding of this severity or worse.  [default: never]",
+    ),
+]
+RequireOption = Annotated[
+    list[str] | None, _rules("Exit 1 when the evidence for these is absent.", "--require")
+]
+FailOnAbsentOption = Annotated[
+    bool | None,
+    typer.Option("--fail-on-absent", help="Exit 1 when the evidence for any rule is absent."),
+]
+StrictOption = Annotated[
+    bool | None,
+    typer.Option("--strict", help="Exit 2 when a text was refused by its grammar."),
+]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REPORT.json", help="Ignore what this report has already, name what is fixed."
+    ),
+]
+
+
+def settings(
+    *,
+    select: list[str] | None,
+    extend_select: list[str] | None,
+    ignore: list[str] | None,
+    require: list[str] | None,
+    **others: Any,
+) -> Config:
+    """Return the project's settings with the options of the command line laid over them."""
+    from tracelens.config import load
+
+    options = {
+        "select": _words(select),
+        "extend-select": _words(extend_select),
+        "ignore": dict.fromkeys(_words(ignore), "ignored on the command line"),
+        "require": _words(require),
+        **{name.replace("_", "-"): value for name, value in others.items()},
+    }
+    return load(Path.cwd()).updated(options)
+
+
+def _words(values: list[str] | None) -> tuple[str, ...]:
+    """Split repeated, comma-separated values."""
+    parts = (part.strip() for value in values or () for part in value.split(","))
+    return tuple(part for part in parts if part)
+
+
+def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Report:
+    """Read the inputs and ask the rules, with a line of progress on a terminal."""
+    from tracelens import engine, grammars
+    from tracelens.cli._cache import parser_cache
+    from tracelens.source.files import expand
+
+    grammars.cache_folder = parser_cache()
+    asked = {rule.code for rule in engine.select_rules(config.selected)}
+    engine.select_rules(config.ignore)
+    for rule in engine.select_rules(config.require) if config.require else ():
+        if rule.code not in asked:
+            raise UsageError(f"--require: {rule.code} {rule.name} is not among the selected rules")
+    files = expand(tuple(paths))
+    progress = Progress.on_terminal(files)
+    try:
+        return engine.analyze(
+            *files,
+            select=config.selected,
+            ignore=config.ignore,
+            kind=kind,
+            jobs=config.jobs,
+            progress=progress,
+        )
+    finally:
+        if progress is not None:
+            progress.clear()
+
+
+def compared(report: Report, path: str) -> Report:
+    """Ignore what the report in ``path`` has already, and say what is fixed."""
+    from tracelens import baseline, saved
+
+    report, fixed = baseline.hide_known(report, saved.load(path), Path(path).name)
+    for finding in fixed:
+        say(f"fixed since {Path(path).name}: {finding.id} {finding.title}")
+    return report

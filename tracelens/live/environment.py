@@ -1,0 +1,121 @@
+"""What there is to know about the machine and about what ran on it, for ``environment.json``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tracelens.live.steps import Process
+
+__all__ = ["cpu_lines", "machine", "told", "torch_lines"]
+
+#: What the kernel says about the processor and a log kind reads: ``cpu_info``.
+_CPU_LINE = re.compile(r"^(?:model name|flags|Features)\s*:.+$", re.MULTILINE)
+
+
+def machine(base: Mapping[str, str]) -> dict[str, Any]:
+    """Return facts about this machine; ``base`` is the environment that programs get."""
+    facts: dict[str, Any] = {
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "cpu_quota": _cpu_quota(),
+        "memory": _memory(),
+        "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None,
+        "omp_num_threads": base.get("OMP_NUM_THREADS"),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def cpu_lines() -> bytes:
+    """Return the lines about the processor with which a recorded log begins."""
+    found = dict.fromkeys(_CPU_LINE.findall(_read("/proc/cpuinfo", 1 << 16)))
+    kinds = {line.partition(":")[0].strip(): line for line in reversed(found)}
+    return "".join(f"{line}\n" for line in reversed(kinds.values())).encode()
+
+
+#: Switches of which a log tells that they were on.
+_SWITCHES = ("TORCH_LOGS", "ONEDNN_VERBOSE", "TORCH_TRACE")
+
+
+def torch_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
+    """Return the lines about torch with which a recorded log ends (log kind ``recording``).
+
+    Args:
+        processes: What the processes told.
+        whole: Whether the program ended well, so that what the log lacks did not happen.
+    """
+    about: dict[str, Any] = {}
+    for process in processes:
+        about = process.about | about
+    devices = about.get("devices")
+    facts = {
+        "torch": about.get("torch"),
+        "threads": about.get("threads"),
+        "device": devices[0] if isinstance(devices, list) and devices else None,
+    }
+    if whole:
+        switches = about.get("environment", {})
+        facts |= {name: switches.get(name) for name in _SWITCHES}
+    lines = [f"# tracelens: {name} {text}\n" for name, text in facts.items() if text is not None]
+    return "".join(lines).encode()
+
+
+def told(process: Process) -> dict[str, Any]:
+    """Return what one process told, shortened to what is worth keeping."""
+    steps = process.steps()
+    facts: dict[str, Any] = {
+        **{key: value for key, value in process.process.items() if key != "began"},
+        **process.about,
+        "compiled": sorted(set(process.callables.values())),
+        "steps": {
+            "calls": steps.calls,
+            "steady": len(steps.seconds),
+            "median_ms": _median_ms(steps.seconds),
+            "median_call_ms": _median_ms(steps.call_seconds),
+            "compiles": steps.compiles,
+            "compile_seconds": round(steps.compile_seconds, 3),
+            "run_seconds": round(steps.run_seconds, 3),
+        },
+        "settings": {name: after for name, _, after in process.settings},
+        "notes": process.notes,
+    }
+    return {name: value for name, value in facts.items() if value not in (None, [], {})}
+
+
+def _median_ms(seconds: Sequence[float]) -> float | None:
+    return round(statistics.median(seconds) * 1e3, 6) if seconds else None
+
+
+def _cpu_model() -> str | None:
+    for line in cpu_lines().decode("utf-8", "replace").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or None
+
+
+def _cpu_quota() -> float | None:
+    """Return the processors that a container may use; None without a limit."""
+    quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")
+    return int(quota) / int(period) if quota.isdigit() and period.strip().isdigit() else None
+
+
+def _memory() -> int | None:
+    match = re.match(r"MemTotal:\s+(\d+) kB", _read("/proc/meminfo"))
+    return int(match[1]) * 1024 if match else None
+
+
+def _read(path: str, size: int = 4096) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(size).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,66 @@
+"""What ``tracelens run`` notes in the log that it records: facts, and what it left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tracelens.logs import Log, Record
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["LeftOut", "Recorded", "Recording", "switched_on"]
+
+#: A switch as a log kind names it: ``TORCH_LOGS="guards,recompiles"``.
+_SWITCH = re.compile(r"(?P<name>TORCH_LOGS|ONEDNN_VERBOSE|TORCH_TRACE)=\"?(?P<value>[^\"]*)\"?$")
+
+
+class Recording(Log):
+    """Comment lines of our own, each by itself."""
+
+    name = "recording"
+    switch = "tracelens run -- CMD"
+    marks = ("# tracelens: ",)
+
+    @classmethod
+    def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
+        """Return what the program's processes told."""
+        facts = {seen.record.name: seen.record.value for seen in evidence.table(Recorded)}
+        threads = facts.get("threads", "")
+        return {
+            "torch": facts.get("torch"),
+            "threads": int(threads) if threads.isdecimal() else None,
+            "device": facts.get("device"),
+        }
+
+
+class Recorded(Record):
+    """A fact about the run: the version of torch, its threads, the accelerator, a switch."""
+
+    name: str
+    value: str
+
+
+class LeftOut(Record):
+    """Lines that a long log does not hold: they were between its head and its tail."""
+
+    lines: int
+    bytes: int
+
+
+def switched_on(switch: str, evidence: Evidence) -> bool:
+    """Tell whether a whole recording had ``switch`` on: what it lacks then did not happen."""
+    if evidence.gaps or len(evidence.table(LeftOut)):
+        return False
+    match = _SWITCH.fullmatch(switch)
+    facts = {seen.record.name: seen.record.value for seen in evidence.table(Recorded)}
+    value = facts.get(match["name"]) if match else None
+    if match is None or value is None:
+        return False
+    if match["name"] == "TORCH_LOGS":
+        return set(match["value"].split(",")) <= set(value.split(","))
+    if match["name"] == "ONEDNN_VERBOSE":
+        return value == "all" or match["value"] == "1"
+    return True
