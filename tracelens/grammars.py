@@ -34,7 +34,16 @@ _TERMINAL = re.compile(r"^([A-Z]\w*)(?:\.-?\d+)?\s*:", re.MULTILINE)
 
 
 class Unreadable(ValueError):
-    """A grammar refused a text. ``str()`` is the reason, in one line."""
+    """A grammar refused a text. ``str()`` is the reason, in one line.
+
+    Args:
+        reason: Why.
+        line: The line of the text that does not fit, from 1; 0 when that is not known.
+    """
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
 
 
 class Branch(list[Any]):
@@ -130,7 +139,7 @@ class Grammar:
         except LarkError as error:
             if isinstance(cause := getattr(error, "orig_exc", None), Unreadable):
                 raise cause from None
-            raise Unreadable(_reason(text, error)) from None
+            raise Unreadable(_reason(text, error), _line_of(error)) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -146,6 +155,13 @@ class Grammar:
                 self._memo.clear()
             value = self._memo[key] = self.parse(text, start)
             return value
+
+    def _within(self, token: Token, start: str) -> Any:
+        """Parse a token's text by the rule ``start``; a refusal names the line of the whole."""
+        try:
+            return self.nested(start, str(token))
+        except Unreadable as error:
+            raise Unreadable(str(error), (token.line or 1) + max(0, error.line - 1)) from None
 
     def tokens(self, text: str, start: str = "start") -> int:
         """Count the tokens of ``text``: the cost of reading it, free of noise."""
@@ -174,7 +190,7 @@ class Grammar:
             for child in children:
                 if isinstance(child, Token):
                     name = child.type.lower()
-                    value: Any = self.nested(name, str(child)) if name in nested else str(child)
+                    value: Any = self._within(child, name) if name in nested else str(child)
                     if wants_at and "at" not in values:
                         values["at"] = (child.line or 1) - 1
                 elif isinstance(child, Branch):
@@ -220,6 +236,11 @@ def _walk(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for part in get_args(annotation):
         yield from _walk(part)
+
+
+def _line_of(error: LarkError) -> int:
+    line = getattr(error, "line", None)
+    return line if isinstance(line, int) and line > 0 else 0
 
 
 def _reason(text: str, error: LarkError) -> str:

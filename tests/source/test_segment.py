@@ -111,6 +111,11 @@ BARE = [
     "loss 0.5",
     "",
     "epoch 1",
+    "DEBUG:torch._dynamo.guards.__recompiles:Recompiling f",
+    "DEBUG:torch._dynamo.guards.__recompiles:",
+    "WARNING:torch._dynamo.convert_frame:torch._dynamo hit config.x (8)",
+    "    - 0/0: n == 2",
+    "INFO:train:epoch 2",
 ]
 ONEDNN = ["onednn_verbose,v1,primitive,exec,a,0.5", "onednn_verbose,v1,primitive,exec,b,0.25"]
 TRANSPORTS = ["", "[rank0]:", "[rank1]:", "2026-11-20T10:00:00.123456789Z "]
@@ -167,6 +172,9 @@ class Naive(BaseModel):
 
     open: dict[tuple[str, str], tuple[str, list[str]]] = {}
     blocks: dict[str, list[str]] = {}
+    #: The kind of a record of which only the first line is prefixed, and the line it ends at.
+    headed: dict[str, tuple[str, int]] = {}
+    number: int = 0
     out: Counter[tuple[str, str]] = Counter()
 
     def record(self, key: tuple[str, str]) -> None:
@@ -180,11 +188,17 @@ class Naive(BaseModel):
     def block(self, rank: str) -> None:
         if rank in self.blocks:
             kind, _ = self.kind(rank)
+            self.headed.pop(rank, None)
             self.out[kind, "\n".join(self.blocks.pop(rank))] += 1
 
     def kind(self, rank: str) -> tuple[str, str]:
         """The kind of the open block, and what goes on with it."""
         first = self.blocks[rank][0]
+        if rank in self.headed:
+            kind, last = self.headed[rank]
+            near = rank or last == self.number - 1
+            other = r"INFO:|AUTOTUNE |\S+:\d+: \w*Warning:"
+            return kind, rf"(?!{other})" if near else r"(?!)"
         if first.startswith("{"):
             return "structured", "\t"
         return ("patterned", r"  \S|$") if "Warning:" in first else ("block", r"  \S|strides:")
@@ -197,6 +211,8 @@ class Naive(BaseModel):
         peeled, rank, _ = peel(raw)
         line = peeled.decode()
         match = TORCH.match(peeled)
+        self.number += 1
+        head = re.match(r"(?:DEBUG|WARNING):torch\._dynamo\.\w+\.?(\w*):", line)
         if line.startswith("onednn_verbose,"):
             self.out["counted", line.rpartition(",")[0]] += 1
         elif match is not None and line.startswith(JSON):
@@ -209,8 +225,15 @@ class Naive(BaseModel):
                 self.record(key)
             rest = line[len(prefix) :].removeprefix(" ")
             self.open.setdefault(key, (prefix, []))[1].append(rest)
+        elif head is not None:
+            self.block(rank)
+            self.blocks[rank] = [line[head.end() :]]
+            self.headed[rank] = ("tagged" if head[1] else "marked", self.number)
         elif rank in self.blocks and re.match(self.kind(rank)[1], line):
-            self.blocks[rank].append(line.removeprefix("\t"))
+            plain = line if rank in self.headed else line.removeprefix("\t")
+            self.blocks[rank].append(plain)
+            if rank in self.headed:
+                self.headed[rank] = (self.headed[rank][0], self.number)
             self.over(rank, line)
         else:
             self.block(rank)
@@ -229,7 +252,7 @@ class Naive(BaseModel):
 @given(logs)
 @settings(max_examples=400, deadline=None)
 def test_the_fast_segmenter_equals_the_naive_one(log: list[bytes]) -> None:
-    naive = Naive(open={}, blocks={}, out=Counter())
+    naive = Naive(open={}, blocks={}, headed={}, out=Counter())
     for line in log:
         naive.line(line)
     fast = run([log]).evidence

@@ -62,10 +62,14 @@ class Log:
     prefixed: ClassVar[bool] = False
     #: The records are JSON behind torch's log prefix, with payload lines behind a tab.
     structured: ClassVar[bool] = False
+    #: Beginnings that tell what a record is where a format of the user's choice leaves out who
+    #: wrote it; only its first line is prefixed there.
+    opens: ClassVar[tuple[str, ...]] = ()
     #: The first line of a bare record, where literal ``marks`` are too weak; also for kinds whose
     #: ``marks`` are ``prefixed``. Anchored at the start of the line.
     begins: ClassVar[re.Pattern[str] | None] = None
-    #: A line that belongs to the bare record above it. Anchored at the start of the line.
+    #: A line that belongs to the bare record above it, or to one whose first line alone is
+    #: prefixed. Anchored at the start of the line.
     continues: ClassVar[re.Pattern[str] | None] = None
     #: The last line of a bare record, which may be its first: what comes after it is not the
     #: record's, however it looks.
@@ -111,6 +115,12 @@ class Log:
     @classmethod
     def owns(cls, records: Sequence[Record]) -> bool:
         """Tell whether a text with these records is torch's or oneDNN's, not the program's own."""
+        del records
+        return True
+
+    @classmethod
+    def believes(cls, records: Sequence[Record]) -> bool:
+        """Tell whether records are this kind's that nothing but how they begin says so of."""
         del records
         return True
 

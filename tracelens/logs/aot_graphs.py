@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tracelens.logs import Log, Record
-from tracelens.logs.graph_code import FxGraph, GraphFragment
+from tracelens.logs.graph_code import FxGraph, GraphCode, GraphFragment
 
 __all__ = ["AotConfig", "AotGraph", "AotGraphs", "CallNote", "GraphFragment", "SplitGraph"]
 
@@ -25,6 +25,7 @@ class AotGraphs(Log):
             "__pre_grad_graphs",
         }
     )
+    continues = GraphCode.continues
     cuts = re.compile(r"TRACED GRAPH|aot_config id: |---[^-\n]+ graph---")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
@@ -39,6 +40,14 @@ class Fusion(Log):
     name = "fusion"
     switch = 'TORCH_LOGS="fusion"'
     artifacts = frozenset({"__fusion", "__loop_ordering"})
+    opens = (
+        "===== attempting fusion (",
+        "fuse_nodes_once, candidates:",
+        "completed fusion round (",
+        "===== fusion complete (",
+        "cannot fuse ",
+    )
+    continues = re.compile(r"$|  ")
 
 
 class FusionAttempt(Record):

@@ -56,6 +56,12 @@ class GraphBreaks(Log):
     marks = ("Graph break from `", "WON'T CONVERT ")
     prefixed = True
     cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
+    opens = (
+        "Graph break in user code at ",
+        "Graph break (user stack suppressed",
+        "Graph break: from user code at:",
+        "Graph break: skip: from user code",
+    )
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:

@@ -39,6 +39,10 @@ class GraphCode(Log):
     switch = 'TORCH_LOGS="graph_code"'
     artifacts = frozenset({"__graph_code", "__graph_code_verbose", "__graph", "__graph_sizes"})
     cuts = re.compile(r"TRACED GRAPH")
+    opens = ("TRACED GRAPH",)
+    continues = re.compile(
+        r"\s|$|=====|\S+ class |opcode |-{3,}|(?:placeholder|call_\w+|get_attr|output) "
+    )
 
 
 class TensorType(Record):

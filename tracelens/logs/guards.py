@@ -33,6 +33,13 @@ class Guards(Log):
     name = "guards"
     switch = 'TORCH_LOGS="guards"'
     artifacts = frozenset({"__guards"})
+    opens = (
+        "GUARDS:",
+        "TREE_GUARD_MANAGER:",
+        "Guard eval latency = ",
+        "Python shape guard function:",
+    )
+    continues = re.compile(r"(?:\| )*\+- |TREE_GUARD_MANAGER:|$|\s|def |return |[^\n]+  # \S")
 
     @classmethod
     def mask(cls, text: str) -> str:

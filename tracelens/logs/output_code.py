@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,18 @@ class OutputCode(Log):
     switch = 'TORCH_LOGS="output_code"'
     artifacts = frozenset({"__output_code"})
     cuts = re.compile(r"Output code(?: written to)?:")
+    opens = ("Output code: ", "Output code:\n", "Output code written to: ")
+    ends = re.compile(r"    compiled_module_main\(|Output code written to: ")
+
+    @classmethod
+    def believes(cls, records: Sequence[Record]) -> bool:
+        """Tell whether the text is a module that Inductor wrote, or where it wrote one."""
+        return any(
+            record.aot_id or record.kernel_defs or record.wrapper
+            if isinstance(record, OutputModule)
+            else True
+            for record in records
+        )
 
     @classmethod
     def environment(cls, evidence: Evidence) -> Mapping[str, Any]:

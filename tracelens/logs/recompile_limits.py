@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -29,6 +30,8 @@ class RecompileLimits(Log):
     switch = "no switch is needed"
     always = True
     marks = ("torch._dynamo hit config.",)
+    opens = marks
+    continues = re.compile(r"\s|$|User stack trace:|[Tt]o (?:log all|diagnose)")
     prefixed = True
 
 

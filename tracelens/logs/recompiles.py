@@ -59,6 +59,7 @@ MAX_ROWS = 200
 MAX_CAUSES = 8
 #: A compile id with longer numbers is not one.
 MAX_DIGITS = 10
+_ENTRY = re.compile(r"^    - (\d{1,9})/(\d{1,9}):", re.MULTILINE)
 
 
 class Recompiles(Log):
@@ -68,6 +69,14 @@ class Recompiles(Log):
     switch = 'TORCH_LOGS="recompiles"'
     artifacts = frozenset({"__recompiles", "__recompiles_verbose"})
     cuts = re.compile(r"\(?['\"]?Recompiling function ")
+    opens = ("Recompiling function ",)
+
+    @classmethod
+    def frame_of(cls, text: str) -> str:
+        """Return the id of the new entry: the next after those that did not fit."""
+        entries = [match.groups() for match in _ENTRY.finditer(text)]
+        newest = max((int(number) for _, number in entries), default=-1)
+        return f"{entries[0][0]}/{newest + 1}" if entries else ""
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:

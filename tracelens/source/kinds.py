@@ -6,10 +6,15 @@ import re
 from collections.abc import Iterable
 
 from tracelens.logs import Log
-from tracelens.logs.torch_log import Site
+from tracelens.logs.torch_log import Site, read_site
+from tracelens.source.heads import Head, Heads
 from tracelens.source.prefixes import TORCH
 
 __all__ = ["Kinds"]
+
+
+#: Shortest beginning of a message that is believed behind any program's time and level.
+TELLING = 20
 
 
 class Kinds:
@@ -43,9 +48,19 @@ class Kinds:
         #: Matches a line that may belong to a bare record of some kind.
         self.may_continue = re.compile("|".join(f"(?:{p})" for p in continuing.values()) or "(?!)")
 
+        self.opening = [(log.opens, log) for log in logs if log.opens]
+        opens = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
+        weak = (mark.encode() for marks, _ in self.prefixed for mark in marks)
+        #: Finds the records of which only the first line is prefixed.
+        self.heads = Heads(opens, tuple(mark for mark in weak if len(mark) >= TELLING))
+
     def begins(self, line: bytes) -> bool:
         """Tell whether ``line`` begins a record, or goes on with one under its own prefix."""
         return line.startswith((*self.counted_marks, *self.bare_marks)) or bool(TORCH.match(line))
+
+    def begins_bare(self, text: str) -> bool:
+        """Tell whether ``text`` is the first line of a bare record of some kind."""
+        return text.encode().startswith(self.bare_marks) or bool(self.may_begin.match(text))
 
     def wrapped_at(self, head: bytes) -> int:
         """Return the width at which a text beginning with ``head`` was wrapped; 0 for none.
@@ -81,3 +96,10 @@ class Kinds:
         if site.artifact:
             return self.artifacts.get(site.artifact)
         return next((log for marks, log in self.prefixed if text.startswith(marks)), None)
+
+    def of_head(self, head: Head) -> tuple[Site, type[Log] | None]:
+        """Return the site and the kind of a record of which only the first line is prefixed."""
+        text = head.text.decode("utf-8", "replace")
+        site = read_site(head.logger.decode()) if head.logger else Site()
+        told = [log for marks, log in self.opening if not head.logger and text.startswith(marks)]
+        return site, told[0] if told else self.of_record(site, text)

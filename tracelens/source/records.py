@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tracelens.logs import Log
+from tracelens.source.heads import LEVELLED
 
-__all__ = ["Block", "Lines", "Open"]
+__all__ = ["Block", "Headed", "Lines", "Open"]
 
 
 @dataclass(slots=True)
@@ -56,9 +58,24 @@ class Block(Lines):
     log: type[Log]
     pid: str = ""
     when: float | None = None
+    #: The line of the input that the next line would be, were nothing between.
+    next: int = 0
 
-    def admits(self, text: str) -> int:
-        """Return how many characters to cut off a line that goes on with this; -1: it does not."""
+    def shift(self, lines: int) -> None:
+        """Move down by ``lines`` lines."""
+        Lines.shift(self, lines)
+        self.next += lines
+
+    def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> int:
+        """Return how many characters to cut off a line that goes on with this; -1: it does not.
+
+        Args:
+            text: The line.
+            number: Where it stands.
+            rank: Who wrote it; empty when no launcher said so.
+            begins: Tells whether a line is the first of a bare record.
+        """
+        del number, rank, begins
         if self.log.structured:
             return 1 if text.startswith("\t") else -1
         goes_on = self.log.continues
@@ -67,3 +84,23 @@ class Block(Lines):
     def ends_with(self, text: str) -> bool:
         """Tell whether a line that went on with this is its last one."""
         return self.log.ends is not None and bool(self.log.ends.match(text))
+
+
+@dataclass(slots=True)
+class Headed(Block):
+    """A torch record of which only the first line is prefixed, in a format that the user chose."""
+
+    prefix: bytes = b""
+
+    def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> int:
+        """Return 0 for a line that may belong to this, -1 for others.
+
+        One record is written at once: what stands behind a line of others does not belong to it,
+        unless a launcher mixed the ranks.
+        """
+        if number != self.next and not rank:
+            return -1
+        goes_on = self.log.continues
+        if goes_on is not None:
+            return 0 if goes_on.match(text) else -1
+        return -1 if LEVELLED.match(text.encode()) or begins(text) else 0

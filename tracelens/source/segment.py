@@ -19,10 +19,11 @@ from operator import itemgetter, not_
 
 from tracelens.evidence import Evidence, Place, Times
 from tracelens.logs import Log
-from tracelens.logs.torch_log import read_site
+from tracelens.source.closing import hand_over, hand_over_block
+from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
-from tracelens.source.prefixes import GLUED, TORCH, clock, peel, plain, rank_of, unwrap_json
-from tracelens.source.records import Block, Open
+from tracelens.source.prefixes import GLUED, TORCH, clock, peel, rank_of, unwrap_json
+from tracelens.source.records import Block, Headed, Open
 
 __all__ = ["Segmenter"]
 
@@ -56,6 +57,8 @@ class Segmenter:
         self._pure = True
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
+        #: Where the line in hand ends, which may be several lines joined.
+        self._end = 0
         #: The width at which the whole text was wrapped; 0 when it was not.
         self.wrap = 0
         #: What the lines of the record in hand begin with, transport and all, and its lines.
@@ -63,8 +66,9 @@ class Segmenter:
         #: Without the start of the file: each writer's first record, which may go on from
         #: before.
         self._heads: dict[tuple[str, bytes], Open] | None = None if from_start else {}
-        #: ... and each rank's bare lines up to the first that ends any block.
-        self._leads: dict[str, list[tuple[int, bytes]]] = {}
+        #: ... and each rank's bare lines up to the first that ends any block: where each begins,
+        #: the line, and where it ends.
+        self._leads: dict[str, list[tuple[int, bytes, int]]] = {}
         self._led: set[str] = set()
 
     def __getstate__(self) -> dict[str, object]:
@@ -156,6 +160,7 @@ class Segmenter:
 
     def _other(self, raw: bytes, number: int) -> None:
         self._current = (_NEVER, [])
+        self._end = number
         line, rank, partial = peel(raw)
         if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
             line, rank, partial = peel(text)
@@ -230,26 +235,56 @@ class Segmenter:
     def _bare(self, line: bytes, rank: str, number: int) -> None:
         """Handle a line without torch prefix: a block's next, a block's first, the program's."""
         text = line.decode("utf-8", "replace")
+        heads = self.kinds.heads
+        may = line[:1] in heads.firsts or b"torch." in line
+        head = heads.find(line) if may else None
+        begins = head is not None and head.prefix != b""
         if self._heads is not None and rank not in self._led:
-            if self.kinds.may_continue.match(text):
-                self._leads.setdefault(rank, []).append((number, line))
+            if not begins and self._may_lead(text, rank, number):
+                self._leads.setdefault(rank, []).append((number, line, self._end))
                 return
             self._led.add(rank)
         block = self._blocks.get(rank)
         if block is not None:
-            cut = block.admits(text)
+            begins = begins or (head is not None and isinstance(block, Headed) and not block.prefix)
+            cut = -1 if begins else block.admits(text, number, rank, self.kinds.begins_bare)
             if cut >= 0 and len(block.body) < MAX_RECORD_LINES:
                 block.go_on(line[cut:], number)
+                block.next = self._end + 1
                 if block.ends_with(text):
                     self._close_block(rank)
                 return
             self._close_block(rank)
-        if line.startswith(self.kinds.bare_marks):
+        if head is not None:
+            self._headed(head, rank, number)
+        elif line.startswith(self.kinds.bare_marks):
             self._blocks[rank] = Block(number, [line], self.kinds.of_line(line))
         elif (log := self.kinds.of_text(text)) is not None:
             block = self._blocks[rank] = Block(number, [line], log)
             if block.ends_with(text):
                 self._close_block(rank)
+
+    def _headed(self, head: Head, rank: str, number: int) -> None:
+        """Begin a torch record of which only the first line is prefixed."""
+        site, log = self.kinds.of_head(head)
+        if log is not None:
+            when = clock(head.clock) if head.clock else None
+            self._blocks[rank] = Headed(
+                number, [head.text], log, when=when, prefix=head.prefix, next=self._end + 1
+            )
+            if log.ends is not None and log.ends.match(head.text.decode("utf-8", "replace")):
+                self._close_block(rank)
+        elif head.logger:
+            self.evidence.add_known(site.label, 1, number)
+
+    def _may_lead(self, text: str, rank: str, number: int) -> bool:
+        """Tell whether a bare line may go on with a block that began before this segment."""
+        if self.kinds.may_continue.match(text):
+            return True
+        leads = self._leads.get(rank, ())
+        if rank:  # the ranks may be mixed
+            return len(leads) < MAX_RECORD_LINES
+        return number == (leads[-1][2] + 1 if leads else 1)
 
     # Closing: from lines to a record's text.
 
@@ -261,41 +296,10 @@ class Segmenter:
             self._emit(record)
 
     def _emit(self, record: Open) -> None:
-        parts = TORCH.match(record.prefix)
-        assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
-        stamp = parts["clock"] or parts["clock21"]
-        site = read_site(
-            (parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace")
-        )
-        text = _text_of(record.body)
-        number = (parts["writer"] or b"").decode()
-        writer = record.rank or number
-        if record.rank and number:
-            self.evidence.numbers.setdefault((self.name, writer), number)
-        when = clock(stamp) if stamp else None
-        place = Place(self.name, record.line, writer, site.frame, when, tuple(record.jumps))
-        self.evidence.span(place)
-        log = self.kinds.of_record(site, text)
-        if log is not None:
-            self._add(log, text, place)
-        elif site.is_torch:
-            self.evidence.add_known(site.label, len(record.body), record.line)
+        hand_over(record, self.name, self.kinds, self.evidence)
 
     def _close_block(self, rank: str) -> None:
-        block = self._blocks.pop(rank)
-        text = b"\n".join(block.body).decode("utf-8", "replace")
-        frame = block.log.frame_of(text)
-        writer = rank or (self._rank if block.log.structured else "") or block.pid
-        if writer != block.pid and block.pid:
-            self.evidence.numbers.setdefault((self.name, writer), block.pid)
-        place = Place(self.name, block.line, writer, frame, block.when, tuple(block.jumps))
-        self.evidence.span(place)
-        self._add(block.log, text, place)
-
-    def _add(self, log: type[Log], text: str, place: Place) -> None:
-        """Add one text, or the several records that it holds."""
-        for offset, piece in log.pieces(text.split("\n")):
-            self.evidence.add(log, piece, place.moved(offset), lines=piece.count("\n") + 1)
+        hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
 
     def _fold(self) -> None:
         """Turn counted lines into descriptors with counts and times."""
@@ -364,7 +368,8 @@ class Segmenter:
     def _replay(self, after: Segmenter, shift: int) -> None:
         """Read the bare lines that ``after`` could not place, then take over its open blocks."""
         for rank, lines in after._leads.items():
-            for number, line in lines:
+            for number, line, end in lines:
+                self._end = end + shift
                 self._bare(line, rank, number + shift)
         for rank in after._led:
             if self._heads is not None:
@@ -374,10 +379,3 @@ class Segmenter:
         for rank, block in after._blocks.items():
             block.shift(shift)
             self._blocks[rank] = block
-
-
-def _text_of(body: list[bytes]) -> str:
-    """Return the lines of a torch record without the blank that ends the prefix."""
-    lines = b"\n".join([b"", *body]).replace(b"\n ", b"\n")[1:]
-    text = plain(lines).decode("utf-8", "replace")
-    return text.replace("\r\n", "\n").removesuffix("\r")

@@ -1,0 +1,111 @@
+"""Closing a record: from its lines to evidence."""
+
+from __future__ import annotations
+
+from tracelens.evidence import Evidence, Place
+from tracelens.grammars import Unreadable
+from tracelens.logs import Log, Record
+from tracelens.logs.torch_log import read_site
+from tracelens.source.kinds import Kinds
+from tracelens.source.prefixes import TORCH, clock, plain
+from tracelens.source.records import Block, Headed, Open
+
+__all__ = ["hand_over", "hand_over_block"]
+
+#: How often the lines that a grammar refuses are taken off the end of a record.
+MAX_TRIES = 4
+
+
+def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None:
+    """Add a torch record of the input ``name`` to the evidence."""
+    parts = TORCH.match(record.prefix)
+    assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
+    stamp = parts["clock"] or parts["clock21"]
+    site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
+    text = _text_of(b"\n".join([b"", *record.body]).replace(b"\n ", b"\n")[1:])
+    number = (parts["writer"] or b"").decode()
+    writer = record.rank or number
+    if record.rank and number:
+        evidence.numbers.setdefault((name, writer), number)
+    when = clock(stamp) if stamp else None
+    place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
+    evidence.span(place)
+    log = kinds.of_record(site, text)
+    if log is not None:
+        _add(log, text, place, evidence)
+    elif site.is_torch:
+        evidence.add_known(site.label, len(record.body), record.line)
+
+
+def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> None:
+    """Add a bare or a structured record to the evidence.
+
+    Args:
+        block: The record.
+        name: The input.
+        rank: What the launcher calls the writer of its lines; empty when it does not.
+        told: The rank that the name of the input tells.
+        evidence: Where to.
+    """
+    if isinstance(block, Headed):
+        _hand_over_headed(block, name, rank, evidence)
+        return
+    text = b"\n".join(block.body).decode("utf-8", "replace")
+    frame = block.log.frame_of(text)
+    writer = rank or (told if block.log.structured else "") or block.pid
+    if writer != block.pid and block.pid:
+        evidence.numbers.setdefault((name, writer), block.pid)
+    place = Place(name, block.line, writer, frame, block.when, tuple(block.jumps))
+    evidence.span(place)
+    _add(block.log, text, place, evidence)
+
+
+def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -> None:
+    """Hand over the lines that belong to the record; the program wrote the others."""
+    lines = _text_of(b"\n".join(block.body)).split("\n")
+    number, records = own(block.log, lines)
+    if not block.prefix and (records is None or not block.log.believes(records)):
+        return  # nothing but its beginning says that torch wrote it
+    text = "\n".join(lines[:number])
+    frame = block.log.frame_of(text)
+    place = Place(name, block.line, rank, frame, block.when, tuple(block.jumps))
+    evidence.span(place)
+    evidence.add(block.log, text, place, lines=number, records=records)
+
+
+def _add(log: type[Log], text: str, place: Place, evidence: Evidence) -> None:
+    """Add one text, or the several records that it holds."""
+    for offset, piece in log.pieces(text.split("\n")):
+        evidence.add(log, piece, place.moved(offset), lines=piece.count("\n") + 1)
+
+
+def _text_of(lines: bytes) -> str:
+    text = plain(lines).decode("utf-8", "replace")
+    return text.replace("\r\n", "\n").removesuffix("\r")
+
+
+def own(log: type[Log], lines: list[str]) -> tuple[int, tuple[Record, ...] | None]:
+    """Tell how many of ``lines``, which begin with a record, belong to it: its grammar knows.
+
+    Returns:
+        The number, and what the record says; None where the grammar refuses what is left as well,
+        which then reaches up to the line that it refused first.
+    """
+    end = refused = len(lines)
+    for _ in range(MAX_TRIES):
+        try:
+            return end, log.parse("\n".join(lines[:end]))
+        except Unreadable as error:
+            if end > 1 and not lines[end - 1].strip():
+                while end > 1 and not lines[end - 1].strip():
+                    end -= 1
+                continue
+            if not 1 <= error.line <= end:
+                break
+            refused = min(refused, error.line)
+            if error.line == 1:
+                break
+            end = error.line - 1
+        except (RecursionError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+            break  # a log kind's bug: whoever reads the text next reports it
+    return refused, None
