@@ -106,6 +106,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             return wanted if base is Rule else discover(group, base)
 
         monkeypatch.setattr(engine, "discover", found)
+        monkeypatch.setenv("TRACELENS_CACHE", "")
 
     return install
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -85,6 +84,8 @@ def load(start: Path) -> Config:
 
 
 def _table(file: Path) -> Mapping[str, Any] | None:
+    import tomllib  # noqa: PLC0415 -- costly, and only for those who have a pyproject.toml
+
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("tracelens")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tracelens import __version__
 from tracelens.errors import PluginError, SourceError, UsageError
 from tracelens.evidence import Evidence, arguments, needs
-from tracelens.logs import Log, Record
+from tracelens.index import Held, RuleFacts, TableFacts, kept
+from tracelens.logs import Log
 from tracelens.logs.recording import switched_on
 from tracelens.registry import discover
 from tracelens.report import (
@@ -29,7 +30,9 @@ from tracelens.rules import Rule
 from tracelens.source import read
 from tracelens.source.looks_like import look
 
-__all__ = ["analyze", "judge", "select_rules", "switches"]
+__all__ = ["analyze", "choose", "judge", "select_rules"]
+
+T = TypeVar("T", bound="Rule | RuleFacts")
 
 #: Entries of ``coverage.known`` and ``coverage.unread`` in a report; the counts cover all.
 MAX_LISTED = 50
@@ -61,7 +64,7 @@ def analyze(
         UsageError: ``select``, ``ignore`` or ``kind`` names nothing that is installed.
         PluginError: An installed rule or log kind is broken.
     """
-    rules = select_rules(select)
+    rules = choose(select)
     evidence, inputs = read(paths, kind=kind, jobs=jobs, progress=progress)
     if (error := nothing_known(inputs, evidence)) is not None:
         raise error
@@ -71,6 +74,16 @@ def analyze(
 def select_rules(select: Collection[str] = ()) -> list[Rule]:
     """Return one instance of every rule whose code starts with, or whose name is, in ``select``."""
     rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
+    return _selected(rules, select)
+
+
+def choose(select: Collection[str] = ()) -> Sequence[Rule | RuleFacts]:
+    """Return what :func:`select_rules` does: rules, or what the index knows of them."""
+    index = kept()
+    return select_rules(select) if index is None else _selected(index.rules, select)
+
+
+def _selected(rules: Sequence[T], select: Collection[str]) -> list[T]:
     for wanted in select:
         if not any(_matches(rule, wanted) for rule in rules):
             raise UsageError(
@@ -79,7 +92,7 @@ def select_rules(select: Collection[str] = ()) -> list[Rule]:
     return [rule for rule in rules if not select or any(_matches(rule, s) for s in select)]
 
 
-def _matches(rule: Rule, wanted: str) -> bool:
+def _matches(rule: Rule | RuleFacts, wanted: str) -> bool:
     return rule.code.startswith(wanted.upper()) or rule.name == wanted
 
 
@@ -87,23 +100,29 @@ def judge(
     evidence: Evidence,
     inputs: Sequence[Input],
     *,
-    rules: Iterable[Rule] | None = None,
+    rules: Iterable[Rule | RuleFacts] | None = None,
     ignore: Mapping[str, str] | Collection[str] = (),
 ) -> Report:
     """Ask the rules about evidence that has been read, and build the report."""
     verdicts: list[Verdict] = []
     findings: list[Finding] = []
-    asked = list(rules) if rules is not None else select_rules()
-    for rule in asked:
-        verdict, found = _ask(rule, evidence)
-        reason = _ignored(rule, ignore)
+    held = Held(evidence)
+    asked: dict[str, Rule] = {}
+    for known in rules if rules is not None else select_rules():
+        facts = known if isinstance(known, RuleFacts) else RuleFacts.read(known)
+        verdict = _without_asking(facts, held, evidence)
+        found: list[Finding] = []
+        if verdict is None:
+            rule = asked[facts.code] = known.load() if isinstance(known, RuleFacts) else known
+            verdict, found = _ask(rule, facts, evidence)
+        reason = _ignored(known, ignore)
         if reason is not None and found:
             found = [finding.model_copy(update={"ignored": reason}) for finding in found]
             verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
         verdicts.append(verdict)
         findings += found
-    findings = _suppress(findings, {rule.code: rule for rule in asked})
-    logs = discover("logs", Log)
+    findings = _suppress(findings, asked)
+    logs = _summing_up(evidence)
     return Report(
         tool=Tool(version=__version__),
         inputs=tuple(inputs),
@@ -115,26 +134,44 @@ def judge(
     )
 
 
-def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
-    wanted = needs(rule.check)
-    missing = [
-        kind
-        for kind, required in wanted.values()
-        if required and kind is not None and not len(evidence.table(kind)) and switches(kind)
+def _without_asking(facts: RuleFacts, held: Held, evidence: Evidence) -> Verdict | None:
+    """Return the verdict of a rule that has nothing to look at; None where it must be asked."""
+    filled = [held.may_fill(table) for table in facts.tables]
+    pairs = list(zip(facts.tables, filled, strict=True))
+    lacking = [table for table, full in pairs if table.required and table.switches and not full]
+    open_ = any(table.required and full and not table.plain for table, full in pairs)
+    if lacking and not open_:
+        return _absent(facts, lacking, evidence)
+    if facts.everything or any(filled):
+        return None
+    return Verdict(code=facts.code, name=facts.name, verdict=Outcome.QUIET)
+
+
+def _absent(facts: RuleFacts, lacking: Sequence[TableFacts], evidence: Evidence) -> Verdict:
+    """Return the verdict of a rule some of whose tables must have rows and have none."""
+    words = " or ".join(dict.fromkeys(table.name for table in lacking))
+    if any(all(switched_on(s, evidence) for s in table.switches) for table in lacking):
+        reason = f"the recording holds no {words}, though its switches were on"
+        return Verdict(code=facts.code, name=facts.name, verdict=Outcome.QUIET, reason=reason)
+    return Verdict(
+        code=facts.code,
+        name=facts.name,
+        verdict=Outcome.ABSENT,
+        needs=tuple(dict.fromkeys(switch for table in lacking for switch in table.switches)),
+        reason=f"no {words} in the input",
+    )
+
+
+def _ask(rule: Rule, facts: RuleFacts, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
+    kinds = [kind for kind, _ in needs(rule.check).values() if kind is not None]
+    lacking = [
+        table
+        for table, kind in zip(facts.tables, kinds, strict=True)
+        if table.required and table.switches and not len(evidence.table(kind))
     ]
+    if lacking:
+        return _absent(facts, lacking, evidence), []
     base = Verdict(code=rule.code, name=rule.name, verdict=Outcome.QUIET)
-    if missing:
-        prints = tuple(dict.fromkeys(switch for kind in missing for switch in switches(kind)))
-        words = " or ".join(dict.fromkeys(kind.__name__ for kind in missing))
-        if any(all(switched_on(s, evidence) for s in switches(kind)) for kind in missing):
-            reason = f"the recording holds no {words}, though its switches were on"
-            return base.model_copy(update={"reason": reason}), []
-        update = {
-            "verdict": Outcome.ABSENT,
-            "needs": prints,
-            "reason": f"no {words} in the input",
-        }
-        return base.model_copy(update=update), []
     try:
         found = list(rule.check(**arguments(rule.check, evidence)))
     except PluginError:
@@ -148,6 +185,18 @@ def _ask(rule: Rule, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
     return base.model_copy(update={"verdict": Outcome.FIRED}), _distinct(found)
 
 
+def _summing_up(evidence: Evidence) -> Sequence[type[Log]]:
+    """Return the log kinds that may have something to say about this evidence as a whole."""
+    if (index := kept()) is None:
+        return discover("logs", Log)
+    homes = {kind.__module__ for kind in evidence.types()}
+    return [
+        log.load()
+        for log in index.logs
+        if log.sums_up and (log.name in evidence.kinds or log.module in homes)
+    ]
+
+
 def _distinct(found: list[Finding]) -> list[Finding]:
     """Number the findings of one rule that share an id, so that every id names one finding."""
     seen: dict[str, int] = {}
@@ -159,22 +208,7 @@ def _distinct(found: list[Finding]) -> list[Finding]:
     return out
 
 
-def switches(kind: type[Record]) -> list[str]:
-    """Return the switches of the logs that hold ``kind``, or of those that it is joined from.
-
-    None for what torch prints without being asked: that it is missing is an answer.
-    """
-    join = getattr(kind, "join", None)
-    if kind.switch:
-        return [kind.switch]
-    if join is None:
-        logs = [log for log in discover("logs", Log) if log.__module__ == kind.__module__]
-        return [log.switch for log in logs if not log.always]
-    parts = [part for part, required in needs(join).values() if part is not None and required]
-    return [switch for part in parts for switch in switches(part)]
-
-
-def _ignored(rule: Rule, ignore: Mapping[str, str] | Collection[str]) -> str | None:
+def _ignored(rule: Rule | RuleFacts, ignore: Mapping[str, str] | Collection[str]) -> str | None:
     for wanted in ignore:
         if _matches(rule, wanted):
             return ignore[wanted] if isinstance(ignore, Mapping) else "ignored on request"

@@ -18,7 +18,18 @@ from tracelens.logs import Log, Record
 from tracelens.processes import Processes, Span
 from tracelens.tables import Place, Seen, Table, Times
 
-__all__ = ["Evidence", "Gap", "Place", "Seen", "Table", "Times", "Unread", "arguments", "needs"]
+__all__ = [
+    "Evidence",
+    "Gap",
+    "Place",
+    "Seen",
+    "Table",
+    "Times",
+    "Unread",
+    "arguments",
+    "needs",
+    "sources",
+]
 
 R = TypeVar("R", bound=Record)
 
@@ -240,6 +251,18 @@ class Evidence:
             self._derived[kind] = Table(self._rows(kind))
         return cast("Table[R]", self._derived[kind])
 
+    def types(self) -> set[type[Record]]:
+        """Return the types of all records that were read, and the types that those derive from."""
+        read = {
+            type(seen.record)
+            for held in self._texts.values()
+            if isinstance(held, tuple)
+            for seen in held
+            if seen.count
+        }
+        read |= {type(seen.record) for seen in self.measured}
+        return {base for kind in read for base in kind.__mro__ if issubclass(base, Record)}
+
     def rows(self) -> Table[Record]:
         """Return every record that was read, of whatever type."""
         return Table(self._rows(Record))
@@ -306,6 +329,26 @@ def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, 
             )
         found[name] = (inner, parameter.kind is not inspect.Parameter.KEYWORD_ONLY)
     return found
+
+
+def sources(kind: type[Record]) -> tuple[set[type[Record]], set[type[Record]]]:
+    """Return the record types that rows of ``kind`` come from: without them, there is no row.
+
+    Returns:
+        The types that are read, and those that are joined from the evidence as a whole.
+    """
+    join = getattr(kind, "join", None)
+    if join is None:
+        return {kind}, set()
+    if (walked := kind.walks()) is not None:
+        return set(walked), set()
+    read: set[type[Record]] = set()
+    joined: set[type[Record]] = set()
+    for part, _ in needs(join).values():
+        more = sources(part) if part is not None else (set(), {kind})
+        read |= more[0]
+        joined |= more[1]
+    return read, joined
 
 
 def arguments(function: Callable[..., Any], evidence: Evidence) -> dict[str, Any]:

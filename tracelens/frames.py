@@ -86,6 +86,11 @@ class Frame(Record):
         return int(last) if last.isdigit() else 0
 
     @classmethod
+    def walks(cls) -> tuple[type[Record], ...]:
+        """What is gathered, by whatever id."""
+        return (*GATHERED, AutotuneTable)
+
+    @classmethod
     def join(cls, evidence: Evidence) -> Iterator[Seen[Frame]]:
         """Gather the records by input, writer and compile id."""
         groups: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)

@@ -108,9 +108,9 @@ def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Repor
     from tracelens.source.files import expand
 
     grammars.cache_folder = parser_cache()
-    asked = {rule.code for rule in engine.select_rules(config.selected)}
-    engine.select_rules(config.ignore)
-    for rule in engine.select_rules(config.require) if config.require else ():
+    asked = {rule.code for rule in engine.choose(config.selected)}
+    engine.choose(config.ignore)
+    for rule in engine.choose(config.require) if config.require else ():
         if rule.code not in asked:
             raise UsageError(f"--require: {rule.code} {rule.name} is not among the selected rules")
     files = expand(tuple(paths))

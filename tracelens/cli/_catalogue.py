@@ -31,8 +31,8 @@ class Entry:
     @classmethod
     def of(cls, rule: Rule) -> Entry:
         """Describe one rule."""
-        from tracelens.engine import switches
         from tracelens.evidence import needs
+        from tracelens.index import switches
 
         wanted = [(kind, must) for kind, must in needs(rule.check).values() if kind is not None]
         required = [kind for kind, must in wanted if must]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracelens.cli._terminal import say
 from tracelens.config import Config
-from tracelens.engine import select_rules
+from tracelens.engine import choose
 from tracelens.report import Outcome, Report, Severity
 
 __all__ = ["exit_code"]
@@ -18,7 +18,7 @@ def exit_code(report: Report, config: Config) -> int:
             f"{verdict.code} {verdict.name} crashed: {verdict.reason}",
             hint="this is a bug in the rule; the other rules are not affected",
         )
-    required = {rule.code for rule in select_rules(config.require)} if config.require else set()
+    required = {rule.code for rule in choose(config.require)} if config.require else set()
     absent = [
         verdict
         for verdict in report.verdicts

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from tracelens import grammars
-from tracelens.registry import discover
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -34,6 +34,14 @@ class Record(BaseModel):
 
     #: What makes torch or oneDNN print this record, where the kind's own switch is not enough.
     switch: ClassVar[str] = ""
+
+    @classmethod
+    def walks(cls) -> tuple[type[Record], ...] | None:
+        """Return the record types without which a ``join`` over the whole evidence gives nothing.
+
+        None: it looks at other things, and must be tried.
+        """
+        return None
 
 
 class Log:
@@ -79,14 +87,22 @@ class Log:
     #: Beginnings of lines at which one text must be cut in several records.
     cuts: ClassVar[re.Pattern[str] | None] = None
 
+    @classmethod
+    def load(cls) -> type[Log]:
+        """Return the log kind itself; what stands for one that is not imported imports it."""
+        return cls
+
     @staticmethod
+    @cache
     def of(name: str) -> type[Log]:
         """Return the installed log kind of that name.
 
         Raises:
             KeyError: There is none.
         """
-        return {log.name: log for log in discover("logs", Log)}[name]
+        from tracelens import index  # noqa: PLC0415 -- it describes this class
+
+        return {log.name: log for log in index.logs()}[name].load()
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
@@ -142,7 +158,10 @@ class Log:
 
     @classmethod
     def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
-        """Return what this kind knows about the machine and the software."""
+        """Return what this kind knows about the machine and the software.
+
+        Like :meth:`tables`, it is asked where the input holds this kind.
+        """
         del evidence
         return {}
 

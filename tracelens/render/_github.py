@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 from tracelens.render._strings import elide, one_line, spans
@@ -18,6 +17,8 @@ _LIVE = re.compile(
     r"@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|://(?=\w)|(?<=\bwww)\.(?=\w)|:(?=[\w+-]{1,40}:)",
     re.IGNORECASE,
 )
+#: What means something in HTML.
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _SPECIAL = re.compile(r"[\\`*\[\]<>~&$]|(?<!\w)_|_(?!\w)|^[#+=-]")
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 
@@ -75,5 +76,5 @@ def _cell(value: str) -> str:
 
 def details(title: str, body: str) -> str:
     """Return ``body`` folded away under ``title``, which may hold anything."""
-    summary = _LIVE.sub(lambda match: match[0] + _BREAK, html.escape(one_line(title)))
+    summary = _LIVE.sub(lambda match: match[0] + _BREAK, one_line(title).translate(_ESCAPES))
     return f"<details>\n<summary>{summary}</summary>\n\n{body.strip()}\n\n</details>\n"

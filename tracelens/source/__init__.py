@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tracelens import index
 from tracelens.errors import UsageError
 from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
-from tracelens.logs.chrome_trace import ChromeTrace
-from tracelens.logs.torch_trace import TorchTrace
-from tracelens.registry import discover
 from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream, expand
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel
-from tracelens.source.ranges import plan, read_ranges
 from tracelens.source.segment import Segmenter
-from tracelens.traces.reader import peek
-from tracelens.traces.reading import read_trace
 
 __all__ = ["read"]
 
 #: Most text that is read as one kind on request (``--as``), in bytes.
 MAX_FORCED = 64 << 20
+#: The log kind of traces, which are no text.
+TRACE = "chrome_trace"
+#: The log kind of structured logs.
+STRUCTURED = "torch_trace"
 
 
 def read(
@@ -45,26 +44,27 @@ def read(
         SourceError: A path names nothing, or cannot be read.
         UsageError: ``kind`` is not a log kind.
     """
-    logs = {log.name: log for log in discover("logs", Log)}
+    logs = {log.name: log for log in index.logs()}
     if kind is not None and kind not in logs:
         raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
     kinds = Kinds(logs.values())
+    forced = kinds.load(logs[kind]) if kind is not None else None
     total = Evidence()
     inputs: list[Input] = []
     for path in expand(tuple(paths)):
         stream = Stream(path, progress)
         segmenter = Segmenter(kinds, path)
-        parts = plan(path, jobs) if kind is None else []
-        if len(parts) > 1:
-            segmenter = read_ranges(stream, parts)
+        joined = _in_ranges(stream, jobs) if jobs > 1 and kind is None else None
+        if joined is not None:
+            segmenter = joined
             evidence = segmenter.finish()
         else:
             with stream.open() as reader:
-                evidence = _read(stream, reader, segmenter, logs[kind] if kind else None)
+                evidence = _read(stream, reader, segmenter, forced)
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
         if _log_beside(path) in {source.path for source in inputs}:
-            evidence.forget(TorchTrace.name, total.kinds.keys() - {TorchTrace.name})
+            evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
         total.merge(evidence)
         inputs.append(
             Input(
@@ -87,14 +87,36 @@ def _log_beside(path: str) -> str:
     return str(folder.with_name("log.txt.gz")) if folder.name == "torch_trace" else ""
 
 
+def _in_ranges(stream: Stream, jobs: int) -> Segmenter | None:
+    """Read the file in several processes; None when it must be read in one pass."""
+    from tracelens.source.ranges import plan, read_ranges  # noqa: PLC0415 -- costly, seldom needed
+
+    parts = plan(stream.path, jobs)
+    return read_ranges(stream, parts) if len(parts) > 1 else None
+
+
 def _read(
     stream: Stream, reader: Reader, segmenter: Segmenter, forced: type[Log] | None
 ) -> Evidence:
-    is_trace, text = peek(reader, stream.head) if forced is None else (forced is ChromeTrace, b"")
-    reader = Pushback(reader, text)
-    if is_trace:
-        return read_trace(reader, stream.path)
+    is_json = stream.head.lstrip()[:1] in {b"{", b"["}
+    if is_json if forced is None else forced.name == TRACE:
+        evidence, reader = _as_trace(stream, reader, certain=forced is not None)
+        if evidence is not None:
+            return evidence
     return _cut(stream, reader, segmenter) if forced is None else _forced(stream, reader, forced)
+
+
+def _as_trace(stream: Stream, reader: Reader, *, certain: bool) -> tuple[Evidence | None, Reader]:
+    """Read a trace. Returns no evidence for what is none, and a reader of all of the text."""
+    from tracelens.traces.reader import peek  # noqa: PLC0415 -- costly, seldom needed
+
+    is_trace, text = (True, b"") if certain else peek(reader, stream.head)
+    reader = Pushback(reader, text)
+    if not is_trace:
+        return None, reader
+    from tracelens.traces.reading import read_trace  # noqa: PLC0415 -- costly, seldom needed
+
+    return read_trace(reader, stream.path), reader
 
 
 def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:

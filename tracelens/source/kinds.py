@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
+from tracelens.index import LogFacts
 from tracelens.logs import Log
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.source.heads import Head, Heads
@@ -20,12 +22,13 @@ TELLING = 20
 class Kinds:
     """The installed log kinds, arranged for dispatch."""
 
-    def __init__(self, installed: Iterable[type[Log]]) -> None:
+    def __init__(self, installed: Iterable[type[Log] | LogFacts]) -> None:
         logs = tuple(installed)
-        self.artifacts: dict[str, type[Log]] = {}
+        self._loaded: dict[str, type[Log]] = {}
+        self.artifacts: dict[str, type[Log] | LogFacts] = {}
         self.prefixed = [(log.marks, log) for log in logs if log.prefixed and log.marks]
-        bare: list[tuple[bytes, type[Log]]] = []
-        counted: list[tuple[bytes, type[Log]]] = []
+        bare: list[tuple[bytes, type[Log] | LogFacts]] = []
+        counted: list[tuple[bytes, type[Log] | LogFacts]] = []
         for log in logs:
             self.artifacts.update(dict.fromkeys(log.artifacts, log))
             for mark in () if log.prefixed else log.marks:
@@ -34,25 +37,37 @@ class Kinds:
         self.counted = counted
         self.bare_marks = tuple(mark for mark, _ in bare)
         self.counted_marks = tuple(mark for mark, _ in counted)
-        self.patterns = [(log.begins, log) for log in logs if log.begins is not None]
-        patterns = [pattern.pattern for pattern, _ in self.patterns]
-        #: Matches the first line of a bare record of some kind that is known by a pattern.
-        self.may_begin = re.compile("|".join(f"(?:{p})" for p in patterns) or "(?!)")
-        openers = {log for _, log in bare} | {log for _, log in self.patterns}
-        continuing = {
-            log.name: log.continues.pattern for log in openers if log.continues is not None
-        }
         self.structured = next((log for log in logs if log.structured), None)
-        if self.structured is not None:
-            continuing[self.structured.name] = "\t"
-        #: Matches a line that may belong to a bare record of some kind.
-        self.may_continue = re.compile("|".join(f"(?:{p})" for p in continuing.values()) or "(?!)")
-
+        self._logs = logs
         self.opening = [(log.opens, log) for log in logs if log.opens]
         opens = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
         weak = (mark.encode() for marks, _ in self.prefixed for mark in marks)
         #: Finds the records of which only the first line is prefixed.
         self.heads = Heads(opens, tuple(mark for mark in weak if len(mark) >= TELLING))
+
+    def load(self, log: type[Log] | LogFacts) -> type[Log]:
+        """Return the log kind itself."""
+        if (loaded := self._loaded.get(log.name)) is None:
+            loaded = self._loaded[log.name] = log.load()
+        return loaded
+
+    @cached_property
+    def patterns(self) -> list[tuple[re.Pattern[str], type[Log] | LogFacts]]:
+        """The kinds whose bare records are known by a pattern."""
+        return [(begins, log) for log in self._logs if (begins := log.begins) is not None]
+
+    @cached_property
+    def may_begin(self) -> re.Pattern[str]:
+        """Matches the first line of a bare record of some kind that is known by a pattern."""
+        return _any_of(begins.pattern for begins, _ in self.patterns)
+
+    @cached_property
+    def may_continue(self) -> re.Pattern[str]:
+        """Matches a line that may belong to a bare record of some kind."""
+        openers = {log.name: log for _, log in (*self.bare, *self.patterns)}
+        goes_on = [log.continues for log in openers.values()]
+        tab = ["\t"] if self.structured is not None else []
+        return _any_of([*(p.pattern for p in goes_on if p is not None), *tab])
 
     def begins(self, line: bytes) -> bool:
         """Tell whether ``line`` begins a record, or goes on with one under its own prefix."""
@@ -82,24 +97,34 @@ class Kinds:
         """Return the kind whose mark ``line`` begins with."""
         for mark, log in self.counted:
             if line.startswith(mark):
-                return log
-        return next(log for mark, log in self.bare if line.startswith(mark))
+                return self.load(log)
+        return self.load(next(log for mark, log in self.bare if line.startswith(mark)))
 
     def of_text(self, text: str) -> type[Log] | None:
         """Return the kind whose bare records begin like ``text``, by its pattern."""
         if self.may_begin.match(text) is None:
             return None
-        return next((log for begins, log in self.patterns if begins.match(text)), None)
+        return next((self.load(log) for begins, log in self.patterns if begins.match(text)), None)
 
     def of_record(self, site: Site, text: str) -> type[Log] | None:
         """Return the kind that reads a torch record; None when no grammar does."""
         if site.artifact:
-            return self.artifacts.get(site.artifact)
-        return next((log for marks, log in self.prefixed if text.startswith(marks)), None)
+            log = self.artifacts.get(site.artifact)
+        else:
+            log = next((log for marks, log in self.prefixed if text.startswith(marks)), None)
+        return None if log is None else self.load(log)
 
     def of_head(self, head: Head) -> tuple[Site, type[Log] | None]:
         """Return the site and the kind of a record of which only the first line is prefixed."""
         text = head.text.decode("utf-8", "replace")
         site = read_site(head.logger.decode()) if head.logger else Site()
-        told = [log for marks, log in self.opening if not head.logger and text.startswith(marks)]
+        told = [
+            self.load(log)
+            for marks, log in self.opening
+            if not head.logger and text.startswith(marks)
+        ]
         return site, told[0] if told else self.of_record(site, text)
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")

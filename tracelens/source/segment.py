@@ -227,7 +227,8 @@ class Segmenter:
         if rank in self._blocks:
             self._close_block(rank)
         pid, when = match["writer"].decode(), clock(match["clock"])
-        block = Block(number, [line], self.kinds.structured, pid, when)
+        log = self.kinds.load(self.kinds.structured)
+        block = Block(number, [line], log, pid, when)
         self._blocks[rank] = block
         if not rank:
             self._current = (b"\t", block.body)

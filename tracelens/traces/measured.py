@@ -34,6 +34,11 @@ class Measured(Record):
     switch = "torch.profiler.profile(...)"
 
     @classmethod
+    def walks(cls) -> tuple[type[Record], ...]:
+        """What is measured is found as it is."""
+        return (cls,)
+
+    @classmethod
     def join(cls, evidence: Evidence) -> Iterator[Seen[Self]]:
         """Return what the reader measured."""
         for seen in evidence.measured:

@@ -1,0 +1,158 @@
+"""What is known of the installed log kinds and rules without importing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze, grammars, index
+from tracelens.engine import choose, judge, select_rules
+from tracelens.evidence import Evidence, arguments, needs
+from tracelens.logs import Log, Record
+from tracelens.registry import discover
+from tracelens.report import Finding, Outcome
+from tracelens.rules import Rule
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+#: Two logs of each family, and the sample.
+LOGS = sorted(
+    path
+    for family in {path.name[:3] for path in (FIXTURES / "rules").iterdir()}
+    for path in sorted((FIXTURES / "rules").glob(f"{family}*/fires-*"))[::7][:2]
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder with nothing in it."""
+    monkeypatch.setattr(grammars, "cache_folder", tmp_path)
+    monkeypatch.setattr(index, "_kept", {})
+    return tmp_path
+
+
+def forget() -> None:
+    index._kept.clear()
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.parent.name)
+def test_the_report_is_the_same_with_and_without(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_index = analyze(str(path)).to_json()
+    monkeypatch.setattr(grammars, "cache_folder", None)
+    assert analyze(str(path)).to_json() == with_index
+    assert list(folder.glob("installed-*"))
+
+
+def test_it_is_kept_and_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = index.kept()
+    assert len(list(folder.iterdir())) == 1
+    forget()
+    monkeypatch.setattr(index, "_made", pytest.fail)
+    assert index.kept() == made
+    assert [facts.code for facts in choose(["ONE"])] == [r.code for r in select_rules(["ONE"])]
+
+
+def test_a_damaged_one_is_made_again(folder: Path) -> None:
+    made = index.kept()
+    (path,) = folder.glob("installed-*")
+    path.write_bytes(b'{"logs": [{"module"')
+    forget()
+    assert index.kept() == made
+
+
+def test_it_holds_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack = tmp_path / "a_pack"
+    (pack / "inner").mkdir(parents=True)
+    for module in (pack / "__init__.py", pack / "inner" / "one.py"):
+        module.touch()
+    monkeypatch.syspath_prepend(pack.parent)
+    before = list(index._files("a_pack"))
+    assert [line.partition("\0")[0] for line in before] == [
+        str(pack / "__init__.py"),
+        str(pack / "inner" / "one.py"),
+    ]
+    (pack / "inner" / "one.py").write_text("x = 1\n")
+    assert list(index._files("a_pack")) != before
+
+
+def test_an_unwritable_folder_is_no_loss(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammars, "cache_folder", folder / "missing")
+    assert index.kept() == index._made()
+
+
+def joined() -> Iterator[type[Record]]:
+    """Every record type that is joined from others."""
+    pending: list[type[Record]] = [Record]
+    while pending:
+        kind = pending.pop()
+        pending += kind.__subclasses__()
+        if hasattr(kind, "join") and kind.__module__.startswith("tracelens."):
+            yield kind
+
+
+def test_nothing_is_joined_from_nothing() -> None:
+    discover("rules", Rule)
+    for kind in joined():
+        assert list(Evidence().table(kind)) == [], kind
+
+
+#: The rules that need nothing: the others are absent where there is nothing.
+UNDEMANDING = [
+    rule
+    for rule in select_rules()
+    if not any(t.required and t.switches for t in index.RuleFacts.read(rule).tables)
+]
+
+
+@pytest.mark.parametrize("rule", UNDEMANDING, ids=lambda rule: rule.code)
+def test_a_rule_says_nothing_about_empty_tables(rule: Rule) -> None:
+    """The engine does not ask it then."""
+    assert list(rule.check(**arguments(rule.check, Evidence()))) == []
+
+
+class Everything(Rule):
+    """One finding. Always."""
+
+    code, name = "XXX001", "always"
+
+    def check(self, *, evidence: Evidence) -> Iterator[Finding]:
+        yield self.finding(title=f"{len(evidence.kinds)} kinds", message="")
+
+
+class Nothing(Rule):
+    """One finding. Always."""
+
+    code, name = "XXX002", "no-tables"
+
+    def check(self) -> Iterator[Finding]:
+        yield self.finding(title="always", message="")
+
+
+def test_a_rule_that_reads_more_than_tables_is_always_asked() -> None:
+    report = judge(Evidence(), [], rules=[Everything(), Nothing()])
+    assert [verdict.verdict for verdict in report.verdicts] == [Outcome.FIRED, Outcome.FIRED]
+
+
+def test_what_is_known_of_a_log_kind_is_what_it_declares() -> None:
+    for log in discover("logs", Log):
+        facts = index.LogFacts.read(log)
+        assert facts.load() is log
+        assert (facts.marks, facts.opens, facts.begins, facts.continues) == (
+            log.marks,
+            log.opens,
+            log.begins,
+            log.continues,
+        )
+        assert set(facts.artifacts) == log.artifacts
+
+
+def test_what_is_known_of_a_rule_names_its_tables() -> None:
+    for rule in select_rules():
+        facts = index.RuleFacts.read(rule)
+        kinds = [kind for kind, _ in needs(rule.check).values() if kind is not None]
+        assert [table.name for table in facts.tables] == [kind.__name__ for kind in kinds]
+        assert all(table.types or table.joins for table in facts.tables)
+        assert type(facts.load()) is type(rule)

@@ -1,0 +1,276 @@
+"""What is installed, known without importing it.
+
+Some two hundred modules hold the log kinds and rules, and one log needs a few of them. What they
+declare for dispatch is written down once, in the user's cache folder, and holds until a file of
+one of their packages changes. Without a cache folder everything is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracelens import __version__, grammars
+from tracelens.evidence import Evidence, needs, sources
+from tracelens.logs import Log, Record
+from tracelens.registry import discover
+from tracelens.rules import Rule
+
+__all__ = ["Held", "Index", "LogFacts", "RuleFacts", "TableFacts", "kept", "logs", "switches"]
+
+GROUPS = {"tracelens.logs", "tracelens.rules"}
+
+
+class LogFacts(msgspec.Struct, frozen=True):
+    """What a log kind declares: the attributes of :class:`Log` that tell a text's kind."""
+
+    module: str
+    of: str
+    name: str
+    artifacts: tuple[str, ...]
+    marks: tuple[str, ...]
+    prefixed: bool
+    structured: bool
+    counted: bool
+    opens: tuple[str, ...]
+    #: Pattern and flags.
+    beginning: tuple[str, int] | None
+    continuation: tuple[str, int] | None
+    #: Whether the kind has something to say about the environment, or tables for the report.
+    sums_up: bool
+
+    @classmethod
+    def read(cls, log: type[Log]) -> LogFacts:
+        """Write down what ``log`` declares."""
+        own = [getattr(log, name).__func__ for name in ("environment", "tables")]
+        return cls(
+            module=log.__module__,
+            of=log.__qualname__,
+            name=log.name,
+            artifacts=tuple(sorted(log.artifacts)),
+            marks=log.marks,
+            prefixed=log.prefixed,
+            structured=log.structured,
+            counted=log.counted,
+            opens=log.opens,
+            beginning=_pattern(log.begins),
+            continuation=_pattern(log.continues),
+            sums_up=own != [Log.environment.__func__, Log.tables.__func__],  # type: ignore[attr-defined]
+        )
+
+    @property
+    def begins(self) -> re.Pattern[str] | None:
+        """The first line of a bare record."""
+        return re.compile(*self.beginning) if self.beginning else None
+
+    @property
+    def continues(self) -> re.Pattern[str] | None:
+        """A line that belongs to the bare record above it."""
+        return re.compile(*self.continuation) if self.continuation else None
+
+    def load(self) -> type[Log]:
+        """Import the log kind."""
+        found: type[Log] = _find(self.module, self.of)
+        return found
+
+
+class TableFacts(msgspec.Struct, frozen=True):
+    """One table that a rule reads."""
+
+    #: Of the record type.
+    name: str
+    required: bool
+    #: Whether the table has a row as soon as one of ``types`` is there; joined ones may have none.
+    plain: bool
+    #: The record types that its rows come from, as ``module:class``.
+    types: tuple[str, ...]
+    #: The types that are joined from the whole evidence, which only they themselves understand.
+    joins: tuple[str, ...]
+    #: What makes torch or oneDNN print it.
+    switches: tuple[str, ...]
+
+    @classmethod
+    def read(cls, kind: type[Record], *, required: bool) -> TableFacts:
+        """Write down what there is to know about the table of ``kind``."""
+        types, joins = sources(kind)
+        return cls(
+            name=kind.__name__,
+            required=required,
+            plain=types == {kind},
+            types=tuple(sorted(map(_name, types))),
+            joins=tuple(sorted(map(_name, joins))),
+            switches=tuple(switches(kind)),
+        )
+
+
+class RuleFacts(msgspec.Struct, frozen=True):
+    """What a rule declares."""
+
+    module: str
+    of: str
+    code: str
+    name: str
+    tables: tuple[TableFacts, ...]
+    #: Whether it reads what is in no table, too.
+    everything: bool
+
+    @classmethod
+    def read(cls, rule: Rule) -> RuleFacts:
+        """Write down what ``rule`` declares."""
+        wanted = needs(rule.check).values()
+        return cls(
+            module=type(rule).__module__,
+            of=type(rule).__qualname__,
+            code=rule.code,
+            name=rule.name,
+            tables=tuple(TableFacts.read(kind, required=must) for kind, must in wanted if kind),
+            everything=not wanted or any(kind is None for kind, _ in wanted),
+        )
+
+    def load(self) -> Rule:
+        """Import the rule."""
+        found: type[Rule] = _find(self.module, self.of)
+        return found()
+
+
+class Index(msgspec.Struct, frozen=True):
+    """All that is installed; log kinds by name, rules by code."""
+
+    logs: tuple[LogFacts, ...]
+    rules: tuple[RuleFacts, ...]
+
+
+class Held:
+    """Which tables can have rows, without importing their types."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._types = frozenset(map(_name, evidence.types()))
+        self._joined: dict[str, bool] = {}
+
+    def may_fill(self, table: TableFacts) -> bool:
+        """Tell whether something that rows of ``table`` come from is there."""
+        return not self._types.isdisjoint(table.types) or any(map(self._has, table.joins))
+
+    def _has(self, name: str) -> bool:
+        if name not in self._joined:
+            kind: type[Record] = _find(*name.split(":"))
+            self._joined[name] = len(self._evidence.table(kind)) > 0
+        return self._joined[name]
+
+
+def switches(kind: type[Record]) -> list[str]:
+    """Return the switches of the logs that hold ``kind``, or of those that it is joined from.
+
+    None for what torch prints without being asked: that it is missing is an answer.
+    """
+    join = getattr(kind, "join", None)
+    if kind.switch:
+        return [kind.switch]
+    if join is None:
+        logs = [log for log in discover("logs", Log) if log.__module__ == kind.__module__]
+        return [log.switch for log in logs if not log.always]
+    parts = [part for part, required in needs(join).values() if part is not None and required]
+    return [switch for part in parts for switch in switches(part)]
+
+
+def logs() -> tuple[type[Log] | LogFacts, ...]:
+    """Return the installed log kinds by name: themselves, or what the index knows of them."""
+    index = kept()
+    return discover("logs", Log) if index is None else index.logs
+
+
+_kept: dict[Path, Index] = {}
+
+
+def kept() -> Index | None:
+    """Return the index, made if need be; None where there is no cache folder.
+
+    Raises:
+        PluginError: A pack that is not in the index yet cannot be imported.
+    """
+    folder = grammars.cache_folder
+    if folder is None:
+        return None
+    if folder not in _kept:
+        path = folder / f"installed-{_digest()}.json"
+        try:
+            _kept[folder] = msgspec.json.decode(path.read_bytes(), type=Index)
+        except (OSError, msgspec.DecodeError):
+            _kept[folder] = _made()
+            _write(path, msgspec.json.encode(_kept[folder]))
+    return _kept[folder]
+
+
+def _made() -> Index:
+    rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
+    return Index(
+        logs=tuple(map(LogFacts.read, discover("logs", Log))),
+        rules=tuple(map(RuleFacts.read, rules)),
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put the index in its place at once; it is no loss when that fails."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        for old in path.parent.glob("installed-*"):
+            old.unlink(missing_ok=True)
+        draft.write_bytes(data)
+        draft.replace(path)
+    except OSError:
+        pass
+
+
+def _digest() -> str:
+    """Return what changes with any module of a package that log kinds or rules are in."""
+    found = hashlib.sha256(f"{__version__}\0{sys.version}".encode())
+    entries = {(e.group, e.value) for group in sorted(GROUPS) for e in entry_points(group=group)}
+    for root in sorted({value.partition(".")[0] for _, value in entries}):
+        for line in _files(root):
+            found.update(line.encode("utf-8", "surrogateescape"))
+    found.update(repr(sorted(entries)).encode())
+    return found.hexdigest()[:16]
+
+
+def _files(root: str) -> Iterator[str]:
+    """Yield path, size and time of every module below the top-level package ``root``."""
+    spec = importlib.util.find_spec(root)
+    if spec is None:
+        return
+    pending: list[str] = sorted(spec.submodule_search_locations or ())
+    if not pending and spec.origin:
+        yield _stamp(spec.origin, Path(spec.origin).stat())
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.name.endswith(".py"):
+                    yield _stamp(entry.path, entry.stat())
+                elif entry.is_dir() and not entry.name.startswith("_"):
+                    pending.append(entry.path)
+
+
+def _stamp(path: str, found: os.stat_result) -> str:
+    return f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n"
+
+
+def _pattern(pattern: re.Pattern[str] | None) -> tuple[str, int] | None:
+    return (pattern.pattern, pattern.flags) if pattern else None
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _find(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
