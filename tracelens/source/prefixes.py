@@ -15,12 +15,22 @@ __all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "plain", "rank_of
 _ID = rb"\[[!\d-][\d/_!-]*\]"
 _ARTIFACT = rb"\[__[a-z]\w*\]"
 
+_CLOCK = (
+    rb"(?:\d{4} |\d{4}-\d\d-\d\d[T ])\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?"
+    rb"[.,]\d{3,6}(?:Z|[+-]\d\d:?\d\d)?"
+)
+_TIME = re.compile(
+    rb"(?:\d{4}-)?(\d\d)-?(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:Z|[+-]\d\d:?\d\d)?[.,](\d{3,6})"
+)
+#: What the line of a record looks like before its clock is read.
+_LETTER = rb"[VIWECF]\d{4}(?: \d\d:|-\d\d-\d\d[T ])"
+
 #: A torch log prefix. ``clock`` and ``writer`` are volatile and split off; ``site`` goes to the
 #: grammar ``torch_log``. Three forms: glog (torch 2.2 on), Python logging (2.1), and trimmed by
-#: hand.
+#: hand. Some builds write the date as ISO does, zone and all.
 TORCH = re.compile(
     rb"(?:"
-    rb"[VIWECF](?P<clock>\d{4} \d\d:\d\d:\d\d\.\d{6}) +(?P<writer>\d+) (?P<site>[^\]\n]{1,400}\]"
+    rb"[VIWECF](?P<clock>" + _CLOCK + rb") +(?P<writer>\d+) (?P<site>[^\]\n]{1,400}\]"
     rb"(?: " + _ID + rb")?(?: " + _ARTIFACT + rb")?)"
     rb"|\[(?P<clock21>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] "
     rb"(?P<site21>(?:" + _ID + rb" )?torch[\w.]{0,200}: \[[A-Z]{4,8}\])"
@@ -30,14 +40,14 @@ TORCH = re.compile(
 
 #: A glog prefix of torch in the middle of a line: a progress bar left no newline before it.
 GLUED = re.compile(
-    rb"(?<![\s\"'`(=])[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ "
+    rb"(?<![\s\"'`(=])[VIWEC]" + _CLOCK + rb" +\d+ "
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
 )
 
 #: The rest of a torch prefix whose beginning was lost.
 TORN = re.compile(rb"[^\]\n]{0,200}\] ?(?:" + _ID + rb" ?)?(?:" + _ARTIFACT + rb" ?)?")
 #: The beginning of a line of torch or oneDNN, however short.
-BEGUN = re.compile(rb"[VIWECF]\d{4} \d\d:|onednn_verbose,")
+BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.
 _TRANSPORT = re.compile(
@@ -45,9 +55,12 @@ _TRANSPORT = re.compile(
     rb"(?: (?:stdout|stderr) (?P<part>[FP]))? ?"
     # torchrun writes no blank after it, the exceptions of a rank do. Indents are even: an odd
     # number of blanks holds one that is not part of the line.
-    rb"|\[(?P<rank>(?:rank|default)\d{1,6})\]:(?: (?=(?:  )*(?! )))?"
+    rb"|\[(?P<rank>(?:rank|default)\d{1,6})\](?::(?: (?=(?:  )*(?! )))?| ?(?=" + _LETTER + rb"))"
     rb"|\[pod/[^\]\n]{1,300}\] "
-    rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6}\] (?=[VIWECF]\d{4} )"
+    rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6}\] (?=" + _LETTER + rb")"
+    # Numbers that an editor, grep or cat wrote; only before a record of torch or oneDNN.
+    rb"|[ \t]{0,8}\d{1,8}(?: ?[:|-][ \t]{0,2}|[ \t]{1,4})"
+    rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
     rb"|\((?:\w{1,60} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
     rb"|(?:> ?)(?=[^ ]|$)"
@@ -108,18 +121,14 @@ def clock(text: bytes) -> float | None:
     """Return a prefix's time in seconds since the start of its year; None for an impossible date.
 
     ``1120 10:45:41.174000`` (no year: a leap year is assumed, so differences within one log hold)
-    or ``2026-11-20 11:29:34,659``.
+    or ``2026-11-20 11:29:34,659`` or ``2026-11-20T11:29:34+08:00.659000``, the zone left out.
     """
+    match = _TIME.match(text)
+    if match is None:
+        return None
     try:
-        if text[4:5] == b"-":
-            day = date(2000, int(text[5:7]), int(text[8:10])).timetuple().tm_yday
-            fraction = int(text[20:23]) / 1e3
-            rest = text[11:19]
-        else:
-            day = date(2000, int(text[0:2]), int(text[2:4])).timetuple().tm_yday
-            fraction = int(text[14:20]) / 1e6
-            rest = text[5:13]
-        hours, minutes, seconds = int(rest[0:2]), int(rest[3:5]), int(rest[6:8])
+        day = date(2000, int(match[1]), int(match[2])).timetuple().tm_yday
     except ValueError:
         return None
-    return ((day * 24 + hours) * 60 + minutes) * 60 + seconds + fraction
+    hours, minutes, seconds = int(match[3]), int(match[4]), int(match[5])
+    return ((day * 24 + hours) * 60 + minutes) * 60 + seconds + float(b"." + match[6])
