@@ -48,8 +48,8 @@ def test_no_code_is_used_twice() -> None:
 @each_rule
 def test_a_rule_lives_where_its_name_says(rule: type[Rule]) -> None:
     assert re.fullmatch(r"[A-Z]{3}\d{3}", rule.code)
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
-    module = rule.name.replace("-", "_")
+    assert re.fullmatch(r"[a-z0-9]+([-.][a-z0-9]+)*", rule.name)
+    module = re.sub("[-.]", "_", rule.name)
     assert rule.__module__ == f"tracelens.rules.{rule.code[:3].lower()}.{module}"
     assert rule.__name__ == module.title().replace("_", "")
 

@@ -1,0 +1,134 @@
+"""NUM001 low-precision-fusion-difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.compile_errors import Failure
+from tracelens.logs.graph_code import FxGraph, TensorType
+from tracelens.logs.warnings import TorchWarning
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule, _user_code
+
+__all__ = ["LowPrecisionFusionDifference"]
+
+#: A larger difference is more than rounding explains, for results around 1.
+MOST = 0.125
+#: The relative tolerance with which torch.testing compares, and the type that it is for.
+TOLERANCES = {"up to 0.016 allowed": "bf16", "up to 0.001 allowed": "f16"}
+
+
+class LowPrecisionFusionDifference(Rule):
+    """Compiled and eager results differ because fused kernels round less often, or draw otherwise.
+
+    ## Why it matters
+    Eager code rounds to bfloat16 or float16 after every operator. A fused kernel keeps float32 in
+    registers and rounds once, at the end: its result is another one, mostly the better one. Random
+    numbers come from another generator than in eager code. Neither is a bug, and both look like one
+    in a comparison.
+
+    ## What it looks like
+    A comparison that fails by units of the last place, or what Inductor says of its generator:
+
+        Traceback (most recent call last):
+          File "/home/ana/proj/compare.py", line 34, in main
+            torch.testing.assert_close(compiled, chain(x))
+        AssertionError: Tensor-likes are not close!
+
+        Mismatched elements: 4 / 4096 (0.1%)
+        Greatest absolute difference: 0.0048828125 at index (2032,) (up to 1e-05 allowed)
+        Greatest relative difference: 0.0218505859375 at index (2040,) (up to 0.016 allowed)
+
+    ## When it is harmless
+    Always, which is why it is information. Not reported are differences above 0.125, and those of
+    float32: these may be bugs. Whether tensors are bfloat16 or float16 is read off the tolerance of
+    the comparison, or off the graphs.
+
+    ## What to do
+    Compare with a float64 or float32 reference instead of eager code; or let compiled code round,
+    and draw, as eager code does, for the comparison only.
+
+    ## How a live run confirms it
+    The program compares once more with both settings. Confirmed when the difference is gone or
+    falls.
+
+    ## See also
+    <https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html>
+    """
+
+    code = "NUM001"
+    name = "low-precision-fusion-difference"
+    severity = Severity.INFO
+    unconfirmable = "the comparison is in the program: set both settings, and compare again"
+
+    def check(
+        self,
+        *,
+        failures: Table[Failure],
+        warnings: Table[TorchWarning],
+        graphs: Table[FxGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding for failed comparisons of each type, and one for random numbers."""
+        for row in failures:
+            if row.record.topic == "not-close" and (row.record.greatest or 0.0) <= MOST:
+                dtype = _tolerated(row) or _of_graphs(row, graphs)
+                if dtype:
+                    yield self._compared(row, dtype)
+        random = warnings.where(lambda one: one.topic == "triton-random")
+        if len(random):
+            yield self.finding(
+                "random",
+                title="compiled code draws other random numbers than eager code",
+                message=(
+                    "Dropout and the like use Triton's generator: with the same seed, results "
+                    "differ from those of eager code."
+                ),
+                count=random.count,
+                evidence=[row.quote() for row in list(random)[:2]],
+                advice=[_RANDOM],
+            )
+
+    def _compared(self, row: Seen[Failure], dtype: str) -> Finding:
+        record = row.record
+        most = f" The greatest difference is {record.greatest:.2g}." if record.greatest else ""
+        lines = row.text.split("\n")
+        at = next((n for n, line in enumerate(lines) if "not close" in line), 0)
+        return self.finding(
+            dtype,
+            title=f"compiled and eager {dtype} results differ by rounding",
+            message=(
+                f"A comparison of {dtype} results fails.{most} A fused kernel keeps float32 where "
+                f"eager code rounds to {dtype} after every operator."
+            ),
+            confidence=Confidence.MEDIUM,
+            where=_user_code.where(_user_code.best(record.stack_frames)),
+            count=row.count,
+            evidence=[row.quote(at=at)],
+            advice=[_ROUND],
+        )
+
+
+def _tolerated(row: Seen[Failure]) -> str:
+    return next((dtype for words, dtype in TOLERANCES.items() if words in row.text), "")
+
+
+def _of_graphs(row: Seen[Failure], graphs: Table[FxGraph]) -> str:
+    """Return the short type of a graph's inputs, where the comparison does not tell."""
+    for graph in graphs.within(row.first.input):
+        for parameter in graph.record.inputs:
+            if isinstance(parameter.type, TensorType) and parameter.type.dtype in {"bf16", "f16"}:
+                return parameter.type.dtype
+    return ""
+
+
+_ROUND = Advice(
+    text="For a comparison, let compiled code round as eager code does.",
+    setting="torch._inductor.config.emulate_precision_casts = True",
+    env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
+    since="2.6",
+)
+_RANDOM = Advice(
+    text="For a comparison, let compiled code use eager code's generator; it is slower.",
+    setting="torch._inductor.config.fallback_random = True",
+)
