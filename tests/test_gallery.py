@@ -31,6 +31,13 @@ GALLERY = {
 SHOWN = (".txt", ".md", ".html")
 RENDERERS = discover("renderers", Renderer)
 PAGES = ROOT / "docs" / "rules"
+INDEX = """# Rules
+
+*Severity* is where a rule starts; each finding has its own. *Reads* names log kinds, of which some
+may be missing; *needs* is what a rule cannot do without: nothing where torch prints it unasked.
+*Since* is a version of tracelens.
+
+"""
 RULES = [rule for rule in discover("rules", Rule) if rule.__module__.startswith("tracelens.")]
 
 
@@ -98,8 +105,18 @@ def test_the_readme_shows_what_the_first_command_prints(
     )
 
 
+def test_the_index_lists_every_rule(
+    capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+) -> None:
+    assert main(["rules", "-f", "markdown"]) == 0
+    table = capsys.readouterr().out
+    linked = re.sub(r"^\| ([A-Z]{3}\d{3}) ", r"| [\1](\1.md) ", table, flags=re.MULTILINE)
+    assert linked.count(".md)") == len(RULES)
+    check(PAGES / "index.md", INDEX + linked, pytestconfig)
+
+
 def test_every_page_belongs_to_a_rule() -> None:
-    assert {path.stem for path in PAGES.iterdir()} == {rule.code for rule in RULES}
+    assert {path.stem for path in PAGES.iterdir()} - {"index"} == {rule.code for rule in RULES}
 
 
 def check(path: Path, text: str, config: pytest.Config) -> None:

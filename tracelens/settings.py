@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
-from tracelens.evidence import Evidence, Place, Seen
+from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Record
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import DebugFolder, HashDetails
@@ -49,33 +50,43 @@ class Setting(Record):
         return self.value.strip("'\"").lower() not in _OFF
 
     @classmethod
-    def join(cls, evidence: Evidence) -> Iterator[Seen[Setting]]:
+    def join(
+        cls,
+        *,
+        variables: Table[EnvironmentVariable],
+        compilations: Table[CompilationMetrics],
+        keys: Table[HashDetails],
+        folders: Table[DebugFolder],
+        warnings: Table[TorchWarning],
+        failures: Table[Failure],
+    ) -> Iterator[Seen[Setting]]:
         """Gather settings from all places where they show."""
-        found: defaultdict[tuple[str, str], dict[tuple[str, str], tuple[Place, str, int]]]
+        found: defaultdict[tuple[str, str], dict[tuple[str, str], tuple[Place, str]]]
         found = defaultdict(dict)
-        for name, value, place, text, line in _told(evidence):
-            found[name, value].setdefault((place.input, place.writer), (place, text, line))
+        for name, value, place, text in chain(
+            _of_variables(variables),
+            _of_compilations(compilations),
+            _of_cache_keys(keys),
+            _of_messages(folders, warnings, failures),
+        ):
+            found[name, value].setdefault((place.input, place.writer), (place, text))
         for (name, value), held in found.items():
-            for place, text, line in held.values():
-                at = place._replace(line=place.line_of(line), jumps=())
-                yield Seen(cls(name=name, value=value), 1, [at], text)
+            for place, text in held.values():
+                yield Seen(cls(name=name, value=value), 1, [place], text)
 
 
-#: Name, value, place, the line that says so, and its offset in the record.
-_Told = Iterator[tuple[str, str, Place, str, int]]
+#: Name, value, where it is said, and the line that says so.
+_Told = Iterator[tuple[str, str, Place, str]]
 
 
-def _told(evidence: Evidence) -> _Told:
-    for variable in evidence.table(EnvironmentVariable):
-        for place in variable.places:
-            yield variable.record.name, variable.record.value, place, variable.text, 0
-    yield from _of_compilations(evidence)
-    yield from _of_cache_keys(evidence)
-    yield from _of_messages(evidence)
+def _of_variables(variables: Table[EnvironmentVariable]) -> _Told:
+    for row in variables:
+        for place in row.places:
+            yield row.record.name, row.record.value, place, row.text
 
 
-def _of_cache_keys(evidence: Evidence) -> _Told:
-    for details in evidence.table(HashDetails):
+def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
+    for details in keys:
         lines = details.record.body.split("\n")
         numbers = {text.partition("] ")[2].partition(": ")[0]: n for n, text in enumerate(lines)}
         for part in details.record.components:
@@ -84,28 +95,30 @@ def _of_cache_keys(evidence: Evidence) -> _Told:
                 line = numbers.get(part.part, 0)
                 full = f"torch._inductor.config.{name.removesuffix(']')}"
                 for place in details.places:
-                    yield full, part.value, place, lines[line], line
+                    yield full, part.value, place.moved(line), lines[line]
 
 
-def _of_messages(evidence: Evidence) -> _Told:
+def _of_messages(
+    folders: Table[DebugFolder], warnings: Table[TorchWarning], failures: Table[Failure]
+) -> _Told:
     """Yield what torch says because of a setting."""
-    for folder in evidence.table(DebugFolder):
+    for folder in folders:
         for place in folder.places:
-            yield "TORCH_COMPILE_DEBUG", "1", place, folder.text, 0
-    for warning in evidence.table(TorchWarning).where(lambda one: one.topic == "anomaly-mode"):
+            yield "TORCH_COMPILE_DEBUG", "1", place, folder.text
+    for warning in warnings.where(lambda one: one.topic == "anomaly-mode"):
         for place in warning.places:
-            yield "torch.autograd.set_detect_anomaly", "True", place, warning.text, 0
-    for failure in evidence.table(Failure):
+            yield "torch.autograd.set_detect_anomaly", "True", place, warning.text
+    for failure in failures:
         for line, text in enumerate(failure.text.split("\n")):
             for word in SKIPPED_GUARDS:
                 if word in text:
-                    yield word, "True", failure.first, text, line
+                    yield word, "True", failure.first.moved(line), text
 
 
-def _of_compilations(evidence: Evidence) -> _Told:
+def _of_compilations(compilations: Table[CompilationMetrics]) -> _Told:
     """Yield the settings that the structured log records, once for each configuration."""
     seen = set()
-    for metrics in evidence.table(CompilationMetrics):
+    for metrics in compilations:
         record = metrics.record
         for place in metrics.places:
             key = (place.input, place.writer, record.dynamo_config, record.inductor_config)
@@ -115,4 +128,4 @@ def _of_compilations(evidence: Evidence) -> _Told:
             for name, held in record.settings.items():
                 owner, _, rest = name.partition(".")
                 text = f'"{owner}_config": {{... "{rest}": {json.dumps(held)} ...}}'
-                yield f"torch._{owner}.config.{rest}", str(held), place, text, 0
+                yield f"torch._{owner}.config.{rest}", str(held), place, text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracelens.errors import UsageError, closest
 
 if TYPE_CHECKING:
+    from tracelens.logs import Record
     from tracelens.rules import Rule
 
 __all__ = ["Entry", "catalogue", "complete_rule", "find_rule"]
@@ -27,6 +28,10 @@ class Entry:
     uses: tuple[str, ...]
     #: The switches that make torch and oneDNN print what it must have.
     needs: tuple[str, ...]
+    #: The log kinds that hold what it must have or uses.
+    kinds: tuple[str, ...]
+    #: The version of tracelens that brought it.
+    since: str
 
     @classmethod
     def of(cls, rule: Rule) -> Entry:
@@ -44,7 +49,24 @@ class Entry:
             reads=tuple(kind.__name__ for kind in required),
             uses=tuple(kind.__name__ for kind, must in wanted if not must),
             needs=tuple(dict.fromkeys(s for kind in required for s in switches(kind))),
+            kinds=tuple(dict.fromkeys(name for kind, _ in wanted for name in _kinds(kind))),
+            since=rule.since,
         )
+
+
+def _kinds(kind: type[Record]) -> list[str]:
+    """Return the log kinds that ``kind`` is read from, or joined from."""
+    from tracelens.evidence import needs
+    from tracelens.logs import Log
+    from tracelens.registry import discover
+    from tracelens.traces.measured import Measured
+
+    if issubclass(kind, Measured):
+        return ["chrome_trace"]
+    join = getattr(kind, "join", None)
+    if join is not None:
+        return [name for part, _ in needs(join).values() if part for name in _kinds(part)]
+    return [log.name for log in discover("logs", Log) if log.__module__ == kind.__module__]
 
 
 def catalogue() -> list[Entry]:

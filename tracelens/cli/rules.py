@@ -55,11 +55,20 @@ def _json(entries: Sequence[Entry]) -> str:
 
 def _markdown(entries: Sequence[Entry]) -> str:
     rows = [
-        (entry.code, entry.name, entry.severity, entry.summary, _code(entry.needs))
+        (
+            entry.code,
+            entry.name,
+            entry.severity,
+            entry.summary.replace("``", "`").replace("|", "\\|"),
+            ", ".join(entry.kinds),
+            _code(entry.needs).replace("|", "\\|"),
+            entry.since,
+        )
         for entry in entries
     ]
-    heads = ("code", "name", "severity", "what it finds", "needs")
-    return "".join(f"| {' | '.join(row)} |\n" for row in [heads, ("---",) * 5, *rows])
+    heads = ("code", "name", "severity", "what it finds", "reads", "needs", "since")
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
 
 
 def _code(words: Sequence[str]) -> str:
