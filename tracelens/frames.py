@@ -10,22 +10,29 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Evidence, Place, Seen
+from tracelens.library_calls import LibraryRun
 from tracelens.logs import Record
 from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.chrome_trace import CompiledRegion
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
+from tracelens.traces.frames import events_of_frames
 
-__all__ = ["Frame", "Sighting"]
+__all__ = ["Frame", "Sighting", "tables"]
+
+#: Rows of the report's table.
+MAX_ROWS = 200
 
 R = TypeVar("R", bound=Record)
 
@@ -67,6 +74,11 @@ class Frame(Record):
     #: Seconds between the first and the last log record of this compile id: a lower bound.
     seconds: float | None = None
 
+    def ms(self, kind: type[Record]) -> float | None:
+        """Return how long this frame's records of one type took; None where there are none."""
+        rows = self.of(kind)
+        return sum(row.ms for row in rows) if rows else None
+
     def of(self, kind: type[R]) -> list[Seen[R]]:
         """Return this frame's records of one type, in the order of the log."""
         return [s.seen for s in self.sightings if isinstance(s.seen.record, kind)]
@@ -99,6 +111,7 @@ class Frame(Record):
                 if place.frame:
                     groups[place.compilation].append(Sighting(place, seen))
         _add_tables(evidence, groups)
+        ran = _executions(evidence, groups)
         for (name, writer, frame), sightings in sorted(groups.items(), key=_number):
             sightings.sort(key=lambda found: (found.place.input != name, found.place.line))
             span = evidence.processes.spans.get((name, writer, frame))
@@ -106,10 +119,25 @@ class Frame(Record):
                 id=frame,
                 writer=writer,
                 **_code_of(sightings),
-                sightings=tuple(sightings),
+                sightings=(*sightings, *ran[name, writer, frame]),
                 seconds=span[1] - span[0] if span else None,
             )
             yield Seen(record, 1, [sightings[0].place], "")
+
+
+def _executions(
+    evidence: Evidence, known: Collection[tuple[str, str, str]]
+) -> defaultdict[tuple[str, str, str], list[Sighting]]:
+    """Return oneDNN executions and events of traces by the only compilation they can be of."""
+    found: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)
+    for row in evidence.table(LibraryRun):
+        run, part = row.record.run, row.record.part
+        if (compilation := row.record.compilation) is not None:
+            seen = Seen(run.record, part.count, [part.place], run.text, part.times)
+            found[compilation].append(Sighting(part.place, seen))
+    for compilation, event in events_of_frames(evidence, known):
+        found[compilation].append(Sighting(event.first, event))
+    return found
 
 
 def _number(item: tuple[tuple[str, str, str], object]) -> tuple[str, str, list[int], str]:
@@ -143,3 +171,43 @@ def _add_tables(evidence: Evidence, groups: dict[tuple[str, str, str], list[Sigh
         index = bisect_left(after, (place.line,))
         if index < len(after):
             groups[after[index][1]].append(Sighting(place, seen))
+
+
+def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
+    """Return ``frames``: what was compiled, and what each compilation then took.
+
+    ``onednn_ms`` and ``trace_ms`` are there for frames that oneDNN lines or regions of a trace can
+    be of without doubt. Columns that would be empty are left out.
+    """
+    found = sorted(
+        ((row.first.compilation, row.record) for row in evidence.table(Frame)), key=_number
+    )
+    rows = [_row(frame) for _, frame in found[:MAX_ROWS]]
+    known = {key for row in rows for key, value in row.items() if value not in {None, ""}}
+    filled = [{key: value for key, value in row.items() if key in known} for row in rows]
+    return {"frames": filled} if filled else {}
+
+
+def _row(frame: Frame) -> dict[str, Any]:
+    modules = [seen.record for seen in frame.of(OutputModule)]
+    regions = frame.of(CompiledRegion)
+    seconds, onednn, trace = (
+        frame.compile_seconds,
+        frame.ms(PrimitiveExec),
+        frame.ms(CompiledRegion),
+    )
+    return {
+        "frame": frame.id,
+        "writer": frame.writer,
+        "function": frame.function,
+        "file": frame.file,
+        "line": frame.line,
+        "compile_s": None if seconds is None else round(seconds, 3),
+        "guards": max((seen.record.count for seen in frame.of(GuardTree)), default=None),
+        "breaks": sum(not seen.record.announced for seen in frame.of(GraphBreak)) or None,
+        "kernels": sum(len(module.kernels) for module in modules) if modules else None,
+        "library_calls": sum(1 for m in modules for _ in m.extern_calls()) if modules else None,
+        "onednn_ms": None if onednn is None else round(onednn, 3),
+        "calls": sum(seen.count for seen in regions) or None,
+        "trace_ms": None if trace is None else round(trace, 3),
+    }

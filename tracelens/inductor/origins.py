@@ -21,6 +21,13 @@ __all__ = ["Lines"]
 
 Calls = list[tuple[Node, Origin]]
 
+#: Names of operators that a library computes as a product or a convolution.
+PRODUCTS = frozenset(
+    {"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d"}
+)
+#: Steps from an activation up to the product that took it along.
+MAX_STEPS = 3
+
 
 class Lines:
     """The user's lines, by compile id and node."""
@@ -58,6 +65,25 @@ class Lines:
                 return found
         return ()
 
+    def product(self, seen: Seen[OutputModule], comment: Nodes | None) -> tuple[StackFrame, ...]:
+        """Return the lines that a product or a convolution computes, its own first.
+
+        A call that took an activation along is named after the activation: the product is the node
+        that it is computed from.
+        """
+        graphs = self._graphs.get(_key(seen.first), [])
+        traced = [graph for graph in graphs if not isinstance(graph, AotGraph)]
+        lines = self.of(seen, comment)
+        if comment is None or not lines:
+            return lines
+        calls = {str(node.label): (node, origin) for node, origin in self._calls(traced)}
+        named = [calls[name] for name in comment.nodes if name in calls]
+        own = _each(origin for node, origin in named if _is_product(node))
+        if not own:
+            above = (_product_above(node, calls) for node, _ in named)
+            own = _each(found for found in above if found is not None)
+        return (*own, *(line for line in lines if line not in own)) if len(own) == 1 else lines
+
     def inputs(self, seen: Seen[OutputModule]) -> tuple[str, ...]:
         """Return what Dynamo calls the inputs of the traced graph, such as ``L_self_weight_``."""
         graphs = self._graphs.get(_key(seen.first), [])
@@ -83,6 +109,27 @@ def _each(found: Iterable[Origin]) -> tuple[StackFrame, ...]:
         for line in found
     )
     return tuple(dict.fromkeys(lines))
+
+
+def _is_product(node: Node) -> bool:
+    """Whether a node multiplies matrices, or (up to torch 2.4) calls a module, which may do so."""
+    if " @ " in node.expression or node.target.startswith("self."):
+        return True
+    return not PRODUCTS.isdisjoint(_names(node))
+
+
+def _product_above(node: Node, calls: dict[str, tuple[Node, Origin]]) -> Origin | None:
+    """Return the line of the product whose result ``node`` takes first, at most three steps up."""
+    for _ in range(MAX_STEPS):
+        text = node.expression or node.arguments.strip("()")
+        owner = node.target.partition(".")[0]
+        first = owner if owner in calls else text.partition(",")[0].partition(" ")[0]
+        if first not in calls:
+            return None
+        node, origin = calls[first]
+        if _is_product(node):
+            return origin
+    return None
 
 
 def _names(node: Node) -> set[str]:

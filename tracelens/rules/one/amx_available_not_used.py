@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.isa import matrix_types
@@ -12,6 +13,7 @@ from tracelens.onednn.precision import PRODUCTS, arithmetic
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, percent, times
 from tracelens.rules.one._shapes import product_of
 
@@ -63,7 +65,13 @@ class AmxAvailableNotUsed(Rule):
     name = "amx-available-not-used"
     severity = Severity.INFO
 
-    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        isas: Table[CpuIsa],
+        ran: Table[LibraryRun],
+    ) -> Iterator[Finding]:
         """Yield one finding for all such products."""
         isa = instruction_set(isas)
         types = matrix_types(isa)
@@ -92,6 +100,7 @@ class AmxAvailableNotUsed(Rule):
             ),
             confidence=Confidence.MEDIUM,
             count=count,
+            where=UserLines(ran).of(worst.rows),
             evidence=[
                 next(iter(isas)).quote("AMX is there"),
                 *(quote(group.rows[0], f"{group.count} times") for group in found[:3]),

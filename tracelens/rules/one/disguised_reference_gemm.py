@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import CpuIsa, NestedCreate, PrimitiveExec
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 from tracelens.rules.one._shapes import unpacks
 
@@ -56,6 +58,7 @@ class DisguisedReferenceGemm(Rule):
         *,
         execs: Table[PrimitiveExec],
         nested: Table[NestedCreate],
+        ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding per data types, and a note on what runs inside other primitives."""
         isa = instruction_set(isas)
@@ -68,7 +71,9 @@ class DisguisedReferenceGemm(Rule):
                 found.setdefault(key, []).append(group)
         for key, slow in found.items():
             if spent.matters(sum(group.ms for group in slow)):
-                yield self._finding(key, slow, runs, spent, isa)
+                finding = self._finding(key, slow, runs, spent, isa)
+                worst = max(slow, key=lambda group: group.ms)
+                yield finding.model_copy(update={"where": UserLines(ran).of(worst.rows)})
         if not found:
             yield from self._note(nested, isa)
 

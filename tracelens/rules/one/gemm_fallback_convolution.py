@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Table
+from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import (
     CpuIsa,
     DispatchRejection,
@@ -17,6 +18,7 @@ from tracelens.onednn.reasons import Reason
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._refusals import Refusals
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 
@@ -79,6 +81,7 @@ class GemmFallbackConvolution(Rule):
         creates: Table[PrimitiveCreate],
         dispatches: Table[DispatchRejection],
         library: Table[LibraryRejection],
+        ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive and layout."""
         isa = instruction_set(isas)
@@ -106,7 +109,8 @@ class GemmFallbackConvolution(Rule):
                 )
                 cost = spent.cost(saving, "estimated" if all(known) else "upper_bound")
                 finding = self._finding(primitive, default, found, spent, refusals)
-                yield finding.model_copy(update={"cost": cost})
+                where = UserLines(ran).of(found[0].rows)
+                yield finding.model_copy(update={"cost": cost, "where": where})
 
     def _finding(
         self, primitive: str, default: bool, found: list[Runs], spent: Spent, refusals: Refusals

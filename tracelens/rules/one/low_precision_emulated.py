@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Table
+from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.precision import PRODUCTS, arithmetic, is_emulated
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 from tracelens.rules.one._shapes import rows_of
 
@@ -58,7 +60,13 @@ class LowPrecisionEmulated(Rule):
     name = "low-precision-emulated"
     severity = Severity.WARNING
 
-    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        isas: Table[CpuIsa],
+        ran: Table[LibraryRun],
+    ) -> Iterator[Finding]:
         """Yield one finding per data type."""
         isa = instruction_set(isas)
         runs = groups(execs)
@@ -73,7 +81,10 @@ class LowPrecisionEmulated(Rule):
             ):
                 found.setdefault(arithmetic(run).stored, []).append(group)
         for dtype, emulated in found.items():
-            yield from self._finding(dtype, emulated, runs, Spent.of(execs), isa)
+            emulated.sort(key=lambda group: -group.ms)
+            where = UserLines(ran).of(emulated[0].rows)
+            for finding in self._finding(dtype, emulated, runs, Spent.of(execs), isa):
+                yield finding.model_copy(update={"where": where})
 
     def _finding(
         self, dtype: str, found: list[Runs], runs: Sequence[Runs], spent: Spent, isa: str
@@ -82,7 +93,6 @@ class LowPrecisionEmulated(Rule):
         saving, compared = _saving(found, runs)
         if not spent.matters(ms) or (compared and saving <= 0):
             return
-        worst = sorted(found, key=lambda group: -group.ms)
         known = f" In float32, equal work took {saving:.3g} ms less." if compared else ""
         name = _NAMES[dtype]
         yield self.finding(
@@ -90,12 +100,12 @@ class LowPrecisionEmulated(Rule):
             title=f"{name} products are emulated: no {name} instructions",
             message=(
                 f"oneDNN may use {isa}, which multiplies no {name}. {times(count, 'product')} took "
-                f"{spent.tell(ms)}; the most expensive is {worst[0].run.primitive} "
-                f"{worst[0].run.shape} on `{worst[0].run.impl}`.{known}"
+                f"{spent.tell(ms)}; the most expensive is {found[0].run.primitive} "
+                f"{found[0].run.shape} on `{found[0].run.impl}`.{known}"
             ),
             confidence=Confidence.HIGH if compared else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(group.rows[0], f"{group.count} times") for group in worst[:3]],
+            evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
             cost=spent.cost(saving, "estimated") if compared else None,
             advice=_ADVICE,
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.library_calls import LibraryRun
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Spent, instruction_set, steady, times
 from tracelens.rules.one._shapes import Product, product_of
 
@@ -72,6 +74,7 @@ class PlainLayoutWeights(Rule):
         *,
         isas: Table[CpuIsa],
         tunings: Table[AutotuneTable],
+        ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding for all plain weights."""
         if len(tunings):
@@ -94,7 +97,8 @@ class PlainLayoutWeights(Rule):
         spent, ms = Spent.of(execs), steady(found)
         if not found or spent.share(ms) < MIN_SHARE:
             return
-        yield self._finding(found, ms, spent)
+        finding = self._finding(found, ms, spent)
+        yield finding.model_copy(update={"where": UserLines(ran).of(found[:1])})
 
     def _finding(self, found: list[Seen[PrimitiveExec]], ms: float, spent: Spent) -> Finding:
         count = sum(row.count for row in found)

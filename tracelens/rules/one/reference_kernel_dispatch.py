@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.library_calls import LibraryRun
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.onednn_verbose import (
     CpuIsa,
@@ -22,6 +23,7 @@ from tracelens.onednn.summary import quote
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._advice import for_recurrent, for_reference
+from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._refusals import Refusal, Refusals
 from tracelens.rules.one._runs import Runs, groups, instruction_set, percent
 
@@ -52,6 +54,9 @@ class ReferenceKernelDispatch(Rule):
     Names that only sound like it are not meant: ``simple:any``, ``ncsp_bnorm:any`` (threads, no
     generated code), ``x64:gemm:jit``. A recurrent network's ``ref`` calls a matrix product for
     every step: that is a note, unless this matrix product is a reference one.
+
+    Where the log also holds the generated code, the finding quotes the call; with the traced graph
+    (``TORCH_LOGS="graph_code"``) it names your line, if only one has a layer of this shape.
 
     ## When it is harmless
     When the total is below 1 ms and below 2 % of all oneDNN time. A softmax, pooling or sum is
@@ -87,6 +92,7 @@ class ReferenceKernelDispatch(Rule):
         dispatches: Table[DispatchRejection],
         library: Table[LibraryRejection],
         tunings: Table[AutotuneTable],
+        ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive, data types, shape and implementation."""
         runs = groups(execs)
@@ -97,6 +103,7 @@ class ReferenceKernelDispatch(Rule):
             onednn=next((row.record.version for row in versions), ""),
             recorded=bool(len(dispatches) or len(library)),
             tuned=bool(len(tunings)),
+            lines=UserLines(ran),
         )
         refusals = Refusals(dispatches, library, creates, execs)
         slow = [group for group in runs if _is_slow(group, log)]
@@ -118,8 +125,10 @@ class ReferenceKernelDispatch(Rule):
             severity=Severity.ERROR if run.primitive in COMPUTE else Severity.WARNING,
             confidence=Confidence.MEDIUM if log.tuned or group.count == 1 else Confidence.HIGH,
             count=group.count,
+            where=log.lines.of(group.rows),
             evidence=[
                 *(quote(row, "reference") for row in group.rows[:2]),
+                *log.lines.quotes(group.rows),
                 *(refusal.quote for refusal in why[:MAX_QUOTED]),
             ],
             cost=log.cost(saving, "estimated" if known else "upper_bound"),
@@ -166,6 +175,7 @@ class _Log(NamedTuple):
     onednn: str
     recorded: bool
     tuned: bool
+    lines: UserLines
 
     def matters(self, ms: float) -> bool:
         """Whether ``ms`` is worth a word, for a primitive that computes."""

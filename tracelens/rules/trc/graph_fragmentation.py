@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
 from tracelens.logs.chrome_trace import CompiledRegion
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._frames import Compiled
 from tracelens.rules.trc._runs import Run, runs
 from tracelens.traces.measured import Step, Window
 
@@ -55,7 +57,12 @@ class GraphFragmentation(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     def check(
-        self, windows: Table[Window], *, steps: Table[Step], regions: Table[CompiledRegion]
+        self,
+        windows: Table[Window],
+        *,
+        steps: Table[Step],
+        regions: Table[CompiledRegion],
+        compiled: Table[Frame],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose steps go through several frames."""
         for run in runs(windows, steps):
@@ -63,9 +70,12 @@ class GraphFragmentation(Rule):
             frames = _frames(run)
             between = run.total("eager_ms") / run.ms if run.ms else 0.0
             if nested or (len(frames) > 1 and between >= MIN_BETWEEN):
-                yield self._finding(run, frames, regions)
+                known = Compiled(compiled, run.window.first.input)
+                yield self._finding(run, frames, regions, known)
 
-    def _finding(self, run: Run, frames: list[str], regions: Table[CompiledRegion]) -> Finding:
+    def _finding(
+        self, run: Run, frames: list[str], regions: Table[CompiledRegion], known: Compiled
+    ) -> Finding:
         calls, nested = run.total("regions") / run.n, run.total("nested")
         within = [row for row in regions if row.first.input == run.window.first.input]
         empty = [row.record.frame for row in within if row.record.frame and _is_small(row.ms, run)]
@@ -85,6 +95,7 @@ class GraphFragmentation(Rule):
             else ""
         )
         per = "per step" if run.steps else "in the trace"
+        where, quotes = known.break_of(named)
         return self.finding(
             "nested" if nested else "sequence",
             len(named),
@@ -93,12 +104,16 @@ class GraphFragmentation(Rule):
             severity=Severity.WARNING if nested else Severity.INFO,
             confidence=Confidence.HIGH if nested and len(named) > 1 else Confidence.MEDIUM,
             count=int(run.total("regions")),
+            where=where,
             evidence=[
-                row.quote(f"{row.count} calls, {row.ms:.3g} ms in all")
-                for row in within[:MAX_QUOTED]
+                *quotes,
+                *(
+                    row.quote(f"{row.count} calls, {row.ms:.3g} ms in all")
+                    for row in within[:MAX_QUOTED]
+                ),
             ],
             cost=_cost(run),
-            advice=_ADVICE,
+            advice=_ADVICE[1:] if quotes else _ADVICE,
         )
 
 

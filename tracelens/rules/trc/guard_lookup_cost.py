@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
 from tracelens.logs.chrome_trace import DispatchStage
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._frames import Compiled
 from tracelens.rules.trc._runs import Run, percent, runs
 from tracelens.traces.measured import Step, Window
 
@@ -56,7 +58,12 @@ class GuardLookupCost(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     def check(
-        self, windows: Table[Window], *, steps: Table[Step], stages: Table[DispatchStage]
+        self,
+        windows: Table[Window],
+        *,
+        steps: Table[Step],
+        stages: Table[DispatchStage],
+        frames: Table[Frame],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which the lookups take long."""
         for run in runs(windows, steps):
@@ -65,9 +72,11 @@ class GuardLookupCost(Rule):
                 continue
             if run.waits_for_host:
                 of_it = [row for row in stages if row.first.input == run.window.first.input]
-                yield self._finding(run, ms, of_it)
+                yield self._finding(run, ms, of_it, Compiled(frames, run.window.first.input))
 
-    def _finding(self, run: Run, ms: float, stages: list[Seen[DispatchStage]]) -> Finding:
+    def _finding(
+        self, run: Run, ms: float, stages: list[Seen[DispatchStage]], known: Compiled
+    ) -> Finding:
         rows = [row for row in stages if row.record.stage != "CompiledFunction"]
         rows.sort(key=lambda row: -row.ms)
         parts = ", ".join(
@@ -90,6 +99,7 @@ class GuardLookupCost(Rule):
             ),
             confidence=Confidence.HIGH if ms >= 0.1 * run.ms else Confidence.MEDIUM,
             count=sum(row.count for row in rows),
+            where=known.function(frames),
             evidence=[
                 row.quote(f"{row.count} calls, {1000 * row.ms / row.count:.3g} us each")
                 for row in rows

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
 from tracelens.logs.chrome_trace import CompilePhase
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._frames import Compiled
 from tracelens.rules.trc._runs import Run, length, percent, runs
 from tracelens.traces.measured import Step, Window
 
@@ -55,19 +57,29 @@ class RecompileInsideWindow(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     def check(
-        self, windows: Table[Window], *, steps: Table[Step], phases: Table[CompilePhase]
+        self,
+        windows: Table[Window],
+        *,
+        steps: Table[Step],
+        phases: Table[CompilePhase],
+        frames: Table[Frame],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that compiles after its first step."""
         for run in runs(windows, steps):
             within = [row for row in phases if row.first.input == run.window.first.input]
             late = [row for row in run.all_steps[1:] if (row.record.compile_ms or 0.0) >= MIN_MS]
+            known = Compiled(frames, run.window.first.input)
             if late:
-                yield self._in_steps(run, late, within)
+                yield self._in_steps(run, late, within, known)
             elif not run.all_steps and (run.window.record.compile_ms or 0.0) >= MIN_MS:
-                yield self._in_trace(run, within)
+                yield self._in_trace(run, within, known)
 
     def _in_steps(
-        self, run: Run, late: list[Seen[Step]], phases: Sequence[Seen[CompilePhase]]
+        self,
+        run: Run,
+        late: list[Seen[Step]],
+        phases: Sequence[Seen[CompilePhase]],
+        known: Compiled,
     ) -> Finding:
         ms = sum(row.record.compile_ms or 0.0 for row in late)
         whole = sum(row.record.ms for row in run.all_steps)
@@ -83,6 +95,7 @@ class RecompileInsideWindow(Rule):
             ),
             confidence=Confidence.HIGH,
             count=len(late),
+            where=known.function(ids),
             evidence=[
                 *[
                     row.quote(f"compiles for {length(row.record.compile_ms or 0.0)}")
@@ -94,7 +107,7 @@ class RecompileInsideWindow(Rule):
             advice=_ADVICE,
         )
 
-    def _in_trace(self, run: Run, phases: Sequence[Seen[CompilePhase]]) -> Finding:
+    def _in_trace(self, run: Run, phases: Sequence[Seen[CompilePhase]], known: Compiled) -> Finding:
         window = run.window.record
         ms, ids = window.compile_ms or 0.0, list(window.compiles)
         again = [name for name in ids if not name.endswith("/0")]
@@ -112,6 +125,7 @@ class RecompileInsideWindow(Rule):
             severity=Severity.ERROR if again else Severity.INFO,
             confidence=Confidence.HIGH if again else Confidence.MEDIUM,
             count=max(1, len(ids)),
+            where=known.function(again or ids),
             evidence=_quotes(phases, again or ids),
             cost=Cost(ms=ms, share=share, basis="measured", of="the trace"),
             advice=_ADVICE,

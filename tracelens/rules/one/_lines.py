@@ -1,0 +1,52 @@
+"""The user's line of an execution, where the generated code that makes it is in the log."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from tracelens.evidence import Seen, Table
+from tracelens.library_calls import LibraryCall, LibraryRun
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.report import EvidenceLine, Where
+from tracelens.rules import _user_code
+
+__all__ = ["UserLines"]
+
+
+class UserLines:
+    """The lines by execution. An execution that several lines may have made has none."""
+
+    def __init__(self, ran: Table[LibraryRun]) -> None:
+        self._runs: defaultdict[int, list[LibraryRun]] = defaultdict(list)
+        for row in ran:
+            self._runs[id(row.record.run)].append(row.record)
+
+    def of(self, rows: Iterable[Seen[PrimitiveExec]]) -> Where | None:
+        """Return the one line that all calls behind ``rows`` stand in; None for several."""
+        lines = {run.line for run in self._of(rows)}
+        return _user_code.where(next(iter(lines))) if len(lines) == 1 else None
+
+    def quotes(self, rows: Iterable[Seen[PrimitiveExec]]) -> list[EvidenceLine]:
+        """Return the generated call behind ``rows``: the only one, or one of the only line."""
+        runs = self._of(rows)
+        calls = [call for run in runs for call in run.calls]
+        lines = {run.line for run in runs}
+        line = next(iter(lines)) if len(lines) == 1 else None
+        if not calls or (line is None and len({_place(call) for call in calls}) > 1):
+            return []
+        note = "the generated call" + (f", for {_said(line)}" if line else "")
+        return [calls[0].quote(note, at=calls[0].record.at)]
+
+    def _of(self, rows: Iterable[Seen[PrimitiveExec]]) -> list[LibraryRun]:
+        return [run for row in rows for run in self._runs.get(id(row), ())]
+
+
+def _place(call: Seen[LibraryCall]) -> tuple[str, int, int]:
+    return call.first.input, call.first.line, call.record.at
+
+
+def _said(line: StackFrame) -> str:
+    place = _user_code.short(line.file, line.line)
+    return f"`{line.code}` ({place})" if line.code else place
