@@ -17,7 +17,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["CpuFlags", "CpuInfo", "CpuModel", "IsaLimit"]
+__all__ = ["CpuCount", "CpuFlags", "CpuInfo", "CpuModel", "IsaLimit"]
 
 Words = Annotated[
     frozenset[str],
@@ -32,7 +32,7 @@ class CpuInfo(Log):
     switch = "lscpu"
     begins = re.compile(
         r"(?:[Ff]lags|Features)[ \t]*:[ \t]+fp(?:u vme| asimd) "
-        r"|Model name:[ ]{5}|model name\t: "
+        r"|CPU\(s\):[ ]{5,60}\d{1,5}$|Model name:[ ]{5}|model name\t: "
         r"|(?:export )?(?:ONEDNN|DNNL)_MAX_CPU_ISA=[\"']?[A-Za-z]"
     )
 
@@ -53,6 +53,12 @@ class CpuModel(Record):
     """The processor's name."""
 
     model: Annotated[str, BeforeValidator(str.strip)]
+
+
+class CpuCount(Record):
+    """How many CPUs the system has: hardware threads, not cores."""
+
+    count: int
 
 
 class IsaLimit(Record):

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from tracelens.evidence import Seen, Table, Times
+from tracelens.evidence import Table
+from tracelens.logs.cpu_info import CpuCount
 from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
-from tracelens.onednn.implementations import COMPUTE, Grade, grade, has_jit_gemm
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.env._waits import Writer, writers
 
 __all__ = ["CpuOversubscription"]
-
-#: A primitive that moves less than this fits a core's cache: microseconds of work.
-SMALL_BYTES = 256 << 10
-#: A slow core moves and computes this much in a millisecond.
-BYTES_PER_MS = 2_000_000
-FLOPS_PER_MS = 1_000_000
-#: A wait is at least this long, and this many times what the work or a quiet execution takes.
-WAIT_MS = 1.0
-WORK_FACTOR = 20
-QUIET_FACTOR = 10
-#: First executions page memory in and, emulated, are translated: only long ones on x86 count.
-FIRST_WAIT_MS = 5.0
-MIN_WAITS = 3
-MIN_WAITS_ONE_THREAD = 5
-MIN_SHARE_OF_RUNS = 0.05
-MIN_SHARE_OF_TIME = 0.1
 
 
 class CpuOversubscription(Rule):
@@ -49,7 +33,10 @@ class CpuOversubscription(Rule):
     ## When it is harmless
     The first execution of each primitive may be slow for other reasons and does not count. A slow
     machine or an emulator is slow in proportion to the work, each time alike: that is no finding
-    either. A few waits in a long log are the other processes of any machine.
+    either. A few waits in a long log are the other processes of any machine. Each rank is judged by
+    itself, and what is said of one input silences nothing in another.
+
+    Where the log holds the output of ``lscpu``, more threads than CPUs are reported without waits.
 
     ## What to do
     Use no more threads than there are physical cores, or than the container's quota allows; pin
@@ -75,33 +62,41 @@ class CpuOversubscription(Rule):
         *,
         runtimes: Table[EngineRuntime],
         isas: Table[CpuIsa],
+        counts: Table[CpuCount],
     ) -> Iterator[Finding]:
-        """Yield one finding where small primitives waited."""
-        threads = next((row.record.nthr for row in runtimes if row.record.nthr), None)
-        isa = next((row.record.isa for row in isas), "")
-        timed = [row for row in execs if row.times is not None and row.times.n]
-        waits = [_Waits.of(row, threads, isa) for row in timed]
-        found = [wait for wait in waits if wait.n]
-        count, ms = sum(wait.n for wait in found), sum(wait.ms for wait in found)
-        runs, whole = sum(wait.runs for wait in waits), execs.ms
-        slowest = max((wait.slowest for wait in found), default=0.0)
-        needed = MIN_WAITS_ONE_THREAD if threads == 1 else MIN_WAITS
-        if count < needed or count < MIN_SHARE_OF_RUNS * runs or ms < MIN_SHARE_OF_TIME * whole:
+        """Yield one finding where small primitives waited, and one for more threads than CPUs."""
+        all_writers = writers(execs, runtimes, isas)
+        busy = [writer for writer in all_writers if writer.is_busy]
+        if busy:
+            yield self._waiting(busy, len(all_writers))
             return
-        found.sort(key=lambda wait: -wait.ms)
+        yield from self._counted(runtimes, counts)
+
+    def _waiting(self, busy: list[Writer], number: int) -> Finding:
+        count, ms = sum(writer.n for writer in busy), sum(writer.ms for writer in busy)
+        whole = sum(writer.whole for writer in busy)
+        found = sorted((wait for writer in busy for wait in writer.found), key=lambda w: -w.ms)
         worst = found[0].row.record
-        yield self.finding(
+        slowest = max(wait.slowest for wait in found)
+        threads = busy[0].threads if len({writer.threads for writer in busy}) == 1 else None
+        who = f"In {len(busy)} of {number} writers, " if number > 1 else ""
+        # Each writer's worst line: it says which inputs' times are worthless.
+        first = [writer.found[0] for writer in busy]
+        lines = first + [wait for wait in found if wait not in first][: max(0, 4 - len(first))]
+        return self.finding(
             "onednn",
             title="primitives wait for the scheduler: the CPU is oversubscribed",
             message=(
-                f"{count} executions of small primitives took up to {slowest:.3g} ms instead of "
-                f"microseconds: waiting is {ms:.3g} of {whole:.3g} ms of oneDNN execution time. "
+                f"{who}{count} executions of small primitives took up to {slowest:.3g} ms instead "
+                f"of microseconds: waiting is {ms:.3g} of {whole:.3g} ms of oneDNN execution time. "
                 f"The worst is {worst.primitive} {worst.shape}. {_who(threads)} Times in this log "
                 "cannot be trusted."
             ),
-            confidence=Confidence.HIGH if count >= 2 * needed else Confidence.MEDIUM,
+            confidence=Confidence.HIGH
+            if any(writer.n >= 2 * writer.needed for writer in busy)
+            else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(wait.row, f"up to {wait.slowest:.3g} ms") for wait in found[:4]],
+            evidence=[quote(wait.row, f"up to {wait.slowest:.3g} ms") for wait in lines],
             cost=Cost(
                 ms=ms,
                 share=min(1.0, ms / whole),
@@ -111,47 +106,27 @@ class CpuOversubscription(Rule):
             advice=_ADVICE,
         )
 
-
-@dataclass(slots=True)
-class _Waits:
-    """How often one primitive waited."""
-
-    row: Seen[PrimitiveExec]
-    #: Executions that could have shown a wait.
-    runs: int
-    n: int = 0
-    ms: float = 0.0
-    slowest: float = 0.0
-
-    @classmethod
-    def of(cls, row: Seen[PrimitiveExec], threads: int | None, isa: str) -> _Waits:
-        """Find the executions of ``row`` that took long without reason."""
-        run, times = row.record, row.times or Times()
-        later = times.n - 1
-        if run.bytes is None or not run.engine.startswith("cpu"):
-            return cls(row, 0)
-        work = run.bytes / BYTES_PER_MS + (run.flops or 0) / FLOPS_PER_MS
-        light = run.primitive not in COMPUTE and run.bytes <= SMALL_BYTES
-        quiet = times.min
-        limit = max(WAIT_MS, WORK_FACTOR * work if light else QUIET_FACTOR * quiet)
-        if light and threads == 1:
-            limit = max(limit, QUIET_FACTOR * quiet)
-        several_on_x86 = (threads or 0) > 1 and has_jit_gemm(isa)
-        if not light and several_on_x86 and _is_fast_code(run, isa):
-            limit = min(limit, max(WAIT_MS, work))
-        found = cls(row, later)
-        for ms, count in _later(times):
-            if ms > limit:
-                found._add(ms, count, quiet if ms > QUIET_FACTOR * quiet else work)
-        if light and several_on_x86 and times.first > max(FIRST_WAIT_MS, limit):
-            found.runs += 1
-            found._add(times.first, 1, work)
-        return found
-
-    def _add(self, ms: float, count: int, instead: float) -> None:
-        self.n += count
-        self.ms += count * max(0.0, ms - instead)
-        self.slowest = max(self.slowest, ms)
+    def _counted(
+        self, runtimes: Table[EngineRuntime], counts: Table[CpuCount]
+    ) -> Iterator[Finding]:
+        """Yield a finding where oneDNN has more threads than the machine has CPUs."""
+        for row in counts:
+            there = runtimes.within(row.first.input)
+            many = [one for one in there if (one.record.nthr or 0) > row.record.count]
+            if many:
+                cpus = f"{row.record.count} CPU{'s' * (row.record.count > 1)}"
+                threads = many[0].record.nthr
+                yield self.finding(
+                    "threads",
+                    title=f"{threads} threads on {cpus}",
+                    message=(
+                        f"oneDNN was set up with {threads} threads, and the machine has {cpus}: "
+                        "threads wait for each other at every barrier."
+                    ),
+                    evidence=[many[0].quote(), row.quote()],
+                    advice=_ADVICE,
+                )
+                return
 
 
 def _who(threads: int | None) -> str:
@@ -159,24 +134,6 @@ def _who(threads: int | None) -> str:
         return "Other processes take the core of the only thread away."
     ours = f"The {threads} threads" if threads else "Its threads"
     return f"{ours} wait for each other, because more threads want to run than there are cores."
-
-
-def _is_fast_code(run: PrimitiveExec, isa: str) -> bool:
-    """Whether ``run`` has work to do and generated code to do it with."""
-    return (run.flops or 0) >= FLOPS_PER_MS and grade(
-        run.primitive, run.impl, isa
-    ) is Grade.OPTIMISED
-
-
-def _later(times: Times) -> Iterator[tuple[float, int]]:
-    """Yield the times of all executions but the first, as (milliseconds, how often)."""
-    left = Times()
-    left.add(times.first)
-    (first,) = left.buckets
-    for key, count in times.buckets.items():
-        rest = count - (key == first)
-        if rest:
-            yield min(2.0 ** ((key + 0.5) / Times.RESOLUTION), times.max), rest
 
 
 _ADVICE = (

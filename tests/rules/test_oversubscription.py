@@ -1,0 +1,39 @@
+"""A busy rank, or a busy input, is judged by itself."""
+
+from pathlib import Path
+
+from tracelens.engine import analyze
+from tracelens.report import Finding, Report
+
+LOGS = Path(__file__).parents[2] / "fixtures/rules/ENV001-cpu-oversubscription"
+BUSY, CALM = LOGS / "fires-busy-machine.log", LOGS / "quiet-two-threads.log"
+
+
+def busy(report: Report) -> Finding:
+    (found,) = (finding for finding in report.findings if finding.code == "ENV001")
+    return found
+
+
+def test_a_calm_rank_hides_no_busy_one() -> None:
+    both = busy(analyze(str(LOGS / "fires-one-of-two-ranks.log"), select=["ENV001"]))
+    alone = busy(analyze(str(BUSY), select=["ENV001"]))
+    assert both.count == alone.count
+    assert both.cost == alone.cost
+    assert both.message.startswith("In 1 of 2 writers, ")
+
+
+def test_a_busy_input_leaves_the_others_alone() -> None:
+    report = analyze(str(BUSY), str(CALM))
+    found = busy(report)
+    assert {line.input for line in found.evidence} == {str(BUSY)}
+    inputs = {
+        finding.code: {line.input for line in finding.evidence}
+        for finding in report.findings
+        if finding.suppressed_by == "ENV001"
+    }
+    assert all(str(BUSY) in names for names in inputs.values())
+
+
+def test_the_order_of_inputs_makes_no_difference() -> None:
+    one, other = busy(analyze(str(BUSY), str(CALM))), busy(analyze(str(CALM), str(BUSY)))
+    assert (one.id, one.count, one.message) == (other.id, other.count, other.message)
