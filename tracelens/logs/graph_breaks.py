@@ -31,6 +31,13 @@ MAX_ROWS = 200
 #: Torch's own wrapper around a model that several processes train.
 DATA_PARALLEL = "DistributedDataParallel"
 DATA_PARALLEL_FILE = "/torch/nn/parallel/distributed.py"
+#: Fields of :class:`Kind` that hold the name of what another field is about.
+NAMED = {
+    "builtin_call": "builtin",
+    "drawn": "random",
+    "dynamic_operator": "dynamic_shape",
+    "skipped_name": "skipped",
+}
 #: Text that stands where it says yes.
 Flag = Annotated[bool, BeforeValidator(bool)]
 #: ``ConstantVariable(str: 'next_id')`` or ``next_id``.
@@ -117,9 +124,13 @@ class Kind(_Told):
     explicit: str = ""
     #: ``torch.compiler.disable``.
     disabled: str = ""
-    #: A function that Dynamo does not trace into.
+    #: A function that Dynamo does not trace into...
     skipped: str = ""
+    #: ... and its name, where the text up to torch 2.6 holds it.
+    skipped_name: str = ""
     dynamic_shape: str = ""
+    #: The operator, where the text up to torch 2.6 holds it.
+    dynamic_operator: str = ""
     context_manager: str = ""
     loop: str = ""
     recurrent: str = ""
@@ -130,12 +141,15 @@ class Kind(_Told):
     fake: str = ""
     #: A generator of random numbers, or a draw in place.
     random: str = ""
+    #: The method of Python's generator, where the text up to torch 2.6 holds it.
+    drawn: str = ""
     other: str = ""
 
     @property
     def family(self) -> str:
         """The name of the field that holds the text."""
-        return next((name for name, text in self if text), "other")
+        name = next((name for name, text in self if text), "other")
+        return NAMED.get(name, name)
 
     @property
     def text(self) -> str:
@@ -198,7 +212,7 @@ class Cause(_Told):
             return "ddp"
         if family == "data_dependent" and context is not None:
             return "scalar" if "_local_scalar_dense" in context.operator else family
-        return "builtin" if family == "builtin_call" else family
+        return family
 
 
 #: The cause in forms that say nothing else about it.

@@ -130,8 +130,8 @@ def _find_gaps(stream: Stream, evidence: Evidence) -> None:
     """Notice an input that was cut: at its beginning, in its last line, or in its compression."""
     end = Place(stream.path, max(1, stream.lines))
     first, _, rest = stream.head.partition(b"\n")
-    whole = TORCH.match(peel(first)[0]) is not None
-    if not whole and TORN.match(first) and TORCH.match(peel(rest)[0]):
+    text = peel(first)[0]
+    if not TORCH.match(text) and TORN.match(text) and TORCH.match(peel(rest)[0]):
         what = "begins in the middle of a record"
         evidence.gaps[Place(stream.path, 1)] = (what, first.decode("utf-8", "replace"))
     if stream.truncated:

@@ -44,8 +44,10 @@ GLUED = re.compile(
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
 )
 
-#: The rest of a torch prefix whose beginning was lost.
-TORN = re.compile(rb"[^\]\n]{0,200}\] ?(?:" + _ID + rb" ?)?(?:" + _ARTIFACT + rb" ?)?")
+#: The rest of a torch prefix whose beginning was lost, of ``.../guards.py:5396] [0/1] [__guards]``:
+#: the place up to its bracket, or the rest of a mark, such as ``uards]``. A bracket that a program
+#: opens itself, as in ``[rank0]:``, is none.
+TORN = re.compile(rb"[^\]\[\n]{0,200}\.py:\d{1,6}\] |[\w/!:-]{0,100}\] ")
 #: The beginning of a line of torch or oneDNN, however short.
 BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 
@@ -53,8 +55,8 @@ BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 _TRANSPORT = re.compile(
     rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))"
     rb"(?: (?:stdout|stderr) (?P<part>[FP]))? ?"
-    # torchrun writes no blank after it, the exceptions of a rank do. Indents are even: an odd
-    # number of blanks holds one that is not part of the line.
+    # torchrun writes no blank after it, the exceptions of a rank do; a quotation has one or none.
+    # Indents are even: an odd number of blanks holds one that is not part of the line.
     rb"|\[(?P<rank>(?:rank|default)\d{1,6})\](?::(?: (?=(?:  )*(?! )))?| ?(?=" + _LETTER + rb"))"
     rb"|\[pod/[^\]\n]{1,300}\] "
     rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6}\] (?=" + _LETTER + rb")"
@@ -63,7 +65,7 @@ _TRANSPORT = re.compile(
     rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
     rb"|\((?:\w{1,60} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
-    rb"|(?:> ?)(?=[^ ]|$)"
+    rb"|>(?: (?=(?:  )*(?! )))?"
 )
 _ANSI = re.compile(
     rb"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]"

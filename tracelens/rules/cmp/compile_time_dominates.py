@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
+from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -41,8 +42,9 @@ class CompileTimeDominates(Rule):
     ## When it is harmless
     In a run of hours, and where the next start finds everything in a cache. Below 10 s as measured,
     or 30 s by the clocks, nothing is reported. Caches were cold if this was the first run. Logging
-    itself takes a part of the time. The seconds of recompiles belong to the RCP findings, which say
-    what to do about them: where less than that remains for the first compilations, this is a note.
+    itself takes a part of the time. The seconds of recompiles belong to the RCP findings, and those of
+    tuning to the TUN findings, which say what to do about them: where these took most of the
+    time, this is a note.
 
     ## What to do
     Keep the cache directory from start to start; compile a repeated block once instead of the
@@ -64,14 +66,20 @@ class CompileTimeDominates(Rule):
     unconfirmable = EMPTY_CACHES
 
     def check(
-        self, processes: Table[CompileSeconds], *, recompiles: Table[Recompile]
+        self,
+        processes: Table[CompileSeconds],
+        *,
+        recompiles: Table[Recompile],
+        tables: Table[AutotuneTable],
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
         sums = max((row.record for row in processes), key=lambda sums: sums.seconds)
         least = MIN_MEASURED if sums.basis == "measured" else MIN_CLOCKS
         if sums.seconds >= least:
             told = sums.again_seconds if len(recompiles) else 0.0
-            yield self._finding(sums, sums.seconds - told, is_told=sums.seconds - told < least)
+            told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
+            rest = max(0.0, sums.seconds - told)
+            yield self._finding(sums, rest, is_told=rest < sums.seconds / 2)
 
     def _finding(self, sums: CompileSeconds, rest: float, *, is_told: bool) -> Finding:
         exact = sums.basis == "measured"
@@ -81,7 +89,7 @@ class CompileTimeDominates(Rule):
         if sums.again:
             kind = "are recompiles" if sums.again > 1 else "is a recompile"
             again = f" {sums.again} of them {kind} and took {sums.again_seconds:.3g} s"
-            again += ", which the RCP findings explain." if rest < sums.seconds else "."
+            again += ", which the RCP findings explain." if is_told else "."
         parts = f" {', '.join(sums.parts)}." if sums.parts else ""
         longest = f" Longest: {', '.join(sums.longest)}." if sums.longest else ""
         clocks = (

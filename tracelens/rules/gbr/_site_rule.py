@@ -12,7 +12,7 @@ from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import BreakSite, effect, once, sites
 from tracelens.rules.gbr._setup import SetupBreak
 
-__all__ = ["SiteRule"]
+__all__ = ["SiteRule", "named"]
 
 
 class SiteRule(Rule):
@@ -59,10 +59,13 @@ class SiteRule(Rule):
         return Severity.WARNING if site.skipped else self.severity
 
 
-def named(site: BreakSite, otherwise: str) -> str:
-    """Return what the developer context names: a function, a logger, an operator."""
+def named(site: BreakSite) -> str:
+    """Return the function, logger or operator that the record names; empty where it names none."""
     cause = site.record.cause
-    context = cause.context if cause is not None else None
+    if cause is None:
+        return ""
+    kind, context = cause.kind, cause.context
+    of_kind = kind.skipped_name or kind.dynamic_operator or kind.drawn
     if context is None:
-        return otherwise
-    return context.qualname or context.operator or context.builtin or otherwise
+        return of_kind
+    return context.qualname or context.operator or context.builtin or of_kind

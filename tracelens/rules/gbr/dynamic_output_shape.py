@@ -47,8 +47,9 @@ class DynamicOutputShape(SiteRule):
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""
-        operator = named(site, "an operator").removesuffix(".default").replace("aten.", "aten::")
-        return f"the result size of `{operator}` depends on the data: the graph breaks"
+        operator = named(site).removesuffix(".default").replace("aten.", "aten::")
+        shown = f"`{operator}`" if operator else "an operator"
+        return f"the result size of {shown} depends on the data: the graph breaks"
 
     def advice(self, site: BreakSite) -> list[Advice]:
         """Capture it, or avoid it."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.rules.gbr._site_rule import SiteRule, named
 
 __all__ = ["RandomOrNumpyState"]
 
@@ -54,9 +54,10 @@ class RandomOrNumpyState(SiteRule):
         """Name the generator and the method."""
         cause = site.record.cause
         context = cause.context if cause is not None else None
-        named = (context.state or context.qualname) if context is not None else ""
-        if named:
-            return f"`{named}` breaks the graph"
+        state = context.state if context is not None else ""
+        name = (state or named(site)).removeprefix("None.")
+        if name:
+            return f"`{name}` breaks the graph"
         if "random_" in site.record.text:
             return "`Tensor.random_` breaks the graph"
         return "a generator of random numbers breaks the graph"

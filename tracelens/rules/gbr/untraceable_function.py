@@ -50,7 +50,9 @@ class UntraceableFunction(SiteRule):
 
     def what(self, site: BreakSite) -> str:
         """Name the function."""
-        return f"Dynamo cannot trace `{named(site, 'a function')}`: the graph breaks"
+        name = named(site)
+        shown = f"`{name}`" if name else "a function"
+        return f"Dynamo cannot trace {shown}: the graph breaks"
 
     def graded(self, site: BreakSite) -> Severity:
         """Take the step of an optimizer as a note: Dynamo goes on inside it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tracelens.logs.autotune import AutotuneTable, Choice
 
-__all__ = ["Key", "is_gpu", "key", "kind", "line_of", "spent"]
+__all__ = ["Key", "first_of_each", "is_gpu", "key", "kind", "line_of", "lost", "spent"]
 
 
 Key = tuple[object, ...]
@@ -27,6 +29,23 @@ def kind(choice: Choice) -> tuple[str, str]:
 def spent(table: AutotuneTable) -> float:
     """Return the seconds that the search took: compiling, choosing and measuring candidates."""
     return (table.seconds or 0.0) + (table.precompiling or 0.0) + (table.prescreening or 0.0)
+
+
+def lost(table: AutotuneTable) -> bool:
+    """Whether a library call won, so that the search bought nothing."""
+    return table.best is not None and not table.best.is_template
+
+
+def first_of_each(tables: Iterable[AutotuneTable]) -> list[AutotuneTable]:
+    """Return the first search for each shape.
+
+    A second of tuning counts once: in TUN009 when the search is a repetition, else in TUN002 when
+    a library won, else in TUN007.
+    """
+    first: dict[Key, AutotuneTable] = {}
+    for table in tables:
+        first.setdefault(key(table), table)
+    return list(first.values())
 
 
 def is_gpu(table: AutotuneTable) -> bool:

@@ -12,7 +12,7 @@ from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Advice, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._search import line_of, spent
+from tracelens.rules.tun._search import first_of_each, line_of, lost, spent
 from tracelens.rules.tun._tables import label
 
 __all__ = ["AutotuneTimeDominates"]
@@ -48,7 +48,9 @@ class AutotuneTimeDominates(Rule):
 
     ## When it is harmless
     When this was the first start and the cache is kept: the next one finds everything there. Less
-    than 10 seconds, or less than half of the compile time and a minute, are not reported.
+    than 10 seconds, or less than half of the compile time and a minute, are not reported. Searches
+    that a library won (TUN002) or that are repeated (TUN009) have findings of their own: where these
+    took most of the time, this is a note.
 
     ## What to do
     Give the cache a folder that lasts, or carry the artifacts from one machine to the next. Fewer
@@ -99,16 +101,24 @@ class AutotuneTimeDominates(Rule):
         share = seconds / compiling if compiling and compiling >= seconds else None
         if seconds < SHORT or (share is not None and share < MOST and seconds < LONG):
             return
-        yield self._finding(searches, seconds, share, ranks=len(processes))
+        rest = sum(
+            spent(table)
+            for table in first_of_each(row.record for _, row in searches)
+            if not lost(table)
+        )
+        yield self._finding(searches, (seconds, rest), share, ranks=len(processes))
 
     def _finding(
         self,
         searches: list[tuple[Place, Seen[AutotuneTable]]],
-        seconds: float,
+        sums: tuple[float, float],
         share: float | None,
         *,
         ranks: int,
     ) -> Finding:
+        """Tell about all seconds, and the rest that no other rule tells about."""
+        seconds, rest = sums
+        is_told = rest < seconds / 2
         slowest = sorted(searches, key=lambda search: -spent(search[1].record))
         number = len(searches)
         worst = slowest[0][1].record
@@ -127,6 +137,7 @@ class AutotuneTimeDominates(Rule):
                 f"{each} With a cache folder that lasts, the next start finds the choices "
                 f"there.{more}"
             ),
+            severity=Severity.NONE if is_told else None,
             count=number,
             evidence=[
                 row.quote(
@@ -135,8 +146,13 @@ class AutotuneTimeDominates(Rule):
                 for place, row in slowest[:MAX_QUOTED]
             ],
             cost=Cost(
-                ms=seconds * 1e3, share=share, basis="measured", of="compile time at start-up"
-            ),
+                ms=rest * 1e3,
+                share=share * rest / seconds if share is not None else None,
+                basis="measured",
+                of="compile time at start-up",
+            )
+            if not is_told
+            else None,
             advice=_ADVICE,
         )
 

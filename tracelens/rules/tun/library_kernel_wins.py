@@ -10,6 +10,7 @@ from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.tun._search import first_of_each, lost, spent
 from tracelens.rules.tun._tables import implausible, label
 
 __all__ = ["LibraryKernelWins"]
@@ -49,7 +50,8 @@ class LibraryKernelWins(Rule):
     when the step takes the same time; refuted when it is faster: the search pays on other shapes.
 
     ## See also
-    IND002 for the kernel that is left over, TUN001 for tables that cannot be believed.
+    IND002 for the kernel that is left over, TUN001 for tables that cannot be believed, TUN009 for
+    searches that are repeated, whose seconds are not counted here.
     """
 
     code = "TUN002"
@@ -61,7 +63,7 @@ class LibraryKernelWins(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding about the shapes that libraries win, and a note about the others."""
         ranked = [row for row in tables if row.record.best is not None]
-        library = [row for row in ranked if row.record.best and not row.record.best.is_template]
+        library = [row for row in ranked if lost(row.record)]
         templates = [row for row in ranked if row not in library]
         if library:
             yield self._library(library, len(ranked), modules)
@@ -71,7 +73,7 @@ class LibraryKernelWins(Rule):
     def _library(
         self, rows: list[Seen[AutotuneTable]], of: int, modules: Table[OutputModule]
     ) -> Finding:
-        seconds = sum(row.record.seconds or 0.0 for row in rows)
+        seconds = sum(spent(table) for table in first_of_each(row.record for row in rows))
         told = "; ".join(_told(row.record) for row in rows[:MAX_TOLD])
         left = _left_over(rows, modules)
         doubtful = sum(1 for row in rows if implausible(row.record))
