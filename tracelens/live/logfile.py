@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+import zlib
 from collections import deque
 from pathlib import Path
 from typing import IO
-
-from isal import isal_zlib
 
 __all__ = ["LogFile"]
 
@@ -20,51 +19,27 @@ TAIL = 256 << 20
 PIECES = 8
 #: Seconds that what was logged may wait before it is in the file.
 WAIT = 1.0
-
-
-class _Member:
-    """One gzip member in a file: several of them in a row are one gzip file."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.lines = 0
-        self.bytes = 0
-        self._file = file
-        self._packer = isal_zlib.compressobj(1, isal_zlib.DEFLATED, 31)
-        self._flush_at = 0.0
-        self._waiting = False
-
-    def write(self, data: bytes) -> None:
-        self.lines += data.count(b"\n")
-        self.bytes += len(data)
-        self._file.write(self._packer.compress(data))
-        self._waiting = True
-        self.flush_when_due()
-
-    def flush_when_due(self) -> None:
-        if self._waiting and time.monotonic() >= self._flush_at:
-            self._file.write(self._packer.flush(isal_zlib.Z_SYNC_FLUSH))
-            self._flush_at = time.monotonic() + WAIT
-            self._waiting = False
-
-    def close(self) -> None:
-        self._file.write(self._packer.flush(isal_zlib.Z_FINISH))
+#: Bytes compressed at a time.
+CHUNK = 1 << 20
 
 
 class LogFile:
     """``log.txt.gz``: whole lines in, of which a bounded number of bytes stays.
 
     A long log keeps its head, where torch compiles, and its tail, where the program ends; one line
-    between them says how much was left out (log kind ``recording``). A killed recorder leaves a
-    file that ends where it was cut, which is read as such.
+    between them says how much was left out (log kind ``recording``). A killed recorder leaves the
+    head, in a file that ends where it was cut, which is read as such.
     """
 
     def __init__(self, path: Path, *, head: int = HEAD, tail: int = TAIL) -> None:
         self.path = path
-        self._head_size = head
+        self._room = head
         self._piece_size = max(1, tail // PIECES)
         self._file = path.open("w+b", buffering=0)
-        self._head: _Member | None = _Member(self._file)
-        self._tail: deque[tuple[_Member, IO[bytes]]] = deque()
+        self._packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+        self._flushed = time.monotonic()
+        self._waiting = False
+        self._tail: deque[_Piece] = deque()
         #: What was left out.
         self.left_out_lines = 0
         self.left_out_bytes = 0
@@ -73,54 +48,51 @@ class LogFile:
         """Add whole lines."""
         if not lines:
             return
-        if self._head is not None and self._head.bytes + len(lines) <= self._head_size:
-            self._head.write(lines)
+        if len(lines) <= self._room:
+            self._room -= len(lines)
+            self._pack(lines)
+            self.tick()
             return
-        if self._head is not None:
-            self._head.close()
-            self._head = None
-        if not self._tail or self._tail[-1][0].bytes >= self._piece_size:
+        self._room = 0
+        if not self._tail or self._tail[-1].bytes >= self._piece_size:
             self._next_piece()
-        self._tail[-1][0].write(lines)
+        self._tail[-1].write(lines)
 
     def tick(self) -> None:
-        """Have in the file what has waited long enough: nothing more arrives for the moment."""
-        member = self._head or self._tail[-1][0]
-        member.flush_when_due()
+        """Have in the file what has waited long enough."""
+        if self._waiting and time.monotonic() - self._flushed >= WAIT:
+            self._file.write(self._packer.flush(zlib.Z_SYNC_FLUSH))
+            self._flushed = time.monotonic()
+            self._waiting = False
 
     def close(self, last: bytes = b"") -> None:
         """Finish the file; ``last`` are lines to end with."""
-        if self._head is not None:
-            self._head.close()
         if self.left_out_lines:
-            _write(
-                self._file,
+            self._pack(
                 f"# tracelens: {self.left_out_lines} lines ({self.left_out_bytes} bytes) "
-                "were left out here\n".encode(),
+                "were left out here\n".encode()
             )
-        for member, file in self._tail:
-            member.close()
-            file.seek(0)
-            shutil.copyfileobj(file, self._file)
-            file.close()
-        if last:
-            _write(self._file, last)
+        for piece in self._tail:
+            piece.file.seek(0)
+            while data := piece.file.read(CHUNK):
+                self._pack(data)
+            piece.file.close()
+        self._pack(last)
+        self._file.write(self._packer.flush(zlib.Z_FINISH))
         self._rescue()
         self._file.close()
 
+    def _pack(self, data: bytes) -> None:
+        self._file.write(self._packer.compress(data))
+        self._waiting = True
+
     def _next_piece(self) -> None:
-        if self._tail:
-            self._tail[-1][0].close()
         if len(self._tail) == PIECES:
-            member, file = self._tail.popleft()
-            self.left_out_lines += member.lines
-            self.left_out_bytes += member.bytes
-            file.close()
-        folder = self.path.parent
-        file = tempfile.TemporaryFile(  # noqa: SIM115 -- it lives as long as its piece
-            dir=folder if folder.is_dir() else None, buffering=0
-        )
-        self._tail.append((_Member(file), file))
+            oldest = self._tail.popleft()
+            self.left_out_lines += oldest.lines
+            self.left_out_bytes += oldest.bytes
+            oldest.file.close()
+        self._tail.append(_Piece(self.path.parent))
 
     def _rescue(self) -> None:
         """Write the file again where the program has removed it, or the whole folder."""
@@ -131,7 +103,17 @@ class LogFile:
                 shutil.copyfileobj(self._file, again)
 
 
-def _write(file: IO[bytes], data: bytes) -> None:
-    member = _Member(file)
-    member.write(data)
-    member.close()
+class _Piece:
+    """A part of the tail, in a file without a name: a killed recorder leaves nothing behind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lines = 0
+        self.bytes = 0
+        self.file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 -- closed with the log
+            dir=folder if folder.is_dir() else None
+        )
+
+    def write(self, lines: bytes) -> None:
+        self.lines += lines.count(b"\n")
+        self.bytes += len(lines)
+        self.file.write(lines)

@@ -103,7 +103,7 @@ def run(
         env: Its whole environment.
         cwd: Where it runs.
         limits: What it may use.
-        on_output: Called with what it writes, as it arrives.
+        on_output: Called with what it writes, as it arrives; with nothing at a stream's end.
         on_pause: Called when nothing has arrived for :data:`TICK` seconds.
         stdin: Its standard input; empty by default.
 

@@ -37,13 +37,17 @@ _LINE = re.compile(
     rb")[^\n]*\n",
     re.MULTILINE,
 )
-_BEGIN = re.compile(_RANK + rb"(?:" + _LOGGED + rb")")
+#: What the beginning of a line must be for the line to wait for its end, however long that takes.
+_BEGIN = re.compile(
+    _RANK + rb"(?:[VIDWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} |onednn_verbose,|" + _LOGGED + rb")"
+)
 #: The beginning of a line that may become such a one.
 _MAYBE = re.compile(
     rb"\[?(?:r|d|ra|de|ran|def|rank\d{0,6}|defa\w{0,3}\d{0,6})\]?:?$"
     rb"|"
     + _RANK
-    + rb"(?:[VIDWEC](?:\d{0,4}$|\d{4} )|\[(?:\d{0,4}$|\d{4}-)|o$|on$|d$|dn$|onednn|dnnl)"
+    + rb"(?:[VIDWEC](?:\d{0,4}$|\d{4} )|\[(?:\d{0,4}$|\d{4}-)|on?$|one|dn?$|dnn)"
+    + rb"|(?:U|US|USD|S|ST|STA|STAG|I|IN|INF)$|(?:USDT|STAGE|INFO)(?:$|:)"
 )
 #: One of these is in every such line.
 _SIGNS = (b"torch", b"[__", b"_verbose,", b"USDT:", b"STAGE:", b"INFO:")
