@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from tracelens import limits
 from tracelens.errors import PluginError
 from tracelens.grammars import Unreadable
+from tracelens.limits import Limits, Unread
 from tracelens.logs import Log, Record
 from tracelens.processes import Processes, Span
 from tracelens.tables import Place, Seen, Table, Times
@@ -33,26 +35,12 @@ __all__ = [
 
 R = TypeVar("R", bound=Record)
 
-#: Distinct texts that may be kept per log kind. A log that exceeds it is not a log we know.
-MAX_DISTINCT = 200_000
 #: Characters of a record's text that are kept for quoting.
 MAX_QUOTE = 16_384
 #: Distinct texts that say nothing, remembered so that they need not be read again.
 MAX_SILENT = 20_000
-#: Distinct refused texts kept per kind.
-MAX_UNREAD = 50
-
-
-@dataclass(slots=True)
-class Unread:
-    """A text that its grammar refused."""
-
-    kind: str
-    text: str
-    count: int
-    lines: int
-    first_line: int
-    reason: str
+#: Stands for the refused texts of a kind beyond those that are kept.
+_OTHERS = "\0"
 
 
 class Gap(Record):
@@ -75,6 +63,7 @@ class Evidence:
         #: (kind, text) -> what the grammar made of it.
         self._texts: dict[tuple[str, str], tuple[Seen[Any], ...] | Unread] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
+        self._limits = Limits()
         self._silent = 0
         #: Texts that look like a kind's and are the program's own.
         self._foreign: set[tuple[str, str]] = set()
@@ -108,7 +97,13 @@ class Evidence:
             return
         key = (place.input, place.writer, place.frame)
         span = Span(place.when, place.when, place.line)
+        self._span(key, span)
+
+    def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
+        if held is None and len(self.spans) >= limits.MAX_SPANS:
+            self.notes[f"only the first {limits.MAX_SPANS:,} compile ids were timed"] = None
+            return
         self.spans[key] = held.joined(span) if held is not None else span
 
     def add(
@@ -131,16 +126,13 @@ class Evidence:
             return
         held = self._texts.get(key)
         if held is None:
-            held = self._read(log, text, place) if records is None else _seen(records, text)
-            if isinstance(held, tuple) and not log.owns([seen.record for seen in held]):
-                if len(self._foreign) < MAX_SILENT:
-                    self._foreign.add(key)
+            if excess := self._limits.excess(log.name):
+                self._pass_over(log.name, excess, lines, place.line)
                 return
-            if isinstance(held, Unread) and self._full(log.name):
-                held = self._texts.setdefault((log.name, ""), held)
-            elif held != () or self._silent < MAX_SILENT:
-                self._texts[key] = held
-                self._silent += held == ()
+            held = self._read(log, text, place) if records is None else _seen(records, text)
+            held = self._kept(log, key, held)
+            if held is None:
+                return
         if isinstance(held, Unread):
             held.count += count
             held.lines += lines
@@ -155,6 +147,43 @@ class Evidence:
         for seen in held:
             seen.add(place, count, times, counted=log.counted)
 
+    def _kept(
+        self, log: type[Log], key: tuple[str, str], held: tuple[Seen[Any], ...] | Unread
+    ) -> tuple[Seen[Any], ...] | Unread | None:
+        """Keep what a new text says; None for one that is the program's own."""
+        if isinstance(held, Unread):
+            return self._refused(key, held)
+        if not log.owns([seen.record for seen in held]):
+            if len(self._foreign) < MAX_SILENT:
+                self._foreign.add(key)
+            return None
+        if held:
+            self._limits.keep(*key)
+        elif self._silent >= MAX_SILENT:
+            return held
+        else:
+            self._silent += 1
+        self._texts[key] = held
+        return held
+
+    def _refused(self, key: tuple[str, str], unread: Unread) -> Unread:
+        """Keep a refused text, or count it with others of its kind when there are many."""
+        if self._limits.refuse(key[0]):
+            self._texts[key] = unread
+            return unread
+        held = self._texts.setdefault((key[0], _OTHERS), unread)
+        assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
+        return held
+
+    def has_room(self, kind: str) -> bool:
+        """Tell whether another distinct text of ``kind`` would be read."""
+        return not self._limits.excess(kind)
+
+    def _pass_over(self, kind: str, excess: str, lines: int, line: int) -> None:
+        """Count lines of ``kind`` that are not read, since there are too many different ones."""
+        self.add_known(f"{kind}, {excess}", lines, line)
+        self.notes[f"{kind}: lines {excess} were counted and not read"] = None
+
     def forget(self, kind: str, others: Collection[str]) -> None:
         """Drop what texts of ``kind`` say in the records of ``others``, which were read already."""
         for (name, _), held in self._texts.items():
@@ -168,14 +197,15 @@ class Evidence:
         key = (log.name, f"\0{reason}")
         held = self._texts.get(key)
         if held is None:
-            unread = Unread(log.name, text[:2000], 0, 0, place.line, reason)
-            full = self._full(log.name)
-            held = self._texts.setdefault((log.name, "") if full else key, unread)
+            held = self._refused(key, Unread(log.name, text[:2000], 0, 0, place.line, reason))
         if isinstance(held, Unread):
             held.count += 1
 
     def add_known(self, site: str, lines: int, line: int) -> None:
         """Count ``lines`` lines that torch or oneDNN wrote and no grammar reads yet."""
+        if site not in self.known and len(self.known) >= limits.MAX_SITES:
+            self.notes[f"only the first {limits.MAX_SITES:,} sites were told apart"] = None
+            site = "other sites"
         entry = self.known.setdefault(site, [0, line])
         entry[0] += lines
         entry[1] = min(entry[1], line)
@@ -186,15 +216,12 @@ class Evidence:
         except Unreadable as error:
             return Unread(log.name, text[:2000], 0, 0, place.line, str(error))
         except RecursionError:
+            self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
         except Exception as error:  # a log kind's bug must not cost the rest of the log
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             return Unread(log.name, text[:2000], 0, 0, place.line, reason)
         return _seen(records, text)
-
-    def _full(self, kind: str) -> bool:
-        held = sum(1 for (k, _), v in self._texts.items() if k == kind and isinstance(v, Unread))
-        return held >= MAX_UNREAD
 
     @property
     def unread(self) -> list[Unread]:
@@ -209,14 +236,19 @@ class Evidence:
             ours = self._texts.get((kind, text))
             if isinstance(theirs, Unread):
                 if not isinstance(ours, Unread):
-                    ours = Unread(kind, theirs.text, 0, 0, theirs.first_line + shift, theirs.reason)
-                    self._texts[kind, text] = ours
+                    first = theirs.first_line + shift
+                    unread = Unread(kind, theirs.text, 0, 0, first, theirs.reason)
+                    ours = self._refused((kind, text), unread)
                 ours.count += theirs.count
                 ours.lines += theirs.lines
                 continue
             if not isinstance(ours, tuple):
+                if theirs and (excess := self._limits.excess(kind)):
+                    self._take_back(kind, text, theirs, excess, shift)
+                    continue
                 ours = tuple(Seen(seen.record, 0, [], seen.text) for seen in theirs)
                 self._texts[kind, text] = ours
+                self._limits.keep(kind, text)
             for mine, seen in zip(ours, theirs, strict=True):
                 mine.absorb(seen, shift, counted=kind in self._counted)
         for name, number in other.kinds.items():
@@ -225,8 +257,7 @@ class Evidence:
             self.add_known(site, lines, first + shift)
         for key, theirs_span in other.spans.items():
             span = theirs_span._replace(line=theirs_span.line + shift)
-            held = self.spans.get(key)
-            self.spans[key] = held.joined(span) if held is not None else span
+            self._span(key, span)
         self.structured |= other.structured
         self.numbers |= other.numbers
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
@@ -240,6 +271,16 @@ class Evidence:
         self.understood_lines += other.understood_lines
         self.unread_lines += other.unread_lines
         self.notes.update(other.notes)
+
+    def _take_back(
+        self, kind: str, text: str, rows: tuple[Seen[Any], ...], excess: str, shift: int
+    ) -> None:
+        """Count as not read what another piece of evidence has read and there is no room for."""
+        count = rows[0].count
+        lines = count * (text.count("\n") + 1)
+        self.understood_lines -= lines
+        self.kinds[kind] = self.kinds.get(kind, 0) - count * len(rows)
+        self._pass_over(kind, excess, lines, rows[0].first.line + shift)
 
     def table(self, kind: type[R]) -> Table[R]:
         """Return the table of ``kind``, read or joined.

@@ -149,10 +149,13 @@ def test_one_line_of_fifty_megabytes(tmp_path: Path) -> None:
     assert evidence.kinds["recompiles"] >= 2
 
 
-def test_a_compression_bomb_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_a_compression_bomb_is_cut(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "_FREE", 1 << 20)
     monkeypatch.setattr(files, "MAX_RATIO", 100)
-    evidence, _ = analyzed(tmp_path, gzip.compress(b"a\n" * 20_000_000))
+    evidence, _ = analyzed(tmp_path, pack(b"a\n" * 20_000_000))
     assert any("expands" in note for note in evidence.notes)
 
 

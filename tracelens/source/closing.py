@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracelens.evidence import Evidence, Place
 from tracelens.grammars import Unreadable
+from tracelens.limits import MAX_WRITERS
 from tracelens.logs import Log, Record
 from tracelens.logs.torch_log import read_site
 from tracelens.source.kinds import Kinds
@@ -25,7 +26,7 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
     text = _text_of(b"\n".join([b"", *record.body]).replace(b"\n ", b"\n")[1:])
     number = (parts["writer"] or b"").decode()
     writer = record.rank or number
-    if record.rank and number:
+    if record.rank and number and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), number)
     when = clock(stamp) if stamp else None
     place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
@@ -53,7 +54,7 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
     text = b"\n".join(block.body).decode("utf-8", "replace")
     frame = block.log.frame_of(text)
     writer = rank or (told if block.log.structured else "") or block.pid
-    if writer != block.pid and block.pid:
+    if writer != block.pid and block.pid and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), block.pid)
     place = Place(name, block.line, writer, frame, block.when, tuple(block.jumps))
     evidence.span(place)
@@ -63,7 +64,9 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
 def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -> None:
     """Hand over the lines that belong to the record; the program wrote the others."""
     lines = _text_of(b"\n".join(block.body)).split("\n")
-    number, records = own(block.log, lines)
+    # Of a text that will not be read nobody knows where it ends; its first line is counted.
+    room = evidence.has_room(block.log.name)
+    number, records = own(block.log, lines) if room else (1, None)
     if not block.prefix and (records is None or not block.log.believes(records)):
         return  # nothing but its beginning says that torch wrote it
     text = "\n".join(lines[:number])

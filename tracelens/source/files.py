@@ -246,14 +246,19 @@ class _Inflated:
                 self._stream.truncated = True
                 return b""
             self._out += len(out)
-            if self._out > _FREE + MAX_RATIO * self._stream.bytes:
-                self._stream.notes.append(
-                    f"{self._stream.path}: expands more than {MAX_RATIO} times; cut"
-                )
-                self._stream.truncated = True
+            if _is_bomb(self._stream, self._out):
                 return b""
             if out:
                 return out
+
+
+def _is_bomb(stream: Stream, out: int) -> bool:
+    """Tell whether ``out`` bytes are too many for what was stored, and note it."""
+    if out <= _FREE + MAX_RATIO * stream.bytes:
+        return False
+    stream.notes.append(f"{stream.path}: expands more than {MAX_RATIO} times; cut")
+    stream.truncated = True
+    return True
 
 
 class _Recoded:
@@ -285,13 +290,16 @@ class _Guarded:
         self._reader = reader
         self._stream = stream
         self._error = error
+        self._out = 0
 
     def read(self, size: int, /) -> bytes:
         try:
-            return self._reader.read(size)
+            data = self._reader.read(size)
         except self._error:
             self._stream.truncated = True
             return b""
+        self._out += len(data)
+        return b"" if _is_bomb(self._stream, self._out) else data
 
 
 def _zstd(reader: Reader, stream: Stream) -> Reader:

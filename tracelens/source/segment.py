@@ -18,6 +18,7 @@ from itertools import compress, islice, repeat
 from operator import itemgetter, not_
 
 from tracelens.evidence import Evidence, Place, Times
+from tracelens.limits import MAX_RECORD_LINES, MAX_WRITERS
 from tracelens.logs import Log
 from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.heads import Head
@@ -29,10 +30,6 @@ __all__ = ["Segmenter"]
 
 #: Distinct whole lines counted before they are folded into descriptors and times.
 FOLD = 20_000
-#: Lines of one record that are kept.
-MAX_RECORD_LINES = 500_000
-#: Writers with an open record at the same time.
-MAX_WRITERS = 4096
 _NEVER = b"\0never"
 
 
@@ -88,6 +85,8 @@ class Segmenter:
         else:
             self._current = (_NEVER, [])
         self.lines += len(lines)
+        if len(self._current[1]) > MAX_RECORD_LINES:
+            self._cut()
         if len(self._counts) + len(self._ranked) > FOLD:
             self._fold()
 
@@ -143,6 +142,15 @@ class Segmenter:
         if due != len(lines):
             self._current = (_NEVER, [])
 
+    def _cut(self) -> None:
+        """Close what is open and too long to be a record; what comes after it begins anew."""
+        self.evidence.notes[f"records of more than {MAX_RECORD_LINES:,} lines were cut"] = None
+        for key in [key for key, held in self._open.items() if len(held.body) > MAX_RECORD_LINES]:
+            self._close(key)
+        for rank in [r for r, held in self._blocks.items() if len(held.body) > MAX_RECORD_LINES]:
+            self._close_block(rank)
+        self._current = (_NEVER, [])
+
     def finish(self) -> Evidence:
         """Close all that is open and return the evidence. Only for a segment from the start."""
         for rank, (line, number) in self._partial.items():
@@ -164,8 +172,8 @@ class Segmenter:
         line, rank, partial = peel(raw)
         if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
             line, rank, partial = peel(text)
-        if rank:
-            self.writers[rank] = None
+        if rank and rank not in self.writers:
+            rank = self._meet(rank)
         if line.endswith(b"\r"):
             line = line[:-1]
         if self.wrap:
@@ -182,6 +190,14 @@ class Segmenter:
         if b"\r" in line and not self.kinds.begins(line):
             line = line.rpartition(b"\r")[2]
         self._text(line, rank, number, raw)
+
+    def _meet(self, rank: str) -> str:
+        """Note a new rank and return it; nobody in particular when there are too many."""
+        if len(self.writers) >= MAX_WRITERS:
+            self.evidence.notes[f"only the first {MAX_WRITERS:,} writers were told apart"] = None
+            return ""
+        self.writers[rank] = None
+        return rank
 
     def _text(self, line: bytes, rank: str, number: int, raw: bytes) -> None:
         if line.startswith(self.kinds.counted_marks):
@@ -210,7 +226,8 @@ class Segmenter:
         """Begin or go on with the record of one writer; return its lines."""
         key = (rank, pid)
         held = self._open.get(key)
-        if held is not None and held.prefix == prefix:
+        fits = held is not None and len(held.body) <= MAX_RECORD_LINES
+        if held is not None and fits and held.prefix == prefix:
             held.go_on(line[len(prefix) :], number)
         else:
             if held is not None:
@@ -291,7 +308,8 @@ class Segmenter:
 
     def _close(self, key: tuple[str, bytes]) -> None:
         record = self._open.pop(key)
-        if self._heads is not None and key not in self._heads:
+        may_go_on = self._heads is not None and len(self._heads) < MAX_WRITERS
+        if may_go_on and self._heads is not None and key not in self._heads:
             self._heads[key] = record
         else:
             self._emit(record)

@@ -1,0 +1,75 @@
+"""How much of an input is kept, whatever its size; what goes beyond is counted and noted.
+
+Logs repeat themselves: a million oneDNN lines hold three thousand distinct ones. An input that does
+not (every text different, every line another site) is either not a log or not worth the memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "MAX_CHARACTERS",
+    "MAX_DISTINCT",
+    "MAX_RECORD_LINES",
+    "MAX_SITES",
+    "MAX_SPANS",
+    "MAX_UNREAD",
+    "MAX_WRITERS",
+    "Limits",
+    "Unread",
+]
+
+#: Distinct texts that are read per log kind.
+MAX_DISTINCT = 50_000
+#: Characters of all distinct texts that are read.
+MAX_CHARACTERS = 256 << 20
+#: Writers of one input that are told apart.
+MAX_WRITERS = 4096
+#: Lines of one record that are kept together.
+MAX_RECORD_LINES = 200_000
+#: Distinct refused texts kept per kind.
+MAX_UNREAD = 50
+#: Sites whose lines no grammar reads.
+MAX_SITES = 10_000
+#: Compile ids that are timed.
+MAX_SPANS = 100_000
+
+
+@dataclass(slots=True)
+class Unread:
+    """A text that its grammar refused."""
+
+    kind: str
+    text: str
+    count: int
+    lines: int
+    first_line: int
+    reason: str
+
+
+class Limits:
+    """The texts that one piece of evidence holds, counted."""
+
+    def __init__(self) -> None:
+        self._distinct: dict[str, int] = {}
+        self._refused: dict[str, int] = {}
+        self._characters = 0
+
+    def excess(self, kind: str) -> str:
+        """Return which limit forbids to read another text of ``kind``; empty when none does."""
+        if self._distinct.get(kind, 0) >= MAX_DISTINCT:
+            return f"beyond {MAX_DISTINCT:,} distinct texts"
+        if self._characters >= MAX_CHARACTERS:
+            return f"beyond {MAX_CHARACTERS >> 20} MiB of distinct texts"
+        return ""
+
+    def keep(self, kind: str, text: str) -> None:
+        """Count a text that is kept."""
+        self._distinct[kind] = self._distinct.get(kind, 0) + 1
+        self._characters += len(text)
+
+    def refuse(self, kind: str) -> bool:
+        """Count a text of ``kind`` that was refused; tell whether it may be kept."""
+        count = self._refused[kind] = self._refused.get(kind, 0) + 1
+        return count <= MAX_UNREAD
