@@ -84,7 +84,7 @@ def _add(log: type[Log], text: str, place: Place, evidence: Evidence) -> None:
 
 def _text_of(lines: bytes) -> str:
     text = plain(lines).decode("utf-8", "replace")
-    return text.replace("\r\n", "\n").removesuffix("\r")
+    return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
 
 
 def own(log: type[Log], lines: list[str]) -> tuple[int, tuple[Record, ...] | None]:
