@@ -41,6 +41,9 @@ __all__ = [
 Id: TypeAlias = int | str | None
 
 
+_NOTHING = msgspec.Raw(b"")
+
+
 class Arguments(msgspec.Struct, gc=False):
     """What is used of an event's arguments."""
 
@@ -48,6 +51,14 @@ class Arguments(msgspec.Struct, gc=False):
     bytes: int | float | str | None = None
     #: Of kernels: three numbers, as a rule. It is only compared.
     grid: Any = None
+    #: What joins an operator and the kernels that it starts.
+    external: Any = msgspec.field(name="External id", default=None)
+    #: Of operators, with ``record_shapes=True``: read for products only.
+    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
+    types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)
+    #: Of kernels: gigabytes and operations, where torch was told to write them.
+    gb: Any = msgspec.field(name="kernel_num_gb", default=None)
+    flop: Any = msgspec.field(name="kernel_flop", default=None)
 
 
 class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False):
@@ -198,7 +209,7 @@ def decode_tolerantly(text: bytes) -> Event:
         return decode_one(text)
     except (ValueError, RecursionError) as first:
         try:
-            event: Event = msgspec.convert(loads(text), _KINDS)
+            event: Event = msgspec.convert(_without_shapes(loads(text)), _KINDS)
         except (ValueError, RecursionError) as error:
             reason = first if isinstance(first, msgspec.ValidationError) else error
             return Refused(text[:2000].decode("utf-8", "replace"), _one_line(reason))
@@ -207,6 +218,14 @@ def decode_tolerantly(text: bytes) -> Event:
             if value:
                 setattr(event, field, value.encode("utf-8", "replace").decode())
         return event
+
+
+def _without_shapes(event: Any) -> Any:
+    """Return an event as it is but for what is only decoded when it is asked for."""
+    if isinstance(event, dict) and isinstance(event.get("args"), dict):
+        for name in ("Input Dims", "Input type"):
+            event["args"].pop(name, None)
+    return event
 
 
 #: Where in the text, which differs from event to event.

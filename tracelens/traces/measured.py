@@ -16,6 +16,7 @@ from tracelens.logs import Record
 __all__ = [
     "Chain",
     "DeviceBusy",
+    "KernelWork",
     "Measured",
     "SelfTime",
     "Span",
@@ -182,6 +183,25 @@ class Chain(Measured):
     #: Shortened names of the kernels, in order.
     kernels: tuple[str, ...]
     #: How often that sequence ran, and the kernels' time in all.
+    count: int
+    ms: float
+
+
+class KernelWork(Measured):
+    """What the kernels of one product, or one annotated kernel, had to do, and how long they took.
+
+    ``flops`` and ``bytes`` are those of one call: each factor read once, the result written once.
+    """
+
+    switch = "torch.profiler.profile(record_shapes=True)"
+
+    #: The operator, or the kernel.
+    what: str
+    shape: str = ""
+    #: ``bf16``, ``f16``, ``f32``; empty where only the kernel is known.
+    dtype: str = ""
+    flops: float
+    bytes: float
     count: int
     ms: float
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tracelens.traces.events import UNTIMED, Begin, Complete, End, Event, Id, Me
 from tracelens.traces.header import read_header
 from tracelens.traces.names import Name, Names
 from tracelens.traces.operators import Operators, part_of
+from tracelens.traces.products import Products, is_product
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.summing import summed
 
@@ -65,6 +67,7 @@ class Reading:
         self.names = Names(self._follow)
         self.operators = Operators(self.names)
         self.chains = Chains()
+        self.products = Products()
         self.streams: dict[StreamId, Stream] = {}
         self.kernels, self.launches, self.waits = Calls(), Calls(), Calls()
         self.labels: dict[tuple[Id, Id], str] = {}
@@ -99,6 +102,7 @@ class Reading:
                 take(name)
                 name.waiting.clear()
         self.chains.follow()
+        self.products.follow()
 
     def finish(self, header: bytes) -> Evidence:
         """Return the evidence of all events, and of what stands around them."""
@@ -179,11 +183,17 @@ class Reading:
             take = self._take_kernels
         elif record is not None and getattr(record, "category", "") in _HOST:
             name.parts = int(part_of(record))
+            if is_product(str(record)):
+                return partial(self._follow_product, name)
             return self.operators.waiting.append
         if take is None:
             return None
         self._takers.append((name, take))
         return name.waiting.append
+
+    def _follow_product(self, name: Name, event: Complete) -> None:
+        self.operators.waiting.append(event)
+        self.products.operators.append((event, name))
 
     def _take_launches(self, name: Name) -> None:
         self.launches.add(name.waiting)
@@ -194,6 +204,7 @@ class Reading:
     def _take_kernels(self, name: Name) -> None:
         self.kernels.add(name.waiting)
         self.chains.waiting += [(event.ts, event, name) for event in name.waiting]
+        self.products.kernels += [(event, name) for event in name.waiting]
         for event in name.waiting:
             stream = self._stream(event, name)
             stream.kernels += 1

@@ -12,6 +12,7 @@ from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.measured import (
     Chain,
     DeviceBusy,
+    KernelWork,
     Measured,
     SelfTime,
     Step,
@@ -54,6 +55,17 @@ def summed(reading: Reading) -> Iterator[Seen[Measured]]:
     for kernels, ran in reading.chains.found():
         chain = Chain(kernels=kernels, count=ran.count, ms=_ms(ran.us))
         yield _seen(chain, reading.path, ran.first, ran.text)
+    for work in reading.products.found():
+        product = KernelWork(
+            what=work.what,
+            shape=work.shape,
+            dtype=work.dtype,
+            flops=work.flops,
+            bytes=work.bytes,
+            count=work.count,
+            ms=_ms(work.us),
+        )
+        yield _seen(product, reading.path, work.first, work.text)
 
 
 def _names(reading: Reading) -> Iterator[Seen[Measured]]:

@@ -1,0 +1,184 @@
+"""TRC009 kernel-below-roofline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
+from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._runs import length, percent
+from tracelens.traces.measured import DeviceBusy, KernelWork, TraceHeader
+from tracelens.traces.peaks import Peak, peak
+
+__all__ = ["KernelBelowRoofline"]
+
+#: What a good kernel reaches of a data sheet, and what is reported.
+GOOD, LOW = 0.7, 0.3
+#: Kernels that are shorter cannot fill the device, however good they are. Milliseconds.
+MIN_MS = 0.02
+#: Share of the device's time.
+MIN_SHARE = 0.05
+MAX_TOLD = 3
+#: Sides that tensor cores want to be multiples of, in elements of 16 bits.
+ALIGNED = 8
+
+
+class _Reached(NamedTuple):
+    """One product or kernel, and the part of the bound that it reaches."""
+
+    row: Seen[KernelWork]
+    reached: float
+    bound: str
+
+    @property
+    def lost(self) -> float:
+        """Milliseconds that a good kernel would not take."""
+        return self.row.record.ms * (1 - self.reached / GOOD)
+
+
+class KernelBelowRoofline(Rule):
+    """The kernels that take most time stay far below what the device can compute or move.
+
+    ## Why it matters
+    A kernel can be no faster than its operations at the device's peak, or its bytes at the memory's
+    rate, whichever takes longer. Good kernels reach 60 to 80 % of that. One at 20 % is of the wrong
+    kind for its shape: sides that no tensor core fits, too few rows, a layout that is copied first.
+
+    ## What it looks like
+    An operator with its shapes, and the kernel that it starts under the same ``External id``:
+
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 10.0, "dur": 30.0, "pid": 1, "tid": 1, "args": {"External id": 7, "Input type": ["c10::BFloat16", "c10::BFloat16"], "Input Dims": [[8192, 4095], [4095, 4095]]}}
+        {"ph": "X", "cat": "kernel", "name": "sm80_xmma_gemm_bf16bf16", "ts": 50.0, "dur": 1400.0, "pid": 0, "tid": 7, "args": {"External id": 7}}
+
+    Kernels of Inductor count where the trace holds ``kernel_num_gb`` or ``kernel_flop``.
+
+    ## When it is harmless
+    Kernels below 20 microseconds cannot fill a device, and what takes less than 5 % of its time does
+    not matter: neither is reported. Data that stays in the cache moves faster than memory does, so
+    only too slow kernels are told. Peaks are those of data sheets; a device that tracelens has no
+    data sheet of, and the CPU, are not judged.
+
+    ## What to do
+    Let Inductor choose among kernels; make sides multiples of 8 elements of 16 bits (16 for float8);
+    keep factors contiguous.
+
+    ## How a live run confirms it
+    The workload runs with ``max_autotune``. Confirmed when the kernel's name changes and a step gets
+    faster.
+
+    ## See also
+    TUN011 (sides in AUTOTUNE tables), TRC019 (float32 on plain cores);
+    <https://docs.pytorch.org/docs/stable/torch.compiler_profiling_torch_compile.html>
+    """  # noqa: E501 -- the excerpt is events of a trace
+
+    code = "TRC009"
+    name = "kernel-below-roofline"
+    severity = Severity.INFO
+    claim = "time"
+    experiment = Experiment(
+        Knob(
+            "max-autotune",
+            env={"TORCHINDUCTOR_MAX_AUTOTUNE": "1"},
+            changes_results=True,
+        )
+    )
+
+    def check(
+        self, works: Table[KernelWork], devices: Table[DeviceBusy], *, headers: Table[TraceHeader]
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace with expensive kernels far below the bound."""
+        for header in headers:
+            source = header.first.input
+            name = next((name for name in header.record.devices if name), "")
+            busy = sum(row.record.busy_ms for row in devices.within(source))
+            limits = peak(name)
+            if limits is None or busy <= 0:
+                continue
+            low = [
+                found
+                for row in works.within(source)
+                if row.record.ms >= MIN_SHARE * busy
+                and row.record.ms >= MIN_MS * row.record.count
+                and (found := _reached(row, limits)).reached < LOW
+            ]
+            if low:
+                yield self._finding(name, sorted(low, key=lambda one: -one.lost), busy)
+
+    def _finding(self, device: str, low: list[_Reached], busy: float) -> Finding:
+        ms = sum(one.row.record.ms for one in low)
+        first = low[0]
+        odd = any(_is_odd(one.row.record) for one in low)
+        told = "; ".join(_told(one) for one in low[:MAX_TOLD])
+        return self.finding(
+            *sorted({one.row.record.what for one in low}),
+            title=(
+                f"kernels that take {percent(ms / busy)} of the GPU's time reach "
+                f"{percent(first.reached)} of what it can do"
+                if len(low) == 1
+                else f"{len(low)} kinds of kernels, {percent(ms / busy)} of the GPU's time, stay "
+                f"below {percent(LOW)} of what it can do"
+            ),
+            message=f"On {device}: {told}.",
+            confidence=Confidence.MEDIUM,
+            count=sum(one.row.record.count for one in low),
+            evidence=[
+                one.row.quote(f"{one.row.record.count} times, {length(one.row.record.ms)} in all")
+                for one in low[: MAX_TOLD + 1]
+            ],
+            cost=Cost(
+                ms=sum(one.lost for one in low),
+                share=min(1.0, sum(one.lost for one in low) / busy),
+                basis="upper_bound",
+                of="the GPU's time",
+            ),
+            advice=[*([_PAD] if odd else []), *_ADVICE],
+        )
+
+
+def _reached(row: Seen[KernelWork], limits: Peak) -> _Reached:
+    work = row.record
+    moving = work.bytes / limits.bandwidth / 1e6
+    rate = limits.single if work.dtype == "f32" else limits.half
+    computing = work.flops / rate / 1e9
+    each = work.ms / work.count
+    if work.dtype == "f32" and computing > each:
+        # Faster than plain cores can be: TF32.
+        computing = work.flops / limits.tf32 / 1e9
+    bound = "memory" if moving > computing else "arithmetic"
+    return _Reached(row, max(moving, computing) / each, bound)
+
+
+def _told(one: _Reached) -> str:
+    work = one.row.record
+    what = f"`{work.what}` {work.shape} {work.dtype}".rstrip()
+    each = length(work.ms / work.count)
+    return f"{what} takes {each} a call, {percent(one.reached)} of the rate of {one.bound}"
+
+
+def _is_odd(work: KernelWork) -> bool:
+    """Whether a side is no multiple of what tensor cores want."""
+    sides = (side for part in work.shape.split(" by ") for side in part.split(" ")[-1].split("x"))
+    return any(side.isdecimal() and int(side) > ALIGNED and int(side) % ALIGNED for side in sides)
+
+
+_PAD = Advice(
+    text="Make the sides of the matrices multiples of 8 elements of 16 bits, or let Inductor pad "
+    "them.",
+    setting="torch._inductor.config.force_shape_pad = True",
+    since="2.4",
+)
+_ADVICE = (
+    Advice(
+        text="Let Inductor time several kernels for each product and take the fastest.",
+        code='torch.compile(model, mode="max-autotune")',
+        env="TORCHINDUCTOR_MAX_AUTOTUNE=1",
+    ),
+    Advice(
+        text="For Inductor's own kernels, let it search for block sizes.",
+        setting="torch._inductor.config.coordinate_descent_tuning = True",
+        env="TORCHINDUCTOR_COORDINATE_DESCENT_TUNING=1",
+    ),
+)

@@ -1,0 +1,51 @@
+"""What devices can do at most, from their makers' data sheets (dense, without sparsity)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Peak", "peak"]
+
+
+class Peak(NamedTuple):
+    """Rates of one device: 16-bit, TF32 and float32 products in TFLOP/s, memory in GB/s."""
+
+    half: float
+    tf32: float
+    single: float
+    bandwidth: float
+
+
+#: Words of a device's name -> its peak; the first entry all of whose words occur is taken.
+_DEVICES: tuple[tuple[tuple[str, ...], Peak], ...] = (
+    (("B200",), Peak(2250, 1100, 75, 8000)),
+    (("GH200",), Peak(989, 494, 67, 4000)),
+    (("H200",), Peak(989, 494, 67, 4800)),
+    (("H100", "PCIe"), Peak(756, 378, 51, 2000)),
+    (("H100", "NVL"), Peak(835, 417, 60, 3900)),
+    (("H100",), Peak(989, 494, 67, 3350)),
+    (("A100", "80GB", "PCIe"), Peak(312, 156, 19.5, 1935)),
+    (("A100", "80GB"), Peak(312, 156, 19.5, 2039)),
+    (("A100",), Peak(312, 156, 19.5, 1555)),
+    (("A10G",), Peak(70, 35, 35, 600)),
+    (("L40S",), Peak(362, 183, 91.6, 864)),
+    (("L4",), Peak(121, 60, 30.3, 300)),
+    (("V100",), Peak(125, 15.7, 15.7, 900)),
+    (("T4",), Peak(65, 8.1, 8.1, 320)),
+    (("RTX 4090",), Peak(165, 82.6, 82.6, 1008)),
+    (("RTX 3090",), Peak(71, 35.6, 35.6, 936)),
+    (("MI300X",), Peak(1307, 654, 163, 5300)),
+    (("MI250X",), Peak(191, 48, 48, 1638)),
+)
+
+
+def peak(device: str) -> Peak | None:
+    """Return the peak of the device of that name; None for one that is not in the list.
+
+    ``L4`` is a word of its own: an ``L40`` is another device.
+    """
+    words = device.replace("-", " ").split()
+    for wanted, found in _DEVICES:
+        if all(word in words or (" " in word and word in device) for word in wanted):
+            return found
+    return None
