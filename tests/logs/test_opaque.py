@@ -123,3 +123,10 @@ def test_the_profiler_starts_and_stops(case: str) -> None:
     assert [row.record.message for row in evidence.table(ProfilerLine)] == [
         "profiler_start", "profiler_stop",
     ]  # fmt: skip
+
+
+def test_a_configuration_is_no_kernel() -> None:
+    text = "COORDESC: XBLOCK: 64: 0.006144, nreg 20, nspill 0, #shared-mem 0"
+    (record,) = Benchmarking.parse(text)
+    assert isinstance(record, ConfigRun)
+    assert (record.kernel, record.config, record.ms) == ("", "XBLOCK: 64", 0.006144)

@@ -61,6 +61,7 @@ class CompileErrors(Log):
         "failed while attempting to run meta for ",
         "Error in codegen for ",
         "Error while creating guard:",
+        "Created at:",
     )
     prefixed = True
     begins = re.compile(

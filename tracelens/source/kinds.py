@@ -18,6 +18,10 @@ __all__ = ["Kinds"]
 #: Shortest beginning of a message that is believed behind any program's time and level.
 TELLING = 20
 
+#: Characters by which a line is shorter than the wrap where a path in it was replaced.
+EDITED = 16
+_CUT_PATH = re.compile(rb"/[^\s\"':,]{0,80}(?<!\.py)$")
+
 
 class Kinds:
     """The installed log kinds, arranged for dispatch."""
@@ -92,6 +96,18 @@ class Kinds:
             if length == width
         )
         return width if cut >= 3 and 40 <= width <= 400 else 0
+
+    def is_wrapped(self, line: bytes, width: int) -> bool:
+        """Tell whether ``line`` goes on in the next one, in a text wrapped at ``width``.
+
+        Also where a shorter path was put in the place of one that the wrap had cut.
+        """
+        length = len(line.decode("utf-8", "replace"))
+        if length == width:
+            return True
+        return (
+            width - EDITED <= length < width and bool(_CUT_PATH.search(line)) and self.begins(line)
+        )
 
     def of_line(self, line: bytes) -> type[Log]:
         """Return the kind whose mark ``line`` begins with."""

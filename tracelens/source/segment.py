@@ -177,7 +177,7 @@ class Segmenter:
         if line.endswith(b"\r"):
             line = line[:-1]
         if self.wrap:
-            partial = len(line.decode("utf-8", "replace")) == self.wrap
+            partial = self.kinds.is_wrapped(line, self.wrap)
         if rank in self._partial:
             held, start = self._partial.pop(rank)
             if self.wrap and self.kinds.begins(line):

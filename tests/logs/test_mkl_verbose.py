@@ -1,0 +1,59 @@
+"""MKL_VERBOSE: calls with their sizes, counts and times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens.engine import analyze
+from tracelens.logs.mkl_verbose import MklCall, MklInfo, MklVerbose
+from tracelens.source import read
+
+LOG = Path(__file__).parents[2] / "fixtures" / "logs" / "mkl_verbose" / "calls.log"
+GEMM = (
+    "MKL_VERBOSE SGEMM(T,N,96,64,128,0x7fff721ac5a0,0x559e97340600,128,0x559e97338580,128,"
+    "0x7fff721ac5c0,0x559e9734c680,96) {time} CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2"
+)
+
+
+@pytest.mark.parametrize(
+    ("time", "ms"), [("12.98ms", 12.98), ("25.50us", 0.0255), ("1.5s", 1500.0), ("900ns", 0.0009)]
+)
+def test_a_product(time: str, ms: float) -> None:
+    text, measured = MklVerbose.measure(GEMM.format(time=time))
+    assert measured == pytest.approx(ms)
+    assert "0x7f" not in text
+    (call,) = MklVerbose.parse(text)
+    assert isinstance(call, MklCall)
+    assert (call.routine, call.sizes, call.threads) == ("SGEMM", (96, 64, 128), 2)
+    assert call.flops == 2 * 96 * 64 * 128
+
+
+def test_the_calls_of_a_program() -> None:
+    evidence, (source,) = read([str(LOG)])
+    assert source.kinds == {"mkl_verbose": LOG.read_text(encoding="utf-8").count("MKL_VERBOSE")}
+    assert not evidence.unread
+    calls = {(seen.record.routine, seen.record.sizes): seen for seen in evidence.table(MklCall)}
+    linear = calls["SGEMM", (96, 64, 128)]
+    assert linear.count == 3
+    assert linear.times is not None
+    assert linear.times.n == 3
+    assert calls["DGEMM", (200, 200, 200)].record.flops == 16_000_000
+    assert calls["SGEMM_BATCH", ()].record.flops == 0
+    (info,) = evidence.table(MklInfo)
+    assert info.record.library == "oneMKL 2024.0 Update 2"
+
+
+def test_the_table_of_the_report() -> None:
+    rows = analyze(str(LOG)).tables["mkl"]
+    assert [row["ms"] for row in rows] == sorted((row["ms"] for row in rows), reverse=True)
+    assert {row["routine"] for row in rows} >= {"SGEMM", "FFT", "SGESDD", "SGEMV"}
+
+
+def test_a_line_cut_short_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(GEMM.format(time="1ms")[:60] + "\n" + GEMM.format(time="1ms"), encoding="utf-8")
+    evidence, _ = read([str(path)])
+    assert evidence.kinds == {"mkl_verbose": 1}
+    assert evidence.unread_lines == 1
