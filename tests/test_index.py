@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +77,14 @@ def test_it_holds_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.Monke
     ]
     (pack / "inner" / "one.py").write_text("x = 1\n")
     assert list(index._files("a_pack")) != before
+
+
+def test_the_oldest_give_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "MAX_KEPT", 2)
+    for age in range(4):
+        index._write(folder / f"installed-{age}.json", b"")
+        os.utime(folder / f"installed-{age}.json", (age, age))
+    assert {path.name for path in folder.iterdir()} == {"installed-2.json", "installed-3.json"}
 
 
 def test_an_unwritable_folder_is_no_loss(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from tracelens import limits
@@ -339,6 +339,7 @@ def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
     return tuple(Seen(record, 0, [], quote) for record in records)
 
 
+@cache
 def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:
     """Return parameter -> (record type, required?) of a function whose annotations are tables.
 

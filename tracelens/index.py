@@ -28,6 +28,8 @@ from tracelens.rules import Rule
 
 __all__ = ["Held", "Index", "LogFacts", "RuleFacts", "TableFacts", "kept", "logs", "switches"]
 
+#: Indexes that are kept: a user may have several environments.
+MAX_KEPT = 20
 GROUPS = {"tracelens.logs", "tracelens.rules"}
 
 
@@ -224,10 +226,11 @@ def _write(path: Path, data: bytes) -> None:
     """Put the index in its place at once; it is no loss when that fails."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        for old in path.parent.glob("installed-*"):
-            old.unlink(missing_ok=True)
         draft.write_bytes(data)
         draft.replace(path)
+        kept = sorted(path.parent.glob("installed-*"), key=lambda file: file.stat().st_mtime)
+        for old in kept[:-MAX_KEPT]:
+            old.unlink(missing_ok=True)
     except OSError:
         pass
 
