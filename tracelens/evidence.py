@@ -30,7 +30,6 @@ __all__ = [
     "Unread",
     "arguments",
     "needs",
-    "sources",
 ]
 
 R = TypeVar("R", bound=Record)
@@ -371,26 +370,6 @@ def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, 
             )
         found[name] = (inner, parameter.kind is not inspect.Parameter.KEYWORD_ONLY)
     return found
-
-
-def sources(kind: type[Record]) -> tuple[set[type[Record]], set[type[Record]]]:
-    """Return the record types that rows of ``kind`` come from: without them, there is no row.
-
-    Returns:
-        The types that are read, and those that are joined from the evidence as a whole.
-    """
-    join = getattr(kind, "join", None)
-    if join is None:
-        return {kind}, set()
-    if (walked := kind.walks()) is not None:
-        return set(walked), set()
-    read: set[type[Record]] = set()
-    joined: set[type[Record]] = set()
-    for part, _ in needs(join).values():
-        more = sources(part) if part is not None else (set(), {kind})
-        read |= more[0]
-        joined |= more[1]
-    return read, joined
 
 
 def arguments(function: Callable[..., Any], evidence: Evidence) -> dict[str, Any]:

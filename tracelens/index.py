@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from tracelens import __version__, grammars
-from tracelens.evidence import Evidence, needs, sources
+from tracelens.evidence import Evidence, needs
 from tracelens.logs import Log, Record
 from tracelens.registry import discover
 from tracelens.rules import Rule
@@ -169,6 +169,26 @@ class Held:
             kind: type[Record] = _find(*name.split(":"))
             self._joined[name] = len(self._evidence.table(kind)) > 0
         return self._joined[name]
+
+
+def sources(kind: type[Record]) -> tuple[set[type[Record]], set[type[Record]]]:
+    """Return the record types that rows of ``kind`` come from: without them, there is no row.
+
+    Returns:
+        The types that are read, and those that are joined from the evidence as a whole.
+    """
+    join = getattr(kind, "join", None)
+    if join is None:
+        return {kind}, set()
+    if (walked := kind.walks()) is not None:
+        return set(walked), set()
+    read: set[type[Record]] = set()
+    joined: set[type[Record]] = set()
+    for part, _ in needs(join).values():
+        more = sources(part) if part is not None else (set(), {kind})
+        read |= more[0]
+        joined |= more[1]
+    return read, joined
 
 
 def switches(kind: type[Record]) -> list[str]:
