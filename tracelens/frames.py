@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, SkipValidation
@@ -112,13 +112,14 @@ class Frame(Record):
                     groups[place.compilation].append(Sighting(place, seen))
         _add_tables(evidence, groups)
         ran = _executions(evidence, groups)
+        codes = _codes(groups)
         for (name, writer, frame), sightings in sorted(groups.items(), key=_number):
             sightings.sort(key=lambda found: (found.place.input != name, found.place.line))
             span = evidence.processes.spans.get((name, writer, frame))
             record = cls(
                 id=frame,
                 writer=writer,
-                **_code_of(sightings),
+                **codes[name, writer, frame],
                 sightings=(*sightings, *ran[name, writer, frame]),
                 seconds=span[1] - span[0] if span else None,
             )
@@ -143,6 +144,26 @@ def _executions(
 def _number(item: tuple[tuple[str, str, str], object]) -> tuple[str, str, list[int], str]:
     (name, writer, frame), _ = item
     return name, writer, [int(part) for part in frame.split("/") if part.isdigit()], frame
+
+
+def _codes(
+    groups: Mapping[tuple[str, str, str], list[Sighting]],
+) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Return the code object of each compilation.
+
+    The number before the slash is that of the code object: where one of its compilations names it,
+    the others, which the text logs leave without a name, are of the same.
+    """
+    found = {key: _code_of(sightings) for key, sightings in groups.items()}
+    named: defaultdict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for (name, writer, frame), code in found.items():
+        if code and code not in (known := named[name, writer, frame.rpartition("/")[0]]):
+            known.append(code)
+    for (name, writer, frame), code in found.items():
+        known = named[name, writer, frame.rpartition("/")[0]]
+        if not code and len(known) == 1:
+            found[name, writer, frame] = known[0]
+    return found
 
 
 def _code_of(sightings: list[Sighting]) -> dict[str, Any]:
