@@ -303,6 +303,7 @@ def test_the_environment_is_what_the_header_says() -> None:
     assert OnednnVerbose.environment(found) == {
         "onednn": "3.7.1",
         "isa": "AArch64 SVE (256 bits)",
+        "native_types": None,
         "threads": 2,
         "device": "cpu",
     }

@@ -7,7 +7,7 @@ import pytest
 from tests.corpus import ROOT, needs_corpus
 from tracelens.engine import judge
 from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
-from tracelens.onednn.isa import Level, level, matrix_types, vector_types
+from tracelens.onednn.isa import Level, level, matrix_types, native_types, vector_types
 from tracelens.onednn.precision import Arithmetic, arithmetic, is_emulated
 from tracelens.report import Report
 from tracelens.source import read
@@ -68,6 +68,12 @@ def test_instruction_sets(isa: str, newest: Level, vector: set[str], matrix: set
     assert level(isa) is newest
     assert vector_types(isa) == vector
     assert matrix_types(isa) == matrix
+
+
+def test_what_has_instructions_in_words() -> None:
+    assert native_types(AMX_OLD) == "bf16 (AMX), f16, int8 (AMX)"
+    assert native_types(BF16) == "bf16"
+    assert native_types(PLAIN) == native_types(ARM) == ""
 
 
 def test_a_permission_is_no_proof() -> None:

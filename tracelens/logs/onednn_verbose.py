@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 
 from tracelens.logs import Log, Record
 from tracelens.onednn import precision, summary, work
+from tracelens.onednn.isa import native_types
 from tracelens.onednn.parts import (
     Attributes,
     MemoryDescriptor,
@@ -331,7 +332,7 @@ class OnednnVerbose(Log):
 
     @classmethod
     def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
-        """Return version, instruction set, threads and device."""
+        """Return version, instruction set, short types with instructions, threads and device."""
         versions = [seen.record.version for seen in evidence.table(LibraryVersion)]
         runtimes = [seen.record for seen in evidence.table(EngineRuntime)]
         isas = [seen.record.isa for seen in evidence.table(CpuIsa)]
@@ -340,6 +341,7 @@ class OnednnVerbose(Log):
         return {
             "onednn": next(iter(versions), None),
             "isa": next(iter(isas), None),
+            "native_types": next(filter(None, map(native_types, isas)), None),
             "threads": next(iter(threads), None),
             "device": next(iter(devices), "cpu" if runtimes or isas else None),
         }

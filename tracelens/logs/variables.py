@@ -6,15 +6,20 @@ Logs of jobs often begin with the environment, and people copy the command with 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from tracelens.logs import Log, Record
 
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
 __all__ = ["EnvironmentVariable", "SettingsLine", "Variables"]
 
+#: Rows of the report's table.
+MAX_ROWS = 200
 #: How the names of variables begin that torch, its libraries or OpenMP read.
 _FAMILIES = (
     "TORCH|PYTORCH_|ONEDNN_|DNNL_|OMP_|GOMP_|KMP_|MKL_|ATEN_CPU_CAPABILITY|CUDA_LAUNCH_BLOCKING"
@@ -39,6 +44,15 @@ class Variables(Log):
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the variables of one line, and what limits oneDNN's instructions as its record."""
         return tuple(found for line in super().parse(text) for found in _variables(line))
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``settings``: every variable that the log shows, with its values."""
+        rows = [
+            {"name": row.record.name, "value": row.record.value, "count": row.count}
+            for row in evidence.table(EnvironmentVariable)
+        ]
+        return {"settings": rows[:MAX_ROWS]} if rows else {}
 
 
 class Variable(BaseModel):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Level", "level", "limit", "matrix_types", "vector_types"]
+__all__ = ["Level", "level", "limit", "matrix_types", "native_types", "vector_types"]
 
 _MATRIX = "Intel AMX with"
 _WORDS = {"bfloat16": "bf16", "float16": "f16", "8-bit integer": "int8", "float8": "f8"}
@@ -80,6 +80,13 @@ def vector_types(isa: str) -> frozenset[str]:
 def matrix_types(isa: str) -> frozenset[str]:
     """Return the types that AMX multiplies: some of ``bf16``, ``f16``, ``int8``, ``f8``."""
     return _types(isa.partition(_MATRIX)[2])
+
+
+def native_types(isa: str) -> str:
+    """Return the types shorter than float32 that have instructions: ``bf16, int8 (AMX)``."""
+    vector, matrix = vector_types(isa), matrix_types(isa)
+    words = [f"{name} (AMX)" if name in matrix else name for name in sorted(vector | matrix)]
+    return ", ".join(words)
 
 
 def _types(text: str) -> frozenset[str]:

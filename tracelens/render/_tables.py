@@ -40,7 +40,11 @@ _KNOWN = {
         "Where the time of the trace went, by name.",
         ("name", "count", "ms", "share"),
     ),
-    "precision": About("Precision", "What each product was asked to run in, and what it ran in."),
+    "precision": About(
+        "Precision",
+        "What each product of oneDNN was allowed to run in, and what it ran in.",
+        ("primitive", "dtypes", "requested", "ran_in", "impl", "count", "why"),
+    ),
     "primitives": About(
         "oneDNN primitives",
         "What oneDNN executed, the most expensive first.",
@@ -53,6 +57,7 @@ _KNOWN = {
     ),
     "regions": About("Compiled regions", "What the trace shows of each compiled function."),
     "regimes": About("Regimes", "Which part of the input is warm-up, and which is steady."),
+    "settings": About("Settings", "Environment variables that the log shows."),
     "timeline": About("Timeline", "When things happened."),
 }
 #: The columns that a bar makes easier to compare, best first.

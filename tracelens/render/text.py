@@ -192,7 +192,13 @@ class _Page:
             yield f"  and {len(folded) - most} more (-v lists them)"
 
     def tables(self) -> Iterator[str]:
-        """Yield the summaries with the columns that matter most."""
+        """Yield what the logs say of the machine, and summaries with what matters most of each."""
+        said = _words.environment(self.report.environment)
+        if said and any(self.report.tables.values()):
+            yield self.paint("bold", "Environment")
+            for name, value in said:
+                yield from self.wrapped("", one_line(f"{name}: {value}"), 2)
+            yield ""
         for name, rows in self.report.tables.items():
             if rows:
                 table = about(name)
