@@ -348,6 +348,12 @@ def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, 
     Raises:
         PluginError: Another annotation; names the function's file and line.
     """
+    return _needs(getattr(function, "__func__", function))
+
+
+@cache
+def _needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:
+    """Read the annotations of a function, once: they take longer than most rules."""
     code = inspect.unwrap(function).__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
     try:

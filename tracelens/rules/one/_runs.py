@@ -8,11 +8,20 @@ from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tracelens.evidence import Seen, Table, Times
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveCreate, PrimitiveExec
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.report import Cost
 
-__all__ = ["Runs", "Spent", "groups", "instruction_set", "percent", "steady", "times"]
+__all__ = [
+    "Runs",
+    "Spent",
+    "groups",
+    "instruction_set",
+    "is_unrolled",
+    "percent",
+    "steady",
+    "times",
+]
 
 #: Less than both of these is not worth a word.
 MIN_MS = 1.0
@@ -100,6 +109,16 @@ def _grouped(execs: Table[PrimitiveExec]) -> Iterable[Runs]:
         if row.times is not None:
             runs.times.merge(row.times)
     return found.values()
+
+
+def is_unrolled(run: PrimitiveCreate | PrimitiveExec) -> bool:
+    """Whether the last part of the implementation is a matrix product of x86-64."""
+    parts = run.impl.rpartition("+")[2].removeprefix("x64:").split(":")
+    return (
+        run.primitive in {"convolution", "deconvolution"}
+        and parts[0].startswith("gemm")
+        and parts[-1] not in {"acl", "ref", "rvv"}
+    )
 
 
 def instruction_set(isas: Table[CpuIsa]) -> str:

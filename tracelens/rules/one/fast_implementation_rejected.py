@@ -18,7 +18,7 @@ from tracelens.onednn.reasons import Reason, actionable, remedy
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._refusals import Refusal, Refusals
-from tracelens.rules.one._runs import instruction_set
+from tracelens.rules.one._runs import instruction_set, is_unrolled
 
 __all__ = ["FastImplementationRejected"]
 
@@ -44,7 +44,8 @@ class FastImplementationRejected(Rule):
     Nearly always: dozens of refusals per primitive are normal. Implementations for other instruction
     sets, data types or kinds of convolution refuse first, and a fast one accepts. Shape heuristics
     are oneDNN's own business. Then this is a note of severity ``none``. Where the reference
-    implementation was chosen, ONE001 tells the reasons.
+    implementation was chosen, ONE001 tells the reasons, and where a convolution ran on copied
+    patches, ONE002 does.
 
     ## What to do
     What the finding says for its reason, if the primitive is worth it: see its share in the table of
@@ -78,6 +79,9 @@ class FastImplementationRejected(Rule):
         for run in {_choice(row.record): row.record for row in (*creates, *execs)}.values():
             level = grade(run.primitive, run.impl, isa)
             if run.primitive not in COMPUTE or level is Grade.REFERENCE:
+                continue
+            # What stands before a convolution on copied patches is part of that finding.
+            if isinstance(run, PrimitiveExec) and is_unrolled(run):
                 continue
             for refusal in refusals.of(run):
                 reason = refusal.reason

@@ -20,7 +20,7 @@ from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._refusals import Refusals
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
+from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, is_unrolled, times
 
 __all__ = ["GemmFallbackConvolution"]
 
@@ -91,13 +91,13 @@ class GemmFallbackConvolution(Rule):
         runs = groups(execs)
         causes: dict[tuple[str, bool], list[Runs]] = {}
         for group in runs:
-            if _is_unrolled(group.run) and group.count >= MIN_COUNT:
+            if is_unrolled(group.run) and group.count >= MIN_COUNT:
                 key = (group.run.primitive, _is_default_layout(group.run))
                 causes.setdefault(key, []).append(group)
         if not causes:
             return
         refusals = Refusals(dispatches, library, creates, execs)
-        others = [group for group in runs if not _is_unrolled(group.run)]
+        others = [group for group in runs if not is_unrolled(group.run)]
         for (primitive, default), found in causes.items():
             # The shortest executions, since one that waited for the CPU proves nothing.
             if spent.matters(sum(group.count * group.times.min for group in found)):
@@ -139,16 +139,6 @@ class GemmFallbackConvolution(Rule):
             ],
             advice=_ADVICE[default],
         )
-
-
-def _is_unrolled(run: PrimitiveExec) -> bool:
-    """Whether the last part of the implementation is a matrix product of x86-64."""
-    parts = run.impl.rpartition("+")[2].removeprefix("x64:").split(":")
-    return (
-        run.primitive in {"convolution", "deconvolution"}
-        and parts[0].startswith("gemm")
-        and parts[-1] not in {"acl", "ref", "rvv"}
-    )
 
 
 def _is_default_layout(run: PrimitiveExec) -> bool:
