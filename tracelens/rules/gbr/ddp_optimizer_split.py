@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.ddp import DdpBuckets
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
@@ -53,6 +54,10 @@ class DdpOptimizerSplit(Rule):
     code = "GBR014"
     name = "ddp-optimizer-split"
     severity = Severity.NONE
+    experiment = Experiment(
+        Knob("no splitting for DDP", config={"torch._dynamo.config.optimize_ddp": False}),
+        time="any",
+    )
 
     def check(self, *, buckets: Table[DdpBuckets], breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield a note for the split, and one for the wrapper's breaks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -50,6 +51,7 @@ class FakeTensorFailure(SiteRule):
     code = "GBR011"
     name = "fake-tensor-failure"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
     families: ClassVar[frozenset[str]] = frozenset({"fake"})
 
     def what(self, site: BreakSite) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import EXPECTED
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -58,6 +59,7 @@ class FirstCallOnlyBreaks(Rule):
     code = "GBR021"
     name = "first-call-only-breaks"
     severity = Severity.NONE
+    unconfirmable = EXPECTED
 
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one note per function and change."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -48,6 +49,7 @@ class SetattrOnUnsupportedObject(SiteRule):
     code = "GBR020"
     name = "setattr-on-unsupported-object"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
     families: ClassVar[frozenset[str]] = frozenset({"attribute"})
 
     def what(self, site: BreakSite) -> str:

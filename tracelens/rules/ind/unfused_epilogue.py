@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import Unfused, unfused, winner
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
@@ -61,6 +62,13 @@ class UnfusedEpilogue(Rule):
     code = "IND002"
     name = "unfused-epilogue"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob(
+            "frozen and tuned",
+            env={"TORCHINDUCTOR_FREEZING": "1", "TORCHINDUCTOR_MAX_AUTOTUNE": "1"},
+        ),
+        structure="fewer",
+    )
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn import work
 from tracelens.onednn.parts import MemoryDescriptor
@@ -69,6 +70,7 @@ class ActivationLayoutPingPong(Rule):
     code = "ONE004"
     name = "activation-layout-ping-pong"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
         """Yield one finding for all activations that go to and fro."""

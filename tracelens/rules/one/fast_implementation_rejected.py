@@ -62,6 +62,7 @@ class FastImplementationRejected(Rule):
     code = "ONE007"
     name = "fast-implementation-rejected"
     severity = Severity.INFO
+    unconfirmable = "the settings that remove a reason are tested by the findings about them"
 
     def check(
         self,

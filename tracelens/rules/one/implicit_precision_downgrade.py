@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.precision import PRODUCTS, Arithmetic, arithmetic
 from tracelens.onednn.summary import quote
@@ -53,6 +54,14 @@ class ImplicitPrecisionDowngrade(Rule):
     code = "ONE011"
     name = "implicit-precision-downgrade"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob(
+            "float32 stays float32",
+            config={"torch.backends.mkldnn.matmul.fp32_precision": "ieee"},
+            changes_results=True,
+        ),
+        time="any",
+    )
 
     def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
         """Yield one finding per type that was used, and a note on permissions that were not."""

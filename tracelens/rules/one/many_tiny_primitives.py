@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.summary import quote
@@ -60,6 +61,9 @@ class ManyTinyPrimitives(Rule):
     name = "many-tiny-primitives"
     severity = Severity.INFO
     claim = "time"
+    experiment = Experiment(
+        Knob("C++ wrapper", env={"TORCHINDUCTOR_CPP_WRAPPER": "1"}), structure="stays"
+    )
 
     def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
         """Yield one finding for all tiny products."""

@@ -54,6 +54,7 @@ class PlainPrepackTarget(Rule):
     code = "ONE022"
     name = "plain-prepack-target"
     severity = Severity.INFO
+    unconfirmable = "what runs with the weights is tested by ONE001"
 
     def check(
         self,

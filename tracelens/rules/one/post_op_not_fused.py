@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn import work
@@ -77,6 +78,9 @@ class PostOpNotFused(Rule):
     code = "ONE013"
     name = "post-op-not-fused"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}), structure="fewer"
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveCreate, PrimitiveExec
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
@@ -56,6 +57,10 @@ class PrimitiveCacheThrash(Rule):
     code = "ONE006"
     name = "primitive-cache-thrash"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob("room for 4096 primitives", env={"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "4096"}),
+        structure="fewer",
+    )
 
     def check(
         self,

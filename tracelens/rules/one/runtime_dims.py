@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import CpuIsa, DispatchRejection, NestedCreate, Primitive
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.reasons import Reason, why
@@ -50,6 +51,9 @@ class RuntimeDims(Rule):
     code = "ONE017"
     name = "runtime-dims"
     severity = Severity.INFO
+    experiment = Experiment(
+        Knob("sizes stay static", compile={"dynamic": False}), structure="fewer"
+    )
 
     def check(self, primitives: Table[Primitive], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
         """Yield one finding per primitive."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import EXPECTED
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.summary import quote
 from tracelens.report import Finding, Severity
@@ -51,6 +52,7 @@ class VerboseSummary(Rule):
     code = "ONE019"
     name = "verbose-summary"
     severity = Severity.INFO
+    unconfirmable = EXPECTED
 
     def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
         """Yield one finding about all executions."""
