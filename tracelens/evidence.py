@@ -95,8 +95,7 @@ class Evidence:
         if not place.frame or place.when is None:
             return
         key = (place.input, place.writer, place.frame)
-        span = Span(place.when, place.when, place.line)
-        self._span(key, span)
+        self._span(key, Span(place.when, place.when, place.line))
 
     def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
@@ -191,6 +190,12 @@ class Evidence:
                     seen.count = 0
                     seen.places.clear()
 
+    def skim(self, log: type[Log], place: Place, lines: int) -> None:
+        """Count a record of ``lines`` lines that is understood and says nothing."""
+        self.understood_lines += lines
+        self.kinds[log.name] = self.kinds.get(log.name, 0) + 1
+        self.structured.add(place.input)
+
     def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:
         """Count what is in no line and no ``log``; the first text of each reason is kept."""
         key = (log.name, f"\0{reason}")
@@ -254,9 +259,8 @@ class Evidence:
             self.kinds[name] = self.kinds.get(name, 0) + number
         for site, (lines, first) in other.known.items():
             self.add_known(site, lines, first + shift)
-        for key, theirs_span in other.spans.items():
-            span = theirs_span._replace(line=theirs_span.line + shift)
-            self._span(key, span)
+        for key, span in other.spans.items():
+            self._span(key, span._replace(line=span.line + shift))
         self.structured |= other.structured
         self.numbers |= other.numbers
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
@@ -312,7 +316,7 @@ class Evidence:
         if join is not None:
             return cast("Iterable[Seen[R]]", join(**arguments(join, self)))
         rows = [
-            self._completed(seen)
+            seen.completed(self)
             for held in self._texts.values()
             if isinstance(held, tuple)
             for seen in held
@@ -326,11 +330,6 @@ class Evidence:
     def processes(self) -> Processes:
         """Which logs are of the same process. Only for evidence that is complete."""
         return Processes(self.spans, self.structured, self.numbers)
-
-    def _completed(self, seen: Seen[R]) -> Seen[R]:
-        """Return the row with what only other records know about its record."""
-        complete = getattr(seen.record, "completed", None)
-        return seen if complete is None else replace(seen, record=complete(seen, self))
 
 
 def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:

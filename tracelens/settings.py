@@ -88,13 +88,14 @@ def _of_variables(variables: Table[EnvironmentVariable]) -> _Told:
 def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
     for details in keys:
         lines = details.record.body.split("\n")
+        firsts = {(p.input, p.writer): p for p in reversed(details.places)}.values()
         numbers = {text.partition("] ")[2].partition(": ")[0]: n for n, text in enumerate(lines)}
         for part in details.record.components:
             kind, _, name = part.part.partition("[")
             if kind == "inductor_config":
                 line = numbers.get(part.part, 0)
                 full = f"torch._inductor.config.{name.removesuffix(']')}"
-                for place in details.places:
+                for place in firsts:
                     yield full, part.value, place.moved(line), lines[line]
 
 

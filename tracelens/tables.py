@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from tracelens.logs import Record
@@ -256,6 +256,11 @@ class Seen(Generic[R]):
         if self.parts is None:
             first = Part(self.first, self.count, _sum(None, self.times))
             self.parts = {(self.first.input, self.first.writer): first}
+
+    def completed(self, evidence: object) -> Seen[R]:
+        """Return the row with what only other records in ``evidence`` know about its record."""
+        complete = getattr(self.record, "completed", None)
+        return self if complete is None else replace(self, record=complete(self, evidence))
 
     @property
     def first(self) -> Place:

@@ -146,6 +146,15 @@ class Log:
         return text
 
     @classmethod
+    def skim(cls, head: str) -> str | None:
+        """Return the compile id of a structured record that begins with ``head`` and says nothing.
+
+        None for one whose payload is to be read.
+        """
+        del head
+        return None
+
+    @classmethod
     def frame_of(cls, text: str) -> str:
         """Return the compile id that ``text`` itself names, for kinds without it in the prefix."""
         del text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import cached_property
+from typing import Annotated
 
 from pydantic import BeforeValidator
 
@@ -128,15 +129,16 @@ class HashDetails(Record):
     key: str
     body: str = ""
 
-    @property
+    @cached_property
     def components(self) -> tuple[Component, ...]:
         """The parts, in order; of a value that takes several lines, the first line."""
-        found: Any = ()
+        grammar = grammars.load(InductorDebug.name, __name__)
         try:
-            found = grammars.load(InductorDebug.name, __name__).parse(self.body, "body")
+            return tuple(
+                grammar.nested("component", str(text)) for text in grammar.parse(self.body, "body")
+            )
         except grammars.Unreadable:
             return ()
-        return tuple(found)
 
 
 class MmShape(Record):

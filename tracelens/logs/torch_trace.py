@@ -135,11 +135,22 @@ class TorchTrace(Log):
         )
 
     @classmethod
+    def skim(cls, head: str) -> str | None:
+        """Return the compile id of a record that no table needs, if its envelope is whole."""
+        about = _ABOUT.match(head)
+        if about is None or about[1] in _READ:
+            return None
+        ids = _head(head)
+        return None if ids is None else cls._id(ids)
+
+    @classmethod
     def frame_of(cls, text: str) -> str:
         """Return the compile id that the envelope names."""
         head = _head(text)
-        if head is None:
-            return ""
+        return "" if head is None else cls._id(head)
+
+    @staticmethod
+    def _id(head: _Head) -> str:
         if head.frame_id is None:
             return "" if head.compiled_autograd_id is None else f"!{head.compiled_autograd_id}"
         frame = f"{head.frame_id}/{head.frame_compile_id or 0}"

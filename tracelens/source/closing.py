@@ -51,14 +51,21 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
     if isinstance(block, Headed):
         _hand_over_headed(block, name, rank, evidence)
         return
-    text = b"\n".join(block.body).decode("utf-8", "replace")
-    frame = block.log.frame_of(text)
+    head = block.body[0].decode("utf-8", "replace") if block.log.structured else ""
+    skimmed = block.log.skim(head) if head else None
+    text = "" if skimmed is not None else b"\n".join(block.body).decode("utf-8", "replace")
+    frame = block.log.frame_of(head or text) if skimmed is None else skimmed
     writer = rank or (told if block.log.structured else "") or block.pid
     if writer != block.pid and block.pid and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), block.pid)
     place = Place(name, block.line, writer, frame, block.when, tuple(block.jumps))
     evidence.span(place)
-    _add(block.log, text, place, evidence)
+    if skimmed is not None:
+        evidence.skim(block.log, place, len(block.body))
+    elif head:
+        evidence.add(block.log, text, place, lines=len(block.body))
+    else:
+        _add(block.log, text, place, evidence)
 
 
 def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -> None:
