@@ -27,6 +27,13 @@ _KNOWN = {
         "Which candidate won for each shape, and by how much.",
         ("op", "shape", "winner", "winner_ms", "ratio"),
     ),
+    "explore": About(
+        "What if: the standard settings on this program",
+        "Each setting alone, timed against the unchanged program in the same rounds. Speedup is "
+        "unchanged divided by changed, with its 99 % interval; error is the largest difference "
+        "from eager.",
+        ("setting", "step_ms", "speedup", "interval", "verdict", "note"),
+    ),
     "frames": About("Compiled frames", "What was compiled, in the order of compilation."),
     "graph_breaks": About(
         "Graph breaks", "Where a graph ended early, and why.", ("where", "type", "count")

@@ -150,7 +150,9 @@ def confirmation(value: Confirmation) -> str:
         if isinstance(detail, str | int | float) and detail not in {"", True, False}
     ]
     words = _STATES[value.state]
-    return f"{words} ({', '.join(details)})" if words and details else words
+    if words and details:
+        words += f" ({', '.join(details)})"
+    return f"{words}: {value.reason}" if words and value.reason else words
 
 
 def silenced(finding: Finding) -> str:

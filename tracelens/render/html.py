@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracelens.render import Options, Renderer, _words
+from tracelens.render import Options, Renderer, _live, _words
 from tracelens.render._absent import missing
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row, spans
@@ -89,7 +89,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals.update(
-        words=_words, quotes=quotes, parts=parts, spans=spans, MAX_EVIDENCE=MAX_EVIDENCE
+        words=_words, live=_live, quotes=quotes, parts=parts, spans=spans, MAX_EVIDENCE=MAX_EVIDENCE
     )
     environment.filters.update(
         line=lambda text: elide(one_row(text), MAX_LINE),

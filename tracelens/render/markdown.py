@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from tracelens.render import Options, Renderer, _words
+from tracelens.render import Options, Renderer, _live, _words
 from tracelens.render._absent import missing
 from tracelens.render._github import MAX_TEXT, code, details, fence, grid, paragraphs, text
 from tracelens.render._prepare import prepare
@@ -167,13 +167,20 @@ def brief(finding: Finding) -> str:
         facts.append(f"**Seen** {_words.seen(finding)}")
     if _words.unsure(finding):
         facts.append(_words.unsure(finding))
-    if _words.confirmation(finding.confirmation):
-        facts.append(text(_words.confirmation(finding.confirmation)))
     parts = [f"### {finding.severity.value} {text(finding.code)}: {text(finding.title)}"]
     parts += [" · ".join(facts)] if facts else []
+    parts += [live(finding)] if _words.confirmation(finding.confirmation) else []
     parts += [paragraphs(finding.message)] if finding.message.strip() else []
     parts += [advice(item) for item in finding.advice]
     return "\n\n".join(parts) + "\n"
+
+
+def live(finding: Finding) -> str:
+    """Return what running it again showed."""
+    said = finding.confirmation
+    lines = [f"**Live run** {text(_words.confirmation(said), MAX_TEXT)}", ""]
+    lines += [f"- {name}: {text(words, MAX_TEXT)}" for name, words in _live.facts(said)]
+    return "\n".join(lines).rstrip()
 
 
 def advice(item: Advice) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from tracelens.render import Options, Renderer, _words
+from tracelens.render import Options, Renderer, _live, _words
 from tracelens.render._absent import missing
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row, width, wrap
@@ -132,6 +132,9 @@ class _Page:
         confirmed = _words.confirmation(finding.confirmation)
         if confirmed:
             yield from self.wrapped("  live: ", confirmed, 8, "bold")
+            told = _live.facts if self.options.verbose else _live.brief
+            for name, words in told(finding.confirmation):
+                yield from self.wrapped(" " * 8 + f"{name}: ", one_line(words), 10 + len(name))
 
     def evidence(self, finding: Finding) -> Iterator[str]:
         most = len(finding.evidence) if self.options.verbose else MAX_EVIDENCE
