@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuCount
 from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
 from tracelens.onednn.summary import quote
@@ -55,6 +56,12 @@ class CpuOversubscription(Rule):
     severity = Severity.ERROR
     claim = "time"
     suppresses = "time"
+    experiment = Experiment(
+        Knob("one thread", env={"OMP_NUM_THREADS": "1"}),
+        confirms="small primitives no longer wait, and a step takes less time",
+        refutes="a step takes no less time",
+        leaves_open="other programs keep the processors busy",
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -51,6 +52,12 @@ class ScalarFromTensor(Rule):
     code = "GBR001"
     name = "scalar-from-tensor"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob("scalars stay in the graph", env={"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}),
+        confirms="the break is gone, and a step takes less time",
+        refutes="another break takes its place, or a step takes longer",
+        leaves_open="the run does not reach the line",
+    )
 
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -58,7 +60,8 @@ torch._dynamo hit config.recompile_limit (8)
     compiled code. Raise the limit only when the number of variants is finite and known.
 
     ## How a live run confirms it
-    The same calls with a higher limit: the warning is gone, the calls after it are faster.
+    The same calls with dynamic sizes, with integer attributes that may vary, or with a higher
+    limit: the warning is gone, and the run, or a call after it, is faster.
 
     ## See also
     RCP002, RCP004, RCP023 (causes), RCP028 (the limit over all functions).
@@ -68,6 +71,24 @@ torch._dynamo hit config.recompile_limit (8)
     code = "RCP001"
     name = "recompile-limit-hit"
     severity = Severity.ERROR
+    experiment = Experiment(
+        Knob("a limit of 64", config={"torch._dynamo.config.recompile_limit": 64}),
+        confirms="the warning is gone, and a step takes less time",
+        refutes="the warning stays, or compiled steps are no faster than eager ones",
+        leaves_open="the calls of the run do not vary as those of the log did",
+    )
+
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """Remove the cause where a setting does, then raise the limit, by its new or old name."""
+        del finding
+        old = Knob("a limit of 64", config={"torch._dynamo.config.cache_size_limit": 64})
+        ints = {"torch._dynamo.config.allow_unspec_int_on_nn_module": True}
+        return (
+            Experiment(Knob("dynamic sizes", compile={"dynamic": True}), of="run"),
+            Experiment(Knob("integer attributes of modules may vary", config=ints), of="run"),
+            self.experiment,
+            replace(self.experiment, knob=old),
+        )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
@@ -67,6 +68,13 @@ class TensorSizeKeepsChanging(Rule):
     code = "RCP002"
     name = "tensor-size-keeps-changing"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob("dynamic sizes from the first call", compile={"dynamic": True}),
+        of="run",
+        confirms="the size is compiled once, and the run takes less time",
+        refutes="another guard fails instead",
+        leaves_open="the sizes of the run do not change as those of the log did",
+    )
 
     def check(
         self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
