@@ -27,6 +27,7 @@ __all__ = [
     "analyzed",
     "compared",
     "settings",
+    "words",
 ]
 
 
@@ -86,16 +87,16 @@ def settings(
     from tracelens.config import load
 
     options = {
-        "select": _words(select),
-        "extend-select": _words(extend_select),
-        "ignore": dict.fromkeys(_words(ignore), "ignored on the command line"),
-        "require": _words(require),
+        "select": words(select),
+        "extend-select": words(extend_select),
+        "ignore": dict.fromkeys(words(ignore), "ignored on the command line"),
+        "require": words(require),
         **{name.replace("_", "-"): value for name, value in others.items()},
     }
     return load(Path.cwd()).updated(options)
 
 
-def _words(values: list[str] | None) -> tuple[str, ...]:
+def words(values: list[str] | None) -> tuple[str, ...]:
     """Split repeated, comma-separated values."""
     parts = (part.strip() for value in values or () for part in value.split(","))
     return tuple(part for part in parts if part)

@@ -26,6 +26,7 @@ __all__ = [
     "QuietOption",
     "RedactOption",
     "VerboseOption",
+    "save",
 ]
 
 STDOUT = "-"
@@ -139,7 +140,7 @@ class Plan:
             if file == STDOUT:
                 emit(renderer.render(report, _for_terminal(asked, terminal)))
             else:
-                _save(Path(file), renderer.render(report, asked))
+                save(Path(file), renderer.render(report, asked))
 
 
 def _for_terminal(options: Options, terminal: Terminal) -> Options:
@@ -175,7 +176,7 @@ def _check(file: str, inputs: Sequence[str]) -> None:
             raise UsageError(f"{file}: is an input as well; it would be overwritten")
 
 
-def _save(path: Path, text: str) -> None:
+def save(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -13,7 +13,11 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 ``workload``           what can be run: the user's command, an entry, a program of our own
 ``micro/``             small programs from typed evidence, one module per kind
 ``statistics``         medians, bootstrap, A/A: is an effect real
+``load``               how busy the processors are with others' work
+``conditions``         under which conditions runs were made, in words
 ``lab``                sides, blocks, caches: the protocol
+``verdicts``           both halves of a verdict, joined: pure functions
+``logcode``            generated code out of a log, on the user's explicit word only
 ``confirming``         findings -> experiments -> verdicts
 ``exploring``          the standard levers on one workload
 ``repro``              the script that shows a finding

@@ -1,0 +1,242 @@
+"""The way from a finding to a verdict, with runs that are made up."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Literal
+
+import pytest
+
+from tests.live.reports import finding, report
+from tracelens.errors import UsageError
+from tracelens.experiment import UNCHANGED
+from tracelens.live import confirming
+from tracelens.live.confirming import UNFINISHED, Means, candidates
+from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing
+from tracelens.live.statistics import Judgement
+from tracelens.live.steps import Steps
+from tracelens.live.workload import Side, Workload
+from tracelens.report import Confirmation, Finding, Report, Severity
+
+PROGRAM = Means(Workload(("python", "train.py")), sys.executable)
+
+
+class FakeLab(Lab):
+    """Runs nothing: says what the unchanged and the changed program showed."""
+
+    def __init__(
+        self,
+        before: Report | BaseException,
+        after: Report | BaseException,
+        judgement: Judgement | Exception,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(base={}, seconds=1000)
+        self.shown = {True: before, False: after}
+        self.judgement = judgement
+        self.notes = notes
+        self.runs: list[str] = []
+
+    def record(self, side: Side) -> Recorded:
+        self.runs.append(side.knob.text)
+        shown = self.shown[side.knob is UNCHANGED]
+        if isinstance(shown, BaseException):
+            raise shown
+        return Recorded(shown, Steps(notes=self.notes), 1.0, {"torch": "2.13.0"})
+
+    def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
+        assert before.knob is UNCHANGED
+        assert after.knob is not UNCHANGED
+        self.runs.append("time")
+        if isinstance(self.judgement, Exception):
+            raise self.judgement
+        return Timing(self.judgement, of, (), {"busy elsewhere": "0.0 of 8 processors"})
+
+
+FASTER = Judgement("faster", "", ratio=1.5, low=1.4, high=1.6, blocks=3, iterations=60)
+
+
+@pytest.fixture(autouse=True)
+def _no_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracelens.live.conditions.accelerators", list)
+
+
+def said(lab: FakeLab, given: Report, means: Means = PROGRAM) -> Confirmation:
+    with lab:
+        return confirming.confirm(given, lab, means).findings[0].confirmation
+
+
+def test_reproduced_gone_and_faster_is_confirmed() -> None:
+    known = report(finding())
+    lab = FakeLab(known, report(), FASTER)
+    answer = said(lab, known)
+    assert answer.state == "confirmed"
+    assert answer.workload == "python train.py"
+    assert answer.settings == {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}
+    assert answer.structure is not None
+    assert (answer.structure.before, answer.structure.after) == (1, 0)
+    assert answer.effect is not None
+    assert answer.effect.ratio == 1.5
+    assert answer.environment == {"torch": "2.13.0", "busy elsewhere": "0.0 of 8 processors"}
+    assert lab.runs == ["unchanged", "scalars stay in the graph", "time"]
+
+
+def test_a_finding_that_was_never_there_is_not_confirmed() -> None:
+    lab = FakeLab(report(finding("GBR002", 2)), report(), FASTER)
+    answer = said(lab, report(finding()))
+    assert answer.state == "inconclusive"
+    assert "did not show" in answer.reason
+    assert lab.runs == ["unchanged"]
+
+
+def test_a_finding_that_stays_is_refuted_without_timing_it() -> None:
+    known = report(finding())
+    lab = FakeLab(known, known, FASTER)
+    assert said(lab, known).state == "refuted"
+    assert "time" not in lab.runs
+
+
+@pytest.mark.parametrize("crash", ["it ended with exit code 1: KeyError", "signal 11 ended it"])
+def test_a_program_that_fails_leaves_it_open(crash: str) -> None:
+    known = report(finding())
+    first = said(FakeLab(RunFailed(crash), report(), FASTER), known)
+    assert first.state == "inconclusive"
+    assert first.reason == f"the unchanged program failed: {crash}"
+    second = said(FakeLab(known, RunFailed(crash), FASTER), known)
+    assert second.reason == f"the changed program failed: {crash}"
+    third = said(FakeLab(known, report(), RunFailed(crash)), known)
+    assert third.state == "inconclusive"
+    assert crash in third.reason
+
+
+def test_a_setting_that_does_not_exist_leaves_it_open() -> None:
+    known = report(finding("RCP007"))
+    note = "torch._dynamo.config.allow_unspec_int_on_nn_module: never imported, or no such setting"
+    answer = said(FakeLab(known, report(), FASTER, notes=(note,)), known)
+    assert answer.state == "inconclusive"
+    assert note in answer.reason
+
+
+def test_a_log_from_another_machine_is_not_tried() -> None:
+    there = "Neoverse-V1" if platform.machine() != "aarch64" else "Intel Xeon"
+    lab = FakeLab(report(finding()), report(), FASTER)
+    answer = said(lab, report(finding(), cpu=there))
+    assert answer.state == "inconclusive"
+    assert answer.reason.startswith("not confirmable on this machine")
+    assert "tracelens repro" in answer.reason
+    assert lab.runs == []
+
+
+def test_without_a_program_the_reason_says_what_to_type() -> None:
+    answer = said(FakeLab(report(), report(), FASTER), report(finding()), Means(None, "python"))
+    assert answer.state == "inconclusive"
+    assert "tracelens confirm report.json -- COMMAND" in answer.reason
+
+
+def test_a_finding_without_an_experiment_stays_untried() -> None:
+    known = report(finding("GBR012"))
+    answer = said(FakeLab(known, known, FASTER), known)
+    assert answer.state == "not_tried"
+    assert answer.reason
+
+
+def test_the_time_limit_leaves_the_rest_for_the_next_time() -> None:
+    known = report(finding(), finding("RCP007", 2))
+    with FakeLab(known, report(), OutOfTime()) as lab:
+        once = confirming.confirm(known, lab, PROGRAM)
+    assert [f.confirmation.reason.startswith(UNFINISHED) for f in once.findings] == [True, True]
+    with FakeLab(known, report(), FASTER) as lab:
+        twice = confirming.confirm(once, lab, PROGRAM)
+        assert [f.confirmation.state for f in twice.findings] == ["confirmed", "confirmed"]
+        runs = len(lab.runs)
+        assert confirming.confirm(twice, lab, PROGRAM) == twice
+        assert len(lab.runs) == runs
+
+
+def test_every_verdict_is_handed_on_at_once() -> None:
+    known = report(finding(), finding("RCP007", 2))
+    seen: list[tuple[str, str]] = []
+
+    def keep(now: Report, tested: Finding) -> None:
+        states = [f.confirmation.state for f in now.findings]
+        seen.append((tested.id, states[1]))
+
+    with FakeLab(known, report(), FASTER) as lab:
+        confirming.confirm(known, lab, PROGRAM, on_result=keep)
+    assert seen == [("GBR001-000001", "not_tried"), ("RCP007-000002", "confirmed")]
+
+
+def test_an_interrupted_run_ends_it_all() -> None:
+    known = report(finding())
+    with FakeLab(known, KeyboardInterrupt(), FASTER) as lab, pytest.raises(KeyboardInterrupt):
+        confirming.confirm(known, lab, PROGRAM)
+
+
+def test_what_is_tested_is_what_to_act_on_or_what_was_asked_for() -> None:
+    harmless = finding("GBR009", 3, severity=Severity.NONE)
+    known = report(finding(), harmless)
+    assert [f.code for f in candidates(known)] == ["GBR001"]
+    assert [f.code for f in candidates(known, ["GBR009"])] == ["GBR009"]
+    assert [f.code for f in candidates(known, ["gbr"])] == ["GBR001", "GBR009"]
+    assert [f.code for f in candidates(known, ["GBR001-000001"])] == ["GBR001"]
+    with pytest.raises(UsageError, match="no such finding"):
+        candidates(known, ["ONE"])
+
+
+def test_a_laboratory_leaves_nothing_behind() -> None:
+    with Lab(base={}, seconds=10) as lab:
+        folder = lab.folder("some")
+        (folder / "file").write_text("x")
+    assert not folder.exists()
+    assert not folder.parent.exists()
+
+
+def test_no_time_is_no_time() -> None:
+    with Lab(base={}, seconds=0) as lab, pytest.raises(OutOfTime):
+        lab.record(Side(Workload((sys.executable, "-c", "pass"))))
+
+
+@pytest.fixture
+def quick() -> Iterator[Lab]:
+    with Lab(base={"PATH": "/usr/bin:/bin"}, seconds=60) as lab:
+        yield lab
+
+
+def ran(lab: Lab, code: str) -> str:
+    """Record a small program and return why it failed."""
+    with pytest.raises(RunFailed) as failed:
+        lab.record(Side(Workload((sys.executable, "-c", code))))
+    return str(failed.value)
+
+
+def test_a_crash_is_told_with_the_last_words(quick: Lab) -> None:
+    assert ran(quick, "raise SystemExit('no data')") == "it ended with exit code 1: no data"
+    assert ran(quick, "import os; os.abort()").startswith("signal 6 ended it")
+
+
+def test_a_program_that_hangs_is_ended() -> None:
+    with Lab(base={"PATH": "/usr/bin:/bin"}, seconds=3) as lab:
+        assert "did not end within" in ran(lab, "import time; time.sleep(600)")
+
+
+def test_a_program_may_print_what_it_wants(quick: Lab) -> None:
+    code = "for _ in range(300): print('x' * 1_000_000)"
+    found = quick.record(Side(Workload((sys.executable, "-c", code))))
+    assert [f for f in found.report.shown if f.code != "LOG001"] == []
+
+
+def test_the_same_side_is_recorded_once(monkeypatch: pytest.MonkeyPatch, quick: Lab) -> None:
+    calls: list[Side] = []
+    found = SimpleNamespace(report=report())
+
+    def record(self: Lab, side: Side) -> SimpleNamespace:
+        del self
+        calls.append(side)
+        return found
+
+    monkeypatch.setattr(Lab, "_record", record)
+    side = Side(Workload(("a",), env={"X": "1"}))
+    assert quick.record(side) is quick.record(Side(Workload(("a",), env={"X": "1"})))
+    quick.record(Side(Workload(("a",))))
+    assert len(calls) == 2

@@ -1,0 +1,59 @@
+"""What a long live run is doing, on standard error: a bar with the time left, or plain lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from tracelens.cli._terminal import say
+from tracelens.report import Confirmation, Finding
+
+__all__ = ["Watch"]
+
+#: Cells of the bar.
+CELLS = 16
+
+
+class Watch:
+    """Shows which finding is tested, what is being run, and how much of the time is left."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._terminal = sys.stderr.isatty()
+        self._what = ""
+
+    def finding(self, finding: Finding, number: int, count: int) -> None:
+        """Begin a finding."""
+        self._what = f"{finding.code} ({number} of {count})"
+        if not self._terminal:
+            say(f"{number} of {count}: {finding.id} {finding.title}")
+
+    def part(self, what: str) -> None:
+        """Begin something else."""
+        self._what = what
+        if not self._terminal:
+            say(what)
+
+    def doing(self, text: str) -> None:
+        """Say what is being run now."""
+        if not self._terminal:
+            return
+        used = min((time.monotonic() - self._began) / self._seconds, 1.0)
+        full = int(used * CELLS)
+        left = max(self._seconds * (1 - used), 0)
+        line = (
+            f"[{'#' * full}{'.' * (CELLS - full)}] {left / 60:.0f} min left  {self._what}: {text}"
+        )
+        print(f"\r\x1b[K{line[:110]}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the bar off the terminal."""
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def said(self, finding: Finding, confirmation: Confirmation) -> None:
+        """Tell a verdict."""
+        self.clear()
+        state = confirmation.state.replace("_", " ")
+        say(f"{finding.id} {state}: {confirmation.reason}")

@@ -1,0 +1,292 @@
+"""``tracelens confirm``: test findings by running the program again, with one thing changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracelens.cli._app import app
+from tracelens.cli._asking import analyzed, words
+from tracelens.cli._catalogue import complete_rule
+from tracelens.cli._output import (
+    FormatOption,
+    MaxCharsOption,
+    OutputOption,
+    Plan,
+    QuietOption,
+    RedactOption,
+    VerboseOption,
+    save,
+)
+from tracelens.cli._terminal import say
+from tracelens.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracelens.config import Config
+    from tracelens.live.workload import Workload
+    from tracelens.report import Finding, Report
+
+__all__ = ["confirm"]
+
+#: What a shell says of a program that Ctrl-C has ended.
+INTERRUPTED = 130
+#: Characters at the beginning of a file in which a report names its schema.
+HEAD = 4096
+#: Share of the time that findings may take where the what-if table is wanted as well.
+FINDINGS_SHARE = 0.5
+
+
+@app.command()
+def confirm(
+    ctx: typer.Context,
+    report: Annotated[
+        str,
+        typer.Argument(
+            metavar="REPORT|LOG", help="A saved report, a recording's directory, or a log."
+        ),
+    ],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- CMD...]", help="The program to run.", show_default=False),
+    ] = None,
+    *,
+    entry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Run this instead: a function that is a step, or returns one.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="RULES",
+            help="Test only these findings: codes, prefixes, names or ids, comma separated.",
+            autocompletion=complete_rule,
+            show_default=False,
+        ),
+    ] = None,
+    minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time to spend.")] = 10.0,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Also time the standard settings, one by one.")
+    ] = False,
+    execute_log_code: Annotated[
+        bool,
+        typer.Option(
+            "--execute-log-code",
+            help="Run generated code that stands in the log. It can do anything that you can.",
+        ),
+    ] = False,
+    python: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="The Python that has torch, for --entry and small programs."
+        ),
+    ] = None,
+    output: OutputOption = None,
+    fmt: FormatOption = None,
+    redact: RedactOption = None,
+    max_chars: MaxCharsOption = None,
+    verbose: VerboseOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Test findings by running the program again, with one thing changed.
+
+    A finding is confirmed when the program shows it again, the change makes it go away, and a step
+    takes less time by more than two runs of the unchanged program differ.
+    """
+    from tracelens import grammars
+    from tracelens.cli._cache import parser_cache
+    from tracelens.config import load
+
+    if command and entry:
+        raise UsageError("--entry and a command", hint="give one of them")
+    config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
+    plan = Plan.of(output or (), fmt, quiet=quiet)
+    grammars.cache_folder = parser_cache()
+    path, found = _report(report, config)
+    interpreter = python or _python()
+    if execute_log_code:
+        _warn(Path(report))
+    job = _Job(
+        found,
+        path,
+        plan if output else None,
+        workload=_workload(command, entry, interpreter),
+        python=interpreter,
+        log_code=Path(report) if execute_log_code else None,
+        seconds=minutes * 60,
+    )
+    code = job.run(words(only), explore=explore)
+    job.save()
+    plan.write(
+        job.report, ctx.obj, max_chars=config.max_chars, redact=config.redact, verbose=verbose
+    )
+    raise typer.Exit(code)
+
+
+class _Job:
+    """One call of the command: what it has found out is on disk after every finding."""
+
+    def __init__(
+        self,
+        report: Report,
+        path: Path,
+        plan: Plan | None,
+        *,
+        workload: Workload | None,
+        python: str,
+        log_code: Path | None,
+        seconds: float,
+    ) -> None:
+        from tracelens.cli._watch import Watch
+
+        self.path = path
+        self.report = report
+        self._in_place = plan is None
+        self._files = (
+            [] if plan is None else [Path(f) for f, _ in plan.targets if f[-5:] == ".json"]
+        )
+        self._workload = workload
+        self._python = python
+        self._log_code = log_code
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._watch = Watch(seconds)
+
+    def run(self, only: tuple[str, ...], *, explore: bool) -> int:
+        """Test the findings, then the settings, and return the exit code."""
+        from tracelens.live import confirming
+
+        confirming.candidates(self.report, only)
+        if explore and self._workload is None:
+            raise UsageError("--explore has nothing to run", hint="-- COMMAND, or --entry")
+        try:
+            self._confirm(only, self._seconds * (FINDINGS_SHARE if explore else 1))
+            if explore:
+                self._explore()
+        except KeyboardInterrupt:
+            self._watch.clear()
+            say(f"interrupted; what is known so far is in {self.path}")
+            return INTERRUPTED
+        finally:
+            self._watch.clear()
+        return 0
+
+    def _confirm(self, only: tuple[str, ...], seconds: float) -> None:
+        from tracelens.live.confirming import Means, confirm
+        from tracelens.live.lab import Lab
+
+        with Lab(base=dict(os.environ), seconds=seconds, on_progress=self._watch.doing) as lab:
+            self.report = confirm(
+                self.report,
+                lab,
+                Means(self._workload, self._python, self._log_code, str(self.path)),
+                only=only,
+                on_finding=self._watch.finding,
+                on_result=self._keep,
+            )
+
+    def _explore(self) -> None:
+        from tracelens.live.exploring import explore
+        from tracelens.live.lab import Lab, OutOfTime, RunFailed
+
+        if self._workload is None:
+            return
+        left = max(self._until - time.monotonic(), self._seconds * (1 - FINDINGS_SHARE))
+        self._watch.part("the standard settings, one by one")
+        with Lab(base=dict(os.environ), seconds=left, on_progress=self._watch.doing) as lab:
+            try:
+                explore(lab, self._workload, on_rows=self._keep_rows)
+            except RunFailed as failed:
+                say(f"no what-if table: the unchanged program failed: {failed}")
+            except OutOfTime:
+                say("no what-if table: the time was up", hint="--minutes")
+
+    def _keep_rows(self, rows: list[dict[str, object]]) -> None:
+        from tracelens.live.exploring import TABLE
+
+        self.report = self.report.model_copy(update={"tables": self.report.tables | {TABLE: rows}})
+        self.save()
+
+    def _keep(self, report: Report, finding: Finding) -> None:
+        self.report = report
+        self._watch.said(finding, finding.confirmation)
+        self.save()
+
+    def save(self) -> None:
+        """Write what is known so far: into the report itself, or where ``-o`` says."""
+        for path in [self.path] if self._in_place else self._files:
+            save(path, self.report.to_json())
+
+
+def _report(given: str, config: Config) -> tuple[Path, Report]:
+    """Return where the report is, or is to be, and what it says."""
+    from tracelens import saved
+
+    path = Path(given)
+    if path.is_dir():
+        path = path / "report.json"
+        source = path if path.exists() else Path(given)
+    else:
+        source = path
+    if _is_report(source):
+        return source, saved.load(str(source))
+    beside = path if source.is_dir() else path.with_name(f"{path.name}.report.json")
+    report = analyzed([str(source)], config)
+    if beside.exists():
+        earlier = saved.load(str(beside))
+        same = [one.sha256 for one in earlier.inputs] == [one.sha256 for one in report.inputs]
+        if same and earlier.tool == report.tool:
+            return beside, earlier
+    return beside, report
+
+
+def _warn(log: Path) -> None:
+    """Say loudly what is about to happen.
+
+    Raises:
+        UsageError: There is no log to take code from.
+    """
+    if not log.is_file() or _is_report(log):
+        raise UsageError("--execute-log-code needs the log itself", hint="tracelens confirm LOG")
+    say(f"WARNING: code out of {log} will be run, with all that you may do; Ctrl-C stops it")
+
+
+def _is_report(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return False
+    return head.lstrip()[:1] == b"{" and b'"schema_version"' in head
+
+
+def _python() -> str:
+    """Return the Python that has torch: this one, or that of the active environment."""
+    if importlib.util.find_spec("torch") is not None:
+        return sys.executable
+    return shutil.which("python") or shutil.which("python3") or sys.executable
+
+
+def _workload(command: list[str] | None, entry: str | None, python: str) -> Workload | None:
+    from tracelens.live.micro import DRIVER
+    from tracelens.live.workload import Workload
+
+    if command:
+        return Workload(tuple(command), cwd=Path.cwd())
+    if entry is None:
+        return None
+    module, colon, function = entry.partition(":")
+    if not (module and colon and function):
+        raise UsageError(f"--entry {entry}: not of the form module:function")
+    argv = (python, str(DRIVER), "--entry", entry)
+    return Workload(argv, cwd=Path.cwd(), title=f"--entry {entry}")

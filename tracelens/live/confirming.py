@@ -1,0 +1,300 @@
+"""Findings to experiments to verdicts: reproduce, change one thing, count, time."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens import engine
+from tracelens.errors import UsageError
+from tracelens.experiment import Experiment, Knob
+from tracelens.live import conditions, logcode, verdicts
+from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing, driven
+from tracelens.live.micro import Pair, build
+from tracelens.live.verdicts import Said
+from tracelens.live.workload import Side, Workload
+from tracelens.report import Confirmation, Deviation, Finding, Report, Structure
+from tracelens.rules import Rule
+
+__all__ = ["Means", "candidates", "confirm"]
+
+#: Said of a finding whose experiment the time limit ended; it is tried again the next time.
+UNFINISHED = "the time limit came first"
+
+Count = Callable[[Report], int]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What there is to run."""
+
+    #: The user's command, or the entry; None where only small programs of our own are.
+    workload: Workload | None
+    #: The interpreter that has torch, for programs of our own.
+    python: str
+    #: The log whose generated code may be run; None unless the user has said so.
+    log_code: Path | None = None
+    #: What the report is called on the command line, for the command that goes on elsewhere.
+    name: str = "report.json"
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """An experiment that can be carried out: two sides, and how to see the finding in a report."""
+
+    experiment: Experiment
+    knob: Knob
+    before: Side
+    after: Side
+    count: Count
+    #: What a finding that takes this one's place is, given both reports.
+    instead: Callable[[Report, Report], Finding | None]
+
+
+def candidates(report: Report, only: Collection[str] = ()) -> list[Finding]:
+    """Return the findings to test, the costliest first: those to act on, or those asked for.
+
+    Args:
+        report: The report.
+        only: Codes, prefixes of codes, names of rules, or ids of findings.
+
+    Raises:
+        UsageError: ``only`` matches nothing in the report.
+    """
+    if not only:
+        return list(report.shown)
+    for wanted in only:
+        if not any(_asked(finding, wanted) for finding in report.findings):
+            raise UsageError(f"--only {wanted}: the report has no such finding")
+    return [f for f in report.findings if any(_asked(f, wanted) for wanted in only)]
+
+
+def _asked(finding: Finding, wanted: str) -> bool:
+    return (
+        finding.code.startswith(wanted.upper())
+        or finding.name == wanted.lower()
+        or finding.id == wanted
+    )
+
+
+def confirm(
+    report: Report,
+    lab: Lab,
+    means: Means,
+    *,
+    only: Collection[str] = (),
+    on_finding: Callable[[Finding, int, int], None] | None = None,
+    on_result: Callable[[Report, Finding], None] | None = None,
+) -> Report:
+    """Test findings until all are tested or the time is up, and return the report with verdicts.
+
+    What an earlier run has settled stays as it is.
+
+    Args:
+        report: What to test.
+        lab: Where to run things, with its time budget.
+        means: What to run.
+        only: Which findings; those to act on when empty.
+        on_finding: Called before each, with its number and how many there are.
+        on_result: Called after each verdict with the report and the finding.
+    """
+    rules = {rule.code: rule for rule in engine.select_rules()}
+    asked = candidates(report, only)
+    todo = [finding for finding in asked if _is_open(finding.confirmation)]
+    for number, finding in enumerate(todo, start=1):
+        if lab.left < 1:
+            break
+        if on_finding is not None:
+            on_finding(finding, number, len(todo))
+        said = _Tester(report, lab, means, rules.get(finding.code)).test(finding)
+        report = _with(report, finding, said)
+        if on_result is not None:
+            on_result(report, finding.model_copy(update={"confirmation": said}))
+    return report
+
+
+def _is_open(confirmation: Confirmation) -> bool:
+    return confirmation.state == "not_tried" or confirmation.reason.startswith(UNFINISHED)
+
+
+def _with(report: Report, finding: Finding, said: Confirmation) -> Report:
+    findings = tuple(
+        other.model_copy(update={"confirmation": said}) if other.id == finding.id else other
+        for other in report.findings
+    )
+    return report.model_copy(update={"findings": findings})
+
+
+class _Tester:
+    """Carries out the experiments of one finding."""
+
+    def __init__(self, report: Report, lab: Lab, means: Means, rule: Rule | None) -> None:
+        self.report = report
+        self.lab = lab
+        self.means = means
+        self.rule = rule
+
+    def test(self, finding: Finding) -> Confirmation:
+        """Return what the best of its experiments says."""
+        experiments = self.rule.experiments(finding) if self.rule else ()
+        if not experiments:
+            reason = self.rule.unconfirmable if self.rule else "its rule is not installed"
+            return Confirmation(reason=reason or "no run can show it")
+        if why := self._foreign():
+            there = f"tracelens repro {self.means.name} {finding.id} writes a script to run there"
+            return _inconclusive(f"not confirmable on this machine: {why}; {there}")
+        best: tuple[int, Confirmation] | None = None
+        for experiment in experiments:
+            said = self._try(finding, experiment)
+            rank = Said(said.state, "").rank if said.state != "not_tried" else len(experiments)
+            if best is None or rank < best[0]:
+                best = rank, said
+            if said.state == "confirmed" or said.reason.startswith(UNFINISHED):
+                break
+        return best[1] if best is not None else Confirmation()
+
+    def _foreign(self) -> str:
+        return verdicts.foreign(self.report, platform.machine(), conditions.accelerators())
+
+    def _try(self, finding: Finding, experiment: Experiment) -> Confirmation:
+        try:
+            trial = self._trial(finding, experiment)
+        except _NoTrial as none:
+            return _inconclusive(str(none), experiment.knob)
+        start = Confirmation(
+            state="inconclusive",
+            workload=str(trial.before.workload),
+            knob=trial.knob.text,
+            settings=trial.knob.settings,
+        )
+        try:
+            return self._carry_out(trial, start)
+        except RunFailed as failed:
+            return _saying(start, str(failed))
+        except OutOfTime:
+            return _saying(start, f"{UNFINISHED}; confirm it again, or with more --minutes")
+
+    def _trial(self, finding: Finding, experiment: Experiment) -> _Trial:
+        """Choose the workload: the user's, or else a small program of our own."""
+        if self.means.workload is not None:
+            return _Trial(
+                experiment,
+                experiment.knob,
+                Side(self.means.workload),
+                Side(self.means.workload, experiment.knob),
+                lambda report: sum(f.count for f in verdicts.matching(finding, report)),
+                lambda before, after: verdicts.replacement(finding, before, after),
+            )
+        pair = build(experiment.micro, finding, self.report) if experiment.micro else None
+        if pair is None and self.means.log_code is not None:
+            pair = self._from_log(finding, experiment, self.means.log_code)
+        if pair is None:
+            what = "only the program itself can show it"
+            raise _NoTrial(f"{what}: tracelens confirm {self.means.name} -- COMMAND")
+        if pair.machine and pair.machine != platform.machine():
+            raise _NoTrial(
+                f"not confirmable on this machine: it is from {pair.machine}; tracelens repro "
+                f"{self.means.name} {finding.id} writes a script to run there"
+            )
+        return self._small(experiment, pair)
+
+    def _from_log(self, finding: Finding, experiment: Experiment, log: Path) -> Pair | None:
+        """Return the generated code that the finding quotes, as a program of our own."""
+        found = logcode.program(finding, log)
+        if found is None:
+            return None
+        return Pair(
+            found,
+            found,
+            experiment.knob,
+            lambda report: sum(f.count for f in verdicts.matching(finding, report)),
+        )
+
+    def _small(self, experiment: Experiment, pair: Pair) -> _Trial:
+        before, after = pair.sides(self.means.python, self.lab.folder("program"))
+        return _Trial(experiment, pair.knob, before, after, pair.shows, lambda *_: None)
+
+    def _carry_out(self, trial: _Trial, start: Confirmation) -> Confirmation:
+        """Reproduce, change, count, time; in this order, so that a failure costs little."""
+        first = self._recorded(trial.before, "the unchanged program")
+        start = start.model_copy(update={"environment": dict(first.about)})
+        seen = trial.count(first.report)
+        if not seen:
+            return _saying(start, "the finding did not show when the program was run again here")
+        second = self._recorded(trial.after, "the changed program")
+        if why := _without_effect(trial.knob, second):
+            return _saying(start, f"the change had no effect: {why}")
+        instead = trial.instead(first.report, second.report)
+        structural = verdicts.structure(
+            trial.experiment.structure, seen, trial.count(second.report), instead=instead
+        )
+        start = start.model_copy(update={"structure": structural})
+        return self._timed(trial, start, structural)
+
+    def _recorded(self, side: Side, what: str) -> Recorded:
+        try:
+            return self.lab.record(side)
+        except RunFailed as failed:
+            raise RunFailed(f"{what} failed: {failed}") from failed
+
+    def _timed(self, trial: _Trial, start: Confirmation, structural: Structure) -> Confirmation:
+        timing: Timing | None = None
+        why = ""
+        if trial.experiment.time == "faster" and structural.holds:
+            try:
+                timing = self.lab.blocks(trial.before, trial.after, trial.experiment.of)
+            except RunFailed as failed:
+                why = str(failed)
+            except OutOfTime:
+                return _saying(start, f"{UNFINISHED}; confirm it again, or with more --minutes")
+        judgement = timing.judgement if timing is not None else None
+        said = verdicts.verdict(trial.experiment, structural, judgement, why=why)
+        update: dict[str, object] = {"state": said.state, "reason": said.reason}
+        if timing is not None:
+            update["effect"] = verdicts.effect(timing.judgement, timing.of)
+            update["environment"] = start.environment | dict(timing.environment)
+        if trial.knob.changes_results:
+            deviation, aside = self._deviation(trial)
+            update["deviation"] = deviation
+            update["reason"] = f"{said.reason}; {aside}" if aside else said.reason
+        return start.model_copy(update=update)
+
+    def _deviation(self, trial: _Trial) -> tuple[Deviation | None, str]:
+        """Return how far the results are from eager, or why that is not known."""
+        if not driven(trial.after):
+            return None, "it may change results, and what a command computes is not known"
+        try:
+            changed, unchanged = self.lab.compare(trial.after), self.lab.compare(trial.before)
+        except (RunFailed, OutOfTime) as error:
+            return None, f"results could not be compared with eager: {str(error) or UNFINISHED}"
+        found = Deviation(
+            max_abs=changed["max_abs"],
+            max_rel=changed["max_rel"],
+            unchanged_max_abs=unchanged["max_abs"],
+        )
+        return found, ""
+
+
+class _NoTrial(Exception):
+    """An experiment cannot be carried out; the message says why."""
+
+
+def _inconclusive(reason: str, knob: Knob | None = None) -> Confirmation:
+    if knob is None:
+        return Confirmation(state="inconclusive", reason=reason)
+    return Confirmation(state="inconclusive", reason=reason, knob=knob.text, settings=knob.settings)
+
+
+def _saying(start: Confirmation, reason: str) -> Confirmation:
+    return start.model_copy(update={"state": "inconclusive", "reason": reason})
+
+
+def _without_effect(knob: Knob, recorded: Recorded) -> str:
+    """Return which setting did not take effect, as the child itself told; empty when all did."""
+    return "; ".join(
+        note
+        for note in recorded.steps.notes
+        if any(note.startswith(f"{name}:") for name in knob.config)
+    )

@@ -1,0 +1,390 @@
+"""Sides, blocks and caches: how a workload is recorded, and how two of them are compared.
+
+What is counted comes from a run with logging, what is timed from runs without. Every run is a
+process of its own; each side has compile caches of its own, empty at the start, which its runs
+share. Where whole runs are timed, every run starts with empty caches.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Self, TypeVar
+
+from tracelens import engine
+from tracelens.errors import SourceError
+from tracelens.live import conditions, injection, load, process, recording, steps
+from tracelens.live.conditions import Strain
+from tracelens.live.micro import DRIVER
+from tracelens.live.process import Finished, Limits
+from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+from tracelens.live.steps import Steps
+from tracelens.live.workload import Side
+from tracelens.report import Report
+
+__all__ = ["Lab", "OutOfTime", "Recorded", "RunFailed", "Timing"]
+
+#: Text kept of a recorded run's head and tail: a program may print gigabytes.
+KEPT = 64 << 20
+#: A timed run may take this many times what the recorded one took, and these seconds more.
+TIMES, MORE = 2.0, 60.0
+#: A recorded run may take this share of the time that is left: the others need some too.
+RECORD_SHARE = 0.5
+#: Steps after the last compilation that still fill caches, at most a quarter of all.
+WARM_UP = 5
+#: Places of the unchanged program, the same again, and the changed one, block by block: each stands
+#: everywhere equally often, so that a steady drift favours none.
+ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
+#: Characters of a failed program's last words.
+LAST_WORDS = 160
+
+
+class OutOfTime(Exception):
+    """The time that the user allows does not suffice."""
+
+
+class RunFailed(Exception):
+    """A run ended badly; the message says how."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one run with logging showed."""
+
+    report: Report
+    steps: Steps
+    seconds: float
+    #: Versions, threads and the like, as the child itself sees them.
+    about: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What the timed runs of two sides showed."""
+
+    judgement: Judgement
+    of: Literal["step", "run"]
+    blocks: tuple[Block, ...]
+    #: How crowded the machine was.
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run without logging."""
+
+    steps: Steps
+    finished: Finished
+    strain: Strain
+
+
+class Lab(AbstractContextManager["Lab"]):
+    """Runs sides, within a time budget, and leaves nothing behind.
+
+    Args:
+        base: The environment that programs start from.
+        seconds: The budget.
+        on_progress: Called with what is being done, in a few words.
+        memory: Bytes that a program may use; None is no limit.
+    """
+
+    def __init__(
+        self,
+        *,
+        base: Mapping[str, str],
+        seconds: float,
+        on_progress: Callable[[str], None] | None = None,
+        memory: int | None = None,
+    ) -> None:
+        self._base = dict(base)
+        self._until = time.monotonic() + seconds
+        self._progress = on_progress or _silent
+        self._memory = memory
+        self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
+        self._numbers = iter(range(1 << 30))
+        self._caches: dict[str, Path] = {}
+        self._recorded: dict[str, Recorded | RunFailed] = {}
+        self._timed: dict[str, Timing | RunFailed] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget that are left."""
+        return self._until - time.monotonic()
+
+    def folder(self, name: str) -> Path:
+        """Return a new temporary folder; it is removed with the laboratory."""
+        folder = self._folder / f"{name}-{next(self._numbers)}"
+        folder.mkdir()
+        return folder
+
+    def record(self, side: Side) -> Recorded:
+        """Run a side with everything logged and return the analysis; once per side.
+
+        Raises:
+            RunFailed: The program did not end well, or wrote nothing that is known.
+            OutOfTime: The budget is used up.
+        """
+        key = _key(side)
+        if key not in self._recorded:
+            self._recorded[key] = self._record(side)
+        return _or_raise(self._recorded[key])
+
+    def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
+        """Time two sides in interleaved blocks, until the answer is clear; once per pair.
+
+        Raises:
+            RunFailed: A program did not end well.
+            OutOfTime: The budget does not suffice.
+        """
+        key = f"{_key(before)}|{_key(after)}|{of}"
+        if key not in self._timed:
+            try:
+                self._timed[key] = self._blocks(before, after, of)
+            except RunFailed as failed:
+                self._timed[key] = failed
+        return _or_raise(self._timed[key])
+
+    def times(self, side: Side) -> tuple[float, ...]:
+        """Run a side once without logging and return the milliseconds of its steps.
+
+        Raises:
+            RunFailed: The program did not end well.
+            OutOfTime: The budget is used up.
+        """
+        self._progress(f"timing {_under(side)}")
+        return _times(self._timed_run(side, "step"), "step")
+
+    def compare(self, side: Side) -> dict[str, float]:
+        """Return how far a side's results are from eager: ``max_abs`` and ``max_rel``.
+
+        Raises:
+            RunFailed: The workload is a command, whose results are not known, or it failed.
+            OutOfTime: The budget is used up.
+        """
+        if not driven(side):
+            raise RunFailed("what a command computes is not known")
+        self._progress("comparing results with eager")
+        result = self.folder("compare") / "result.json"
+        options = ("--mode", "compare", "--result", str(result))
+        workload = replace(side.workload, argv=(*side.workload.argv, *options))
+        self._run(replace(side, workload=workload), self._cache(side), self.left)
+        try:
+            found = json.loads(result.read_text(encoding="utf-8"))
+            return {name: float(found[name]) for name in ("max_abs", "max_rel")}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RunFailed(f"no result of the comparison: {error}") from error
+
+    def _record(self, side: Side) -> Recorded | RunFailed:
+        self._progress(f"recording it {_under(side)}")
+        folder = recording.prepare(self.folder("recording"))
+        seconds = self._allowed(self.left * RECORD_SHARE)
+        wishes = recording.Wishes(
+            limits=Limits(seconds=seconds, memory=self._memory),
+            knob=side.knob,
+            log_head=KEPT,
+            log_tail=KEPT,
+        )
+        words = _LastWords()
+        done = recording.record(
+            side.workload.argv,
+            folder,
+            base={**self._base, **side.workload.env, **_caches_in(self._cache(side))},
+            cwd=side.workload.cwd,
+            wishes=wishes,
+            show=words,
+        )
+        try:
+            if failed := _trouble(done.finished, words.text, seconds):
+                return RunFailed(failed)
+            about, made = conditions.told(folder)
+            report = engine.analyze(str(folder))
+        except SourceError as error:
+            return RunFailed(f"the program ran, but wrote no log: {error}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return Recorded(report, made, done.finished.seconds, about)
+
+    def _blocks(self, before: Side, after: Side, of: Literal["step", "run"]) -> Timing:
+        sides = (before, before, after)
+        runs: list[tuple[_Run, ...]] = []
+        best: Timing | None = None
+        while True:
+            try:
+                runs.append(self._block(sides, of, len(runs)))
+            except OutOfTime:
+                if best is None:
+                    raise
+                return best
+            if len(runs) not in LOOKS:
+                continue
+            best = self._judged(before, runs, of)
+            longest = max(run.finished.seconds for block in runs for run in block)
+            coming = [look for look in LOOKS if look > len(runs)]
+            more = 3 * longest * (coming[0] - len(runs)) if coming else 0.0
+            if best.judgement.settled() or more > self.left:
+                return best
+
+    def _block(
+        self, sides: tuple[Side, Side, Side], of: Literal["step", "run"], number: int
+    ) -> tuple[_Run, ...]:
+        found: dict[int, _Run] = {}
+        for place in ORDERS[number % len(ORDERS)]:
+            self._progress(f"timing block {number + 1}, {_under(sides[place])}")
+            found[place] = self._timed_run(sides[place], of)
+        return tuple(found[place] for place in range(3))
+
+    def _judged(
+        self, before: Side, runs: list[tuple[_Run, ...]], of: Literal["step", "run"]
+    ) -> Timing:
+        blocks = tuple(Block(*(_times(run, of) for run in block)) for block in runs)
+        strains = [run.strain for block in runs for run in block]
+        busy = conditions.busy(strains, self._threads(before))
+        return Timing(judge(blocks, of=of, busy=busy), of, blocks, _crowding(runs))
+
+    def _threads(self, side: Side) -> int:
+        """Return the threads that a side said it has when it was recorded; else 1."""
+        recorded = self._recorded.get(_key(side))
+        said = recorded.about.get("threads", "") if isinstance(recorded, Recorded) else ""
+        return int(said) if said.isdigit() else 1
+
+    def _timed_run(self, side: Side, of: Literal["step", "run"]) -> _Run:
+        cache = self._cache(side) if of == "step" else self.folder("cache")
+        recorded = self._recorded.get(_key(side))
+        usual = recorded.seconds if isinstance(recorded, Recorded) else None
+        seconds = usual * TIMES + MORE if usual is not None else self.left
+        elsewhere = load.busy_elsewhere()
+        before = load.Usage.now()
+        made, finished = self._run(side, cache, seconds)
+        if of == "run":
+            shutil.rmtree(cache, ignore_errors=True)
+        return _Run(made, finished, Strain(elsewhere, load.Usage.now().since(before)))
+
+    def _run(self, side: Side, cache: Path, seconds: float) -> tuple[Steps, Finished]:
+        """Run a side without logging."""
+        allowed = self._allowed(seconds)
+        told = self.folder("told")
+        base = {**self._base, **side.workload.env, **_caches_in(cache)}
+        words = _LastWords()
+        finished = process.run(
+            side.workload.argv,
+            env=injection.environment(side.knob, told, base=base, sync=True),
+            cwd=side.workload.cwd,
+            limits=Limits(seconds=allowed, memory=self._memory),
+            on_output=words,
+        )
+        made = steps.read(told)
+        shutil.rmtree(told, ignore_errors=True)
+        if failed := _trouble(finished, words.text, allowed):
+            if finished.reason == "time" and self.left < 1:
+                raise OutOfTime
+            raise RunFailed(failed)
+        return made, finished
+
+    def _allowed(self, seconds: float) -> float:
+        """Return the seconds that a run may take: ``seconds``, or what is left."""
+        if self.left < 1:
+            raise OutOfTime
+        return min(seconds, self.left)
+
+    def _cache(self, side: Side) -> Path:
+        key = _key(side)
+        if key not in self._caches:
+            self._caches[key] = self.folder("cache")
+        return self._caches[key]
+
+
+def driven(side: Side) -> bool:
+    """Return whether a side is run by our own driver, which knows its results."""
+    return str(DRIVER) in side.workload.argv[:2]
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+def _under(side: Side) -> str:
+    return side.knob.text
+
+
+def _key(side: Side) -> str:
+    """Name a side: equal sides have equal names."""
+    workload, knob = side.workload, side.knob
+    parts = (workload.argv, str(workload.cwd), dict(workload.env))
+    changes = (dict(knob.env), dict(knob.config), dict(knob.compile))
+    return json.dumps([parts, changes], sort_keys=True)
+
+
+_Found = TypeVar("_Found")
+
+
+def _or_raise(found: _Found | RunFailed) -> _Found:
+    if isinstance(found, RunFailed):
+        raise found
+    return found
+
+
+def _caches_in(folder: Path) -> dict[str, str]:
+    """Return the variables that put every compile cache into ``folder``."""
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+    }
+
+
+class _LastWords:
+    """Keeps the end of what a program writes."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def __call__(self, stream: process.StreamName, data: bytes) -> None:
+        del stream
+        self._tail = (self._tail + data)[-4096:] if len(data) < 4096 else data[-4096:]
+
+    @property
+    def text(self) -> str:
+        """The last line that is not empty."""
+        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines()]
+        said = [line for line in lines if line]
+        return said[-1][:LAST_WORDS] if said else ""
+
+
+def _trouble(finished: Finished, words: str, seconds: float) -> str:
+    """Return what is wrong with a run that has ended; empty when nothing is."""
+    match finished.reason:
+        case "interrupted":
+            raise KeyboardInterrupt
+        case "time":
+            return f"it did not end within {seconds:.0f} s"
+        case "memory" | "output":
+            return f"it used more {finished.reason} than it may"
+    said = f": {words}" if words else ""
+    if finished.signal is not None:
+        return f"signal {finished.signal} ended it{said}"
+    return f"it ended with exit code {finished.code}{said}" if finished.code else ""
+
+
+def _times(run: _Run, of: Literal["step", "run"]) -> tuple[float, ...]:
+    """Return the times of a run in milliseconds."""
+    if of == "run":
+        return (run.finished.seconds * 1e3,)
+    seconds = run.steps.seconds
+    warm = seconds[min(WARM_UP, len(seconds) // 4) :]
+    return tuple(max(one, 1e-9) * 1e3 for one in warm)
+
+
+def _crowding(runs: list[tuple[_Run, ...]]) -> dict[str, str]:
+    unchanged = [run.strain for block in runs for run in block[:2]]
+    return conditions.crowding(unchanged, [block[2].strain for block in runs])
