@@ -119,6 +119,7 @@ def run(
         artifacts=artifacts.value,
         trace=Trace() if trace else None,
         limits=Limits(seconds=time_limit),
+        lively=sys.stdout.isatty(),
         keep_caches=keep_caches or artifacts is Artifacts.LEAN,
     )
     recorded = _record(command, folder, wishes)
@@ -144,7 +145,10 @@ def _record(command: list[str], folder: Path, wishes: Wishes) -> Recording:
     if finished.reason == "time":
         say(f"the program was ended after {finished.seconds:.0f} s, as --time-limit says")
     if finished.left_behind:
-        say(f"{finished.left_behind} processes outlived the program and were ended")
+        processes = (
+            "1 process" if finished.left_behind == 1 else f"{finished.left_behind} processes"
+        )
+        say(f"{processes} outlived the program and had to be ended")
     for note in recorded.notes:
         say(note)
     return recorded

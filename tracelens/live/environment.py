@@ -12,7 +12,7 @@ from typing import Any
 
 from tracelens.live.steps import Process
 
-__all__ = ["cpu_lines", "machine", "told", "torch_lines"]
+__all__ = ["log_lines", "machine", "told"]
 
 #: What the kernel says about the processor and a log kind reads: ``cpu_info``.
 _CPU_LINE = re.compile(r"^(?:model name|flags|Features)\s*:.+$", re.MULTILINE)
@@ -35,19 +35,19 @@ def machine(base: Mapping[str, str]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def cpu_lines() -> bytes:
-    """Return the lines about the processor with which a recorded log begins."""
+def _cpu_lines() -> str:
+    """Return what the kernel says about the processor."""
     found = dict.fromkeys(_CPU_LINE.findall(_read("/proc/cpuinfo", 1 << 16)))
     kinds = {line.partition(":")[0].strip(): line for line in reversed(found)}
-    return "".join(f"{line}\n" for line in reversed(kinds.values())).encode()
+    return "".join(f"{line}\n" for line in reversed(kinds.values()))
 
 
 #: Switches of which a log tells that they were on.
 _SWITCHES = ("TORCH_LOGS", "ONEDNN_VERBOSE", "TORCH_TRACE")
 
 
-def torch_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
-    """Return the lines about torch with which a recorded log ends (log kind ``recording``).
+def log_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
+    """Return the lines with which a recorded log ends: processor, torch, switches.
 
     Args:
         processes: What the processes told.
@@ -66,7 +66,7 @@ def torch_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
         switches = about.get("environment", {})
         facts |= {name: switches.get(name) for name in _SWITCHES}
     lines = [f"# tracelens: {name} {text}\n" for name, text in facts.items() if text is not None]
-    return "".join(lines).encode()
+    return (_cpu_lines() + "".join(lines)).encode()
 
 
 def told(process: Process) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _median_ms(seconds: Sequence[float]) -> float | None:
 
 
 def _cpu_model() -> str | None:
-    for line in cpu_lines().decode("utf-8", "replace").splitlines():
+    for line in _cpu_lines().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or None

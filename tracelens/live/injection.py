@@ -43,6 +43,7 @@ def environment(
     logs: Sequence[str] = (),
     onednn: str = "",
     silent: Mapping[str, Value] | None = None,
+    lively: bool = False,
 ) -> dict[str, str]:
     """Return the whole environment of a child.
 
@@ -60,6 +61,7 @@ def environment(
         onednn: What ``ONEDNN_VERBOSE`` becomes where the child's oneDNN knows more than numbers.
         silent: Torch settings besides those of ``knob``, which nobody misses where they do not
             exist.
+        lively: Whether what is written to a pipe is passed on line by line, as on a terminal.
     """
     spec = {
         "folder": str(folder.absolute()) if folder else None,
@@ -71,6 +73,7 @@ def environment(
         "logs": list(logs),
         "onednn": onednn,
         "silent": dict(silent or {}),
+        "lively": lively,
     }
     path = [str(FOLDER), *filter(None, [base.get("PYTHONPATH", "")])]
     added = {SPEC: json.dumps(spec), "PYTHONPATH": os.pathsep.join(path)}

@@ -65,6 +65,8 @@ class Wishes:
     trace: Trace | None = None
     limits: Limits | None = None
     knob: Knob = UNCHANGED
+    #: Whether Python programs write their output line by line, as they do on a terminal.
+    lively: bool = False
     #: Whether graphs may come out of caches that earlier runs have filled.
     keep_caches: bool = False
     #: Bytes of text that are kept of the log's head and of its tail.
@@ -159,7 +161,8 @@ def record(
         tape.close(b"")
         raise
     told = _told(folder)
-    tape.close(environment.torch_lines(told, whole=finished.code == 0))
+    # A program without torch leaves a log without a word of ours: there is nothing to analyze.
+    tape.close(environment.log_lines(told, whole=finished.code == 0) if told else b"")
     notes = [*tape.notes, *_keep_traces(folder, told)]
     notes += dict.fromkeys(note for one in told for note in one.notes)
     facts |= {
@@ -190,7 +193,6 @@ class _Tape:
         self.notes: list[str] = []
         self._show = show
         self._splitters: dict[StreamName, Splitter] = {"stdout": Splitter(), "stderr": Splitter()}
-        self._keep(environment.cpu_lines())
 
     def take(self, stream: StreamName, data: bytes) -> None:
         """Take some bytes; none is the end of the stream."""
@@ -247,6 +249,7 @@ def _environment(wishes: Wishes, folder: Path, base: Mapping[str, str]) -> dict[
         base=plain | switches,
         trace=wishes.trace,
         logs=MORE[wishes.artifacts],
+        lively=wishes.lively,
         silent={} if wishes.keep_caches else TUNE_ANEW,
         onednn="all" if full and switches.get("ONEDNN_VERBOSE") else "",
     )

@@ -10,6 +10,9 @@ What to do stands in the environment variable ``TRACELENS_LIVE`` as JSON; see
 from __future__ import annotations
 
 import json
+import os
+import stat
+import sys
 
 __all__ = ["begin"]
 
@@ -19,6 +22,8 @@ def begin(text: str) -> None:
     if not text:
         return
     spec = json.loads(text)
+    if spec.get("lively") and stat.S_ISFIFO(os.fstat(1).st_mode):
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     # Imported here: a Python that is not asked for anything pays nothing.
     from . import about, compiles, hooks, journal, logs, settings, steps, tracing
 

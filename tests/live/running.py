@@ -1,0 +1,74 @@
+"""A recorded run, as the tests look at it."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+__all__ = ["TRACELENS", "Ran", "Run", "runner"]
+
+TRACELENS = (sys.executable, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())")
+
+
+@dataclass
+class Ran:
+    """A run that is over."""
+
+    code: int
+    out: str
+    err: str
+    bundle: Path
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.bundle / "environment.json").read_text())
+        return found
+
+    @property
+    def log(self) -> str:
+        return gzip.decompress((self.bundle / "log.txt.gz").read_bytes()).decode()
+
+    @property
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.bundle / "report.json").read_text())
+        return found
+
+
+Run = Callable[..., Ran]
+
+
+def runner(python: str, room: Path, environment: dict[str, str]) -> Run:
+    """Return a function that records a program, given as text or as a command line."""
+    count = 0
+
+    def call(
+        program: str | list[str],
+        *options: str,
+        quiet: bool = True,
+        env: dict[str, str] | None = None,
+    ) -> Ran:
+        nonlocal count
+        count += 1
+        bundle = room / f"bundle{count}"
+        if isinstance(program, str):
+            script = room / f"program{count}.py"
+            script.write_text(dedent(program))
+            program = [python, str(script)]
+        words = ["run", "-o", str(bundle), *(["-q"] if quiet else []), *options, "--", *program]
+        done = subprocess.run(
+            [*TRACELENS, *words],
+            env=environment | (env or {}),
+            cwd=room,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr, bundle)
+
+    return call

@@ -1,0 +1,202 @@
+"""``tracelens run``: the program's output and exit code stay; what it logged is analyzed.
+
+The programs here only print what torch and oneDNN would; ``test_run_torch.py`` has real ones.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.live.running import TRACELENS, Run, runner
+
+ONEDNN = (
+    "onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx512_core,forward_inference,"
+    "src:f32::blocked:abcd::f0 wei:f32::blocked:Abcd16a::f0 bia:undef::undef::: "
+    "dst:f32::blocked:aBcd16b::f0,attr-scratchpad:user,alg:convolution_direct,"
+    "mb1_ic3oc16_ih8oh6kh3sh1dh0ph0_iw8ow6kw3sw1dw0pw0,0.05"
+)
+LOGGING = f"print('{ONEDNN}', flush=True)\nprint('ready', flush=True)\n"
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("room")
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+@pytest.fixture(scope="module")
+def run(room: Path, environment: dict[str, str]) -> Run:
+    return runner(sys.executable, room, environment)
+
+
+def test_a_program_without_torch_runs_and_leaves_a_bundle(run: Run) -> None:
+    ran = run([sys.executable, "-c", "print('hello')"], quiet=False)
+    assert (ran.code, ran.out) == (0, "hello\n")
+    assert "nothing from torch or oneDNN" in ran.err
+    assert not (ran.bundle / "report.json").exists()
+    assert ran.log == "hello\n"
+
+
+def test_a_crash_keeps_its_traceback_and_is_analyzed(run: Run) -> None:
+    ran = run(LOGGING + "raise ValueError('on purpose')\n", "--require", "TUN001")
+    assert (ran.code, ran.out) == (1, "ready\n")
+    assert "ValueError: on purpose" in ran.err
+    assert ran.report["inputs"][0]["kinds"]["onednn_verbose"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_killed_program_is_analyzed(run: Run, number: signal.Signals) -> None:
+    ran = run(LOGGING + f"import os; os.kill(os.getpid(), {int(number)})\n")
+    assert ran.code == 128 + number
+    assert ran.environment["finished"]["signal"] == number
+    assert ran.report["inputs"][0]["kinds"]["onednn_verbose"] == 1
+
+
+def test_the_bar_applies_where_the_program_exited_well(run: Run) -> None:
+    assert run(LOGGING).code == 0
+    assert run(LOGGING, "--require", "TUN001").code == 1
+    assert run(LOGGING + "raise SystemExit(5)", "--require", "TUN001").code == 5
+    assert run("print('nothing')", "--fail-on", "error").code == 2
+
+
+def test_a_prompt_is_answered(run: Run, room: Path, environment: dict[str, str]) -> None:
+    del run
+    program = "print('You are', input('Name? '))"
+    done = subprocess.run(
+        [*TRACELENS, "run", "-q", "-o", str(room / "asked"), "--", sys.executable, "-c", program],
+        env=environment,
+        input="ana\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "Name? You are ana\n")
+
+
+def test_ctrl_c_is_passed_on_and_what_was_recorded_is_analyzed(
+    room: Path, environment: dict[str, str]
+) -> None:
+    script = room / "endless.py"
+    script.write_text(LOGGING + "import time; time.sleep(60)\n")
+    words = ["run", "-q", "-o", str(room / "interrupted"), "--", sys.executable, str(script)]
+    with subprocess.Popen(
+        [*TRACELENS, *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        os.killpg(child.pid, signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "KeyboardInterrupt" in err
+    report = json.loads((room / "interrupted" / "report.json").read_text())
+    assert report["inputs"][0]["kinds"]["onednn_verbose"] == 1
+
+
+def test_a_hanging_program_ends_in_time(run: Run) -> None:
+    began = time.monotonic()
+    ran = run(LOGGING + "while True: pass\n", "--time-limit", "1")
+    assert ran.code == 130
+    assert time.monotonic() - began < 60
+    assert "--time-limit" in ran.err
+    assert ran.report["inputs"][0]["kinds"]["onednn_verbose"] == 1
+
+
+def test_what_a_program_leaves_running_is_ended_and_told(run: Run) -> None:
+    ran = run("import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)\n")
+    assert ran.code == 0
+    assert "1 process outlived the program" in ran.err
+    assert not Path(f"/proc/{int(ran.out)}").exists()
+
+
+def test_a_working_directory_that_disappears_takes_nothing_along(
+    room: Path, environment: dict[str, str]
+) -> None:
+    inside = room / "inside"
+    inside.mkdir()
+    (room / "vanish.py").write_text(LOGGING + "import os, shutil; shutil.rmtree(os.getcwd())\n")
+    done = subprocess.run(
+        [*TRACELENS, "run", "-q", "--", sys.executable, str(room / "vanish.py")],
+        env=environment,
+        cwd=inside,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert (inside / "tracelens-run" / "report.json").is_file(), done.stderr
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_recording(
+    room: Path, environment: dict[str, str]
+) -> None:
+    script = room / "loud.py"
+    script.write_text("for n in range(100_000): print('line', n)\n" + LOGGING)
+    words = [*TRACELENS, "run", "-o", str(room / "loud"), "--", sys.executable, str(script)]
+    with subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == "line 0\n"
+        child.stdout.close()
+        err = child.stderr.read()
+    assert child.returncode == 0, err
+    assert "Traceback" not in err
+    report = json.loads((room / "loud" / "report.json").read_text())
+    assert report["inputs"][0]["kinds"]["onednn_verbose"] == 1
+
+
+def test_a_directory_of_somebody_else_is_refused(run: Run, room: Path) -> None:
+    (room / "thesis").mkdir()
+    (room / "thesis" / "chapter1.tex").touch()
+    ran = run([sys.executable, "-c", "pass"], "-o", str(room / "thesis"))
+    assert ran.code == 2
+    assert "is not empty, and no recording" in ran.err
+
+
+def test_an_earlier_recording_is_replaced_where_it_was_named(run: Run, room: Path) -> None:
+    bundle = room / "named"
+    for _ in range(2):
+        run(LOGGING, "-o", str(bundle))
+    assert sorted(path.name for path in bundle.iterdir()) == [
+        "environment.json",
+        "log.txt.gz",
+        "report.html",
+        "report.json",
+    ]
+
+
+def test_what_cannot_be_started_is_misuse(run: Run) -> None:
+    ran = run(["no-such-program"])
+    assert ran.code == 2
+    assert "no-such-program: cannot be run: No such file or directory" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("", "guards,recompiles,graph_breaks,output_code,perf_hints,schedule"),
+        ("+dynamo", "+dynamo,guards,recompiles,graph_breaks,output_code,perf_hints,schedule"),
+        ("recompiles", "recompiles,guards,graph_breaks,output_code,perf_hints,schedule"),
+        ("help", "help"),
+    ],
+)
+def test_the_users_switches_stay(run: Run, given: str, wanted: str) -> None:
+    program = "import os; print(os.environ['TORCH_LOGS'], os.environ['ONEDNN_VERBOSE'])"
+    ran = run(program, env={"TORCH_LOGS": given, "ONEDNN_VERBOSE": "0"})
+    assert ran.out == f"{wanted} 0\n"
