@@ -42,6 +42,9 @@ _KNOWN = {
     "kernels": About(
         "Generated kernels", "What Inductor wrote.", ("frame", "kernel", "language", "calls")
     ),
+    "mkl": About(
+        "MKL calls", "What MKL computed, as it counts: torch's matrices the other way round."
+    ),
     "operators": About(
         "Operators and kernels",
         "Where the time of the trace went, by name.",
