@@ -35,6 +35,7 @@ INDEX = """# Rules
 
 *Severity* is where a rule starts; each finding has its own. *Reads* names log kinds, of which some
 may be missing; *needs* is what a rule cannot do without: nothing where torch prints it unasked.
+*Tested live by* is the one thing that `tracelens confirm` changes, or why it has nothing to change.
 *Since* is a version of tracelens.
 
 """

@@ -88,6 +88,12 @@ def test_a_rule_has_logs_that_show_it_and_logs_that_do_not(rule: type[Rule]) -> 
     assert promises["quiet"], f"no quiet-* in {folder.name}"
 
 
+@each_rule
+def test_a_rule_says_how_a_live_run_tests_it_or_why_none_can(rule: type[Rule]) -> None:
+    depends = rule.experiments is not Rule.experiments
+    assert bool(rule.unconfirmable) != bool(rule.experiment or depends)
+
+
 def test_every_folder_of_rule_logs_belongs_to_a_rule() -> None:
     known = {f"{rule.code}-{rule.name}" for rule in RULES}
     assert {path.name for path in (FIXTURES / "rules").iterdir()} <= known

@@ -30,6 +30,10 @@ class Entry:
     needs: tuple[str, ...]
     #: The log kinds that hold what it must have or uses.
     kinds: tuple[str, ...]
+    #: What a live run changes to test a finding; empty where none can.
+    changes: str
+    #: Why no live run can test it; empty where one can.
+    untested: str
     #: The version of tracelens that brought it.
     since: str
 
@@ -50,8 +54,16 @@ class Entry:
             uses=tuple(kind.__name__ for kind, must in wanted if not must),
             needs=tuple(dict.fromkeys(s for kind in required for s in switches(kind))),
             kinds=tuple(dict.fromkeys(name for kind, _ in wanted for name in _kinds(kind))),
+            changes=_changes(rule),
+            untested=rule.unconfirmable,
             since=rule.since,
         )
+
+
+def _changes(rule: Rule) -> str:
+    if rule.experiment is None:
+        return "" if rule.unconfirmable else "what the evidence says"
+    return rule.experiment.knob.text
 
 
 def _kinds(kind: type[Record]) -> list[str]:

@@ -69,6 +69,7 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     reads = ", ".join((*entry.reads, *(f"{name} (if there)" for name in entry.uses)))
     yield "reads", reads or "everything"
     yield "needs", "; ".join(entry.needs) or "no switch"
+    yield "live", entry.changes or f"cannot be tested: {entry.untested}"
 
 
 def _body(doc: str, columns: int) -> Iterator[str]:

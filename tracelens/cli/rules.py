@@ -62,11 +62,21 @@ def _markdown(entries: Sequence[Entry]) -> str:
             entry.summary.replace("``", "`").replace("|", "\\|"),
             ", ".join(entry.kinds),
             _code(entry.needs).replace("|", "\\|"),
+            entry.changes or f"no: {entry.untested}",
             entry.since,
         )
         for entry in entries
     ]
-    heads = ("code", "name", "severity", "what it finds", "reads", "needs", "since")
+    heads = (
+        "code",
+        "name",
+        "severity",
+        "what it finds",
+        "reads",
+        "needs",
+        "tested live by",
+        "since",
+    )
     lines = [heads, ("---",) * len(heads), *rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in lines)
 
