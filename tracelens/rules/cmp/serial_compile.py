@@ -53,7 +53,8 @@ class SerialCompile(Rule):
     name = "serial-compile"
     severity = Severity.INFO
     experiment = Experiment(
-        Knob("eight compile workers", env={"TORCHINDUCTOR_COMPILE_THREADS": "8"}), of="run"
+        Knob("eight compile workers", config={"torch._inductor.config.compile_threads": 8}),
+        of="run",
     )
 
     def check(

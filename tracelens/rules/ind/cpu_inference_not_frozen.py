@@ -67,7 +67,7 @@ class CpuInferenceNotFrozen(Rule):
     name = "cpu-inference-not-frozen"
     severity = Severity.WARNING
     experiment = Experiment(
-        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}),
+        Knob("freezing", config={"torch._inductor.config.freezing": True}),
         confirms="packed operators replace the calls, and a step takes less time",
         refutes="a step takes longer",
         leaves_open="the difference is within that of two unchanged runs",

@@ -76,7 +76,7 @@ class Int8GemmNotLowered(Rule):
     code = "IND021"
     name = "int8-gemm-not-lowered"
     severity = Severity.WARNING
-    experiment = Experiment(Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}))
+    experiment = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for layers in 8 bits, and one for those with 8-bit weights only."""

@@ -58,7 +58,10 @@ class LayoutOptimisationSkipped(Rule):
     name = "layout-optimisation-skipped"
     severity = Severity.INFO
     experiment = Experiment(
-        Knob("layout optimisation is forced", env={"TORCHINDUCTOR_FORCE_LAYOUT_OPT": "1"})
+        Knob(
+            "layout optimisation is forced",
+            config={"torch._inductor.config.force_layout_optimization": True},
+        )
     )
 
     def check(

@@ -49,7 +49,7 @@ class OnlineSoftmaxDisabled(Rule):
     name = "online-softmax-disabled"
     severity = Severity.INFO
     experiment = Experiment(
-        Knob("reductions are not split", env={"TORCHINDUCTOR_SPLIT_REDUCTIONS": "0"})
+        Knob("reductions are not split", config={"torch._inductor.config.split_reductions": False})
     )
 
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:

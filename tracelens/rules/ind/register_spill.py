@@ -53,7 +53,10 @@ class RegisterSpill(Rule):
     name = "register-spill"
     severity = Severity.INFO
     experiment = Experiment(
-        Knob("coordinate descent tuning", env={"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"})
+        Knob(
+            "coordinate descent tuning",
+            config={"torch._inductor.config.coordinate_descent_tuning": True},
+        )
     )
 
     def check(self, runs: Table[ConfigRun], *, refused: Table[FusionRefused]) -> Iterator[Finding]:

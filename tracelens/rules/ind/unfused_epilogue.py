@@ -65,7 +65,10 @@ class UnfusedEpilogue(Rule):
     experiment = Experiment(
         Knob(
             "frozen and tuned",
-            env={"TORCHINDUCTOR_FREEZING": "1", "TORCHINDUCTOR_MAX_AUTOTUNE": "1"},
+            config={
+                "torch._inductor.config.freezing": True,
+                "torch._inductor.config.max_autotune": True,
+            },
         ),
         structure="fewer",
     )

@@ -62,7 +62,7 @@ class ManyTinyPrimitives(Rule):
     severity = Severity.INFO
     claim = "time"
     experiment = Experiment(
-        Knob("C++ wrapper", env={"TORCHINDUCTOR_CPP_WRAPPER": "1"}), structure="stays"
+        Knob("C++ wrapper", config={"torch._inductor.config.cpp_wrapper": True}), structure="stays"
     )
 
     def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:

@@ -79,7 +79,7 @@ class PostOpNotFused(Rule):
     name = "post-op-not-fused"
     severity = Severity.INFO
     experiment = Experiment(
-        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}), structure="fewer"
+        Knob("freezing", config={"torch._inductor.config.freezing": True}), structure="fewer"
     )
 
     def check(

@@ -69,7 +69,7 @@ class ConvolutionOnSlowPath(Rule):
     code = "TRC021"
     name = "convolution-on-slow-path"
     severity = Severity.WARNING
-    experiment = Experiment(Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}))
+    experiment = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
 
     def check(self, windows: Table[Window], operators: Table[Operator]) -> Iterator[Finding]:
         """Yield one finding per trace on the CPU with slow convolutions that take time."""

@@ -81,7 +81,7 @@ class KernelBelowRoofline(Rule):
     experiment = Experiment(
         Knob(
             "max-autotune",
-            env={"TORCHINDUCTOR_MAX_AUTOTUNE": "1"},
+            config={"torch._inductor.config.max_autotune": True},
             changes_results=True,
         )
     )

@@ -72,11 +72,11 @@ class AutotuneTimeDominates(Rule):
     experiment = Experiment(
         Knob(
             "no tuning",
-            env={"TORCHINDUCTOR_MAX_AUTOTUNE": "0", "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM": "0"},
             config={
                 "torch._inductor.config.max_autotune": False,
                 "torch._inductor.config.max_autotune_gemm": False,
             },
+            compile={"mode": "default"},
         ),
         of="run",
     )

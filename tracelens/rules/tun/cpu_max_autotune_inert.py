@@ -68,7 +68,7 @@ class CpuMaxAutotuneInert(Rule):
     code = "TUN008"
     name = "cpu-max-autotune-inert"
     severity = Severity.WARNING
-    experiment = Experiment(Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}))
+    experiment = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
 
     def check(
         self,

@@ -63,7 +63,7 @@ class NoValidChoice(Rule):
     experiment = Experiment(
         Knob(
             "library kernels are candidates too",
-            env={"TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS": "ATEN,TRITON,CPP"},
+            config={"torch._inductor.config.max_autotune_gemm_backends": "ATEN,TRITON,CPP"},
         ),
         time="any",
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from .hooks import Hooks
 from .journal import Journal
+from .pins import pin
 
 __all__ = ["install"]
 
@@ -34,6 +35,7 @@ def install(
                 _tell(journal, note=f"{name}: {error}")
             else:
                 _tell(journal, set=[name, before, wanted])
+                pin(owner, attribute, name, journal)
 
     parents = {name.rpartition(".")[0] for name in config}
     for parent in parents:
