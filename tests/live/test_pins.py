@@ -42,15 +42,17 @@ def test_what_is_tested_wins_over_the_program_and_the_rest_is_the_programs(
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
+    folder = tmp_path / "told"
+    folder.mkdir()
     done = subprocess.run(
         [torch_python, str(program)],
-        env=environment(KNOB, tmp_path / "told", base=torch_environment),
+        env=environment(KNOB, folder, base=torch_environment),
         capture_output=True,
         text=True,
         check=True,
     )
     assert done.stdout.splitlines() == ["True True", "ieee 64", "True", "['len', 'print']"]
-    (journal,) = (tmp_path / "told").iterdir()
+    (journal,) = folder.iterdir()
     told = [json.loads(line) for line in journal.read_text().splitlines()]
     assert [entry["kept"] for entry in told if isinstance(entry, dict) and "kept" in entry] == [
         ["torch._inductor.config.freezing", "False"],
