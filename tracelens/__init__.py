@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracelens.engine import analyze
     from tracelens.errors import PluginError, SourceError, TracelensError, UsageError
     from tracelens.evidence import Evidence, Seen, Table
+    from tracelens.live.notebook import recording
     from tracelens.logs import Log, Record
     from tracelens.render import Renderer
     from tracelens.report import (
@@ -53,6 +54,7 @@ _HOME = {
     "Verdict": "report",
     "Where": "report",
     "analyze": "engine",
+    "recording": "live.notebook",
 }
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "Verdict",
     "Where",
     "analyze",
+    "recording",
 ]
 
 

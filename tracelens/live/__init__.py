@@ -9,6 +9,10 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 ``injection``          the environment that makes a child load it
 ``steps``              what the child's processes told: steps, compilations, facts
 ``recording``          a run with everything switched on, into one bundle directory
+``splitting``          what of a program's output is its own, and what torch and oneDNN log
+``logfile``            a log that is written through, with a head and a tail
+``notebook``           the same for a part of a running program: ``tracelens.recording``
+``bootstrap``          settings for a program, by hand
 ``environment``        what there is to know about the machine, for ``environment.json``
 ``workload``           what can be run: the user's command, an entry, a program of our own
 ``micro/``             small programs from typed evidence, one module per kind

@@ -29,7 +29,15 @@ from tracelens.live.process import Finished, Limits, StreamName
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.steps import Process
 
-__all__ = ["Artifacts", "Recording", "Wishes", "prepare", "record", "unused"]
+__all__ = [
+    "Artifacts",
+    "Recording",
+    "Wishes",
+    "prepare",
+    "record",
+    "unused",
+    "write_environment",
+]
 
 Artifacts = Literal["full", "lean"]
 Show = Callable[[StreamName, bytes], None]
@@ -173,7 +181,7 @@ def record(
         "processes": [environment.told(one) for one in told],
         "notes": notes,
     }
-    _write(folder / "environment.json", facts)
+    write_environment(folder, facts)
     shutil.rmtree(folder / TOLD, ignore_errors=True)
     return Recording(folder, finished, tuple(notes))
 
@@ -280,8 +288,13 @@ def _keep_traces(folder: Path, told: Sequence[Process]) -> Iterator[str]:
             yield f"{name}: cannot be written: {error.strerror}"
 
 
-def _write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``environment.json``."""
+def write_environment(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write ``environment.json``.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    path = folder / "environment.json"
     whole = {"schema_version": 1, "tool": {"name": "tracelens", "version": __version__}, **facts}
     try:
         path.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8", errors="replace")

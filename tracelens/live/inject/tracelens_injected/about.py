@@ -11,7 +11,7 @@ from typing import Any
 from .hooks import Hooks
 from .journal import Journal
 
-__all__ = ["install"]
+__all__ = ["first", "install", "last"]
 
 
 def install(hooks: Hooks, journal: Journal) -> None:
@@ -19,13 +19,14 @@ def install(hooks: Hooks, journal: Journal) -> None:
 
     def imported(torch: ModuleType) -> None:
         journal.open()
-        journal.tell(about=_first(torch))
-        journal.at_end.append(lambda: journal.tell(about=_last(torch)))
+        journal.tell(about=first(torch))
+        journal.at_end.append(lambda: journal.tell(about=last(torch)))
 
     hooks.after("torch", imported)
 
 
-def _first(torch: ModuleType) -> dict[str, Any]:
+def first(torch: ModuleType) -> dict[str, Any]:
+    """Return what is known as soon as torch is there."""
     return _gathered(
         {
             "torch": lambda: str(torch.__version__),
@@ -42,8 +43,8 @@ def _first(torch: ModuleType) -> dict[str, Any]:
     )
 
 
-def _last(torch: ModuleType) -> dict[str, Any]:
-    """Facts that asking for too early might fix, or that the program may change."""
+def last(torch: ModuleType) -> dict[str, Any]:
+    """Return facts that asking for too early might fix, or that the program may change."""
     return _gathered(
         {
             "threads": torch.get_num_threads,

@@ -1,0 +1,180 @@
+"""What is injected into a child: settings, arguments, step times; and Dynamo is not disturbed."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracelens.experiment import Knob
+from tracelens.live import injection, process, steps
+from tracelens.live.steps import Steps
+
+#: Modules, functions, nested and class cases; prints what Dynamo thinks of them.
+PROGRAM = """
+import json
+import torch
+from torch._dynamo.utils import counters
+
+calls = []
+
+def inner(x):
+    return x.relu() + 1
+
+nested = torch.compile(inner)
+
+@torch.compile(fullgraph=True)
+def outer(x):
+    return nested(x) * 2
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.linear(x).sin()
+
+block = torch.compile(Block(), backend="aot_eager")
+layers = torch.nn.Sequential(Block(), Block())
+for layer in layers:
+    layer.compile(backend="aot_eager")
+
+def broken(x):
+    x = x + 1
+    torch._dynamo.graph_break()
+    return nested(x)
+
+x = torch.ones(4)
+for number in range(12):
+    outer(x)
+    block(x)
+    layers(x)
+    torch.compile(broken, backend="eager")(x)
+for size in (5, 6):
+    outer(torch.ones(size))
+found = torch._dynamo.explain(broken)(x)
+print(json.dumps({
+    "stats": dict(counters["stats"]),
+    "breaks": sum(counters["graph_break"].values()),
+    "frames": {k: dict(v) for k, v in counters.items() if k == "frames"},
+    "explained": [found.graph_count, found.graph_break_count],
+    "name": outer.__name__,
+    "same": torch._dynamo.eval_frame.innermost_fn(outer) is not outer,
+    "freezing": torch._inductor.config.freezing,
+    "precision": torch.get_float32_matmul_precision(),
+}))
+"""
+
+
+def tell(python: str, env: dict[str, str], program: str = PROGRAM) -> object:
+    out: list[bytes] = []
+    finished = process.run(
+        [python, "-c", program],
+        env=env,
+        on_output=lambda stream, data: out.append(data) if stream == "stdout" else None,
+    )
+    assert finished.code == 0
+    found: object = json.loads(b"".join(out))
+    return found
+
+
+@pytest.mark.live
+def test_dynamo_counts_the_same_with_and_without(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    bare = tell(torch_python, torch_environment)
+    timed = tell(torch_python, injection.environment(folder=tmp_path, base=torch_environment))
+    assert timed == bare
+    told = steps.read(tmp_path)
+    assert told.calls >= 12
+    assert told.compiles >= 4
+    assert told.notes == ()
+
+
+@pytest.mark.live
+def test_a_knob_takes_effect_and_what_does_not_is_told(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    knob = Knob(
+        "several",
+        env={"OMP_NUM_THREADS": "2", "FROM_OUTSIDE": None},
+        config={
+            "torch._inductor.config.freezing": True,
+            "torch._dynamo.config.no_such_thing": 1,
+            "torch.set_float32_matmul_precision": "high",
+        },
+        compile={"backend": "eager", "mode": None},
+    )
+    program = """
+import json, os, torch
+step = torch.compile(lambda x: x + 1, mode="max-autotune")
+for _ in range(5):
+    step(torch.ones(2))
+print(json.dumps([torch._inductor.config.freezing, torch.get_float32_matmul_precision(),
+    torch.get_num_threads(), "FROM_OUTSIDE" in os.environ,
+    "torch._inductor.compile_fx" in __import__("sys").modules]))
+"""
+    base = torch_environment | {"FROM_OUTSIDE": "1"}
+    env = injection.environment(knob, tmp_path, base=base)
+    assert tell(torch_python, env, program) == [True, "high", 2, False, False]
+    told = steps.read(tmp_path)
+    assert {"torch._inductor.config.freezing", "torch.compile(backend=)"} <= set(told.settings)
+    (note,) = told.notes
+    assert note.startswith("torch._dynamo.config.no_such_thing: ")
+    assert (told.calls, told.compiles) == (5, 1)
+    assert len(told.seconds) == 3
+
+
+def test_the_files_of_a_killed_process_are_read(tmp_path: Path) -> None:
+    lines = [
+        {"process": {"pid": 7, "began": 1_000}},
+        {"callable": [0, "f"]},
+        ["compile", 2_000, 5_000],
+        *(["call", 0, start, start + 500] for start in (1_500, 6_000, 8_000, 11_000)),
+    ]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "process-7.jsonl").write_text(text + '["call", 0, 12')
+    told = steps.read(tmp_path)
+    assert (told.calls, told.compiles) == (4, 1)
+    assert told.seconds == pytest.approx((2e-6, 3e-6))
+    assert told.run_seconds == pytest.approx(10.5e-6)
+
+
+def test_nothing_told_is_no_steps(tmp_path: Path) -> None:
+    assert steps.read(tmp_path) == Steps()
+
+
+def test_a_python_that_is_asked_nothing_is_left_alone(tmp_path: Path) -> None:
+    site = tmp_path / "sitecustomize.py"
+    site.write_text("import sys\nsys.customized = True\n")
+    program = "import sys; print(sys.customized, [p for p in sys.path if 'inject' in p])"
+    env = {"PYTHONPATH": f"{injection.FOLDER}:{tmp_path}"}
+    for spec in ("", "{", '{"folder": "/does/not/exist", "steps": true}'):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=env | {injection.SPEC: spec},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (done.stdout, done.stderr) == ("True []\n", "")
+
+
+@pytest.mark.parametrize("path", sorted(injection.FOLDER.rglob("*.py")), ids=lambda p: p.stem)
+def test_what_is_injected_suits_old_pythons_and_needs_nothing(path: Path) -> None:
+    tree = ast.parse(path.read_text(), feature_version=(3, 8))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+    }
+    assert imported <= sys.stdlib_module_names
