@@ -1,0 +1,184 @@
+"""Findings of programs that really run, tested by really running them again."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.live.reports import finding
+from tracelens import saved
+from tracelens.live import confirming
+from tracelens.live.confirming import Means
+from tracelens.live.lab import Lab, Timing
+from tracelens.live.micro import DRIVER
+from tracelens.live.statistics import Judgement
+from tracelens.live.workload import Side, Workload
+from tracelens.report import Confirmation, Report
+
+pytestmark = pytest.mark.live
+
+ROOT = Path(__file__).parents[2]
+
+#: Recompiles for sizes and for an attribute, and a break. No compiler is needed for what it shows.
+MANY = """
+import torch
+
+
+@torch.compile(dynamic=False, backend="eager")
+def scaled(x):
+    return torch.relu(x) * 2 + x.sum()
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def forward(self, x):
+        return x * self.number
+
+
+@torch.compile(backend="eager")
+def normed(x):
+    total = x.sum().item()
+    return torch.relu(x) / total
+
+
+for size in range(2, 14):
+    scaled(torch.ones(size))
+layer = torch.compile(Layer(2), backend="eager", dynamic=False)
+for number in range(2, 8):
+    layer._orig_mod.number = number
+    layer(torch.ones(3))
+for _ in range(3):
+    normed(torch.ones(5))
+"""
+
+#: A step that is six times as fast where scalars stay in the graph: noise cannot hide that.
+SLOW = """
+import os
+import time
+
+import torch
+
+
+@torch.compile(backend="eager")
+def normed(x):
+    total = x.sum().item()
+    return torch.relu(x) / total
+
+
+pause = 0.005 if os.environ.get("TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS") == "1" else 0.03
+for _ in range(24):
+    normed(torch.ones(5))
+    time.sleep(pause)
+"""
+
+#: The step of a small network, as an entry.
+NETWORK = """
+import torch
+
+
+def step():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256)
+    ).eval()
+    compiled = torch.compile(model)
+    x = torch.randn(8, 64)
+
+    def once():
+        with torch.no_grad():
+            return compiled(x)
+
+    return once
+"""
+
+
+class Untimed(Lab):
+    """Records as ever, and takes the timings as given: they are tested elsewhere."""
+
+    def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
+        del before, after
+        return Timing(Judgement("faster", "", ratio=2.0, blocks=3), of, (), {})
+
+
+@pytest.fixture(scope="module")
+def lab(torch_environment: dict[str, str]) -> Iterator[Lab]:
+    with Untimed(base=torch_environment, seconds=600) as lab:
+        yield lab
+
+
+def planted(code: str) -> Report:
+    """Return a report with one finding that no run will show."""
+    from tests.live.reports import report
+
+    return report(finding(code, 0xABCDEF))
+
+
+def tested(lab: Lab, means: Means, given: Report, code: str) -> Confirmation:
+    found = confirming.confirm(given, lab, means, only=[code])
+    return next(f.confirmation for f in found.findings if f.code == code)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, torch_python: str) -> Means:
+    path = tmp_path_factory.mktemp("many") / "many.py"
+    path.write_text(MANY)
+    return Means(Workload((torch_python, str(path)), cwd=path.parent), torch_python)
+
+
+@pytest.mark.parametrize("code", ["RCP001", "RCP002", "RCP007", "GBR001"])
+def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means, code: str) -> None:
+    assert many.workload is not None
+    shown = lab.record(Side(many.workload)).report
+    answer = tested(lab, many, shown, code)
+    assert answer.state == "confirmed", answer.reason
+    assert answer.structure is not None
+    assert answer.structure.before > 0
+    assert answer.structure.after == 0
+    assert answer.environment["torch"]
+
+
+@pytest.mark.parametrize("code", ["RCP007", "GBR001", "IND004"])
+def test_a_finding_planted_in_a_report_is_not_confirmed(lab: Lab, many: Means, code: str) -> None:
+    answer = tested(lab, many, planted(code), code)
+    assert answer.state == "inconclusive"
+    assert "did not show" in answer.reason
+
+
+def test_an_entry_is_driven_and_compared(lab: Lab, tmp_path: Path, torch_python: str) -> None:
+    (tmp_path / "bench.py").write_text(NETWORK)
+    argv = (torch_python, str(DRIVER), "--entry", "bench:step")
+    entry = Workload(argv, cwd=tmp_path, title="--entry bench:step")
+    shown = lab.record(Side(entry)).report
+    answer = tested(lab, Means(entry, torch_python), shown, "IND004")
+    assert answer.state == "confirmed", answer.reason
+    assert answer.workload == "--entry bench:step"
+    assert lab.compare(Side(entry))["max_rel"] < 1e-4
+    assert len(lab.times(Side(entry))) >= 10
+
+
+def test_a_large_effect_is_confirmed_from_end_to_end(
+    tmp_path: Path, torch_python: str, torch_environment: dict[str, str]
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    call = [sys.executable, "-c", "import sys; from tracelens.cli import main; sys.exit(main())"]
+    program = ["--", torch_python, "slow.py"]
+    environment = torch_environment | {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+    for command in (
+        ["run", "-o", "bundle", "-q", *program],
+        ["confirm", "bundle", "--only", "GBR001", "-q", *program],
+    ):
+        subprocess.run([*call, *command], cwd=tmp_path, env=environment, check=True, timeout=590)
+    found = saved.load(str(tmp_path / "bundle" / "report.json")).findings
+    answer = next(f.confirmation for f in found if f.code == "GBR001")
+    assert answer.state == "confirmed", answer.reason
+    assert answer.effect is not None
+    assert 3 < answer.effect.ratio < 9
+    assert answer.effect.iterations >= 20
+    assert answer.effect.blocks >= 3
