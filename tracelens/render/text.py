@@ -22,6 +22,8 @@ MAX_EVIDENCE = 4
 TAIL = 10
 #: Cells of a place: beyond the width, so that a path stays whole and can be clicked.
 MAX_PLACE = 200
+#: The one summary that nobody gets who has not asked for it.
+ASKED_FOR = "explore"
 #: Rows per table.
 MAX_ROWS = 15
 
@@ -79,8 +81,7 @@ class _Page:
         if self.report.folded:
             yield from self.folded()
             yield ""
-        if self.options.verbose:
-            yield from self.tables()
+        yield from self.tables() if self.options.verbose else self.table(ASKED_FOR)
         yield from self.not_judged()
         yield from self.crashed()
         if self.report.shown:
@@ -202,12 +203,17 @@ class _Page:
             for name, value in said:
                 yield from self.wrapped("", one_line(f"{name}: {value}"), 2)
             yield ""
-        for name, rows in self.report.tables.items():
-            if rows:
-                table = about(name)
-                yield self.paint("bold", elide(one_line(table.title), self.width))
-                yield from _grid(layout(rows, MAX_ROWS, table.brief), self.width)
-                yield ""
+        for name in self.report.tables:
+            yield from self.table(name)
+
+    def table(self, name: str) -> Iterator[str]:
+        """Yield one summary."""
+        rows = self.report.tables.get(name)
+        if rows:
+            known = about(name)
+            yield self.paint("bold", elide(one_line(known.title), self.width))
+            yield from _grid(layout(rows, MAX_ROWS, known.brief), self.width)
+            yield ""
 
     def not_judged(self) -> Iterator[str]:
         absent = missing(self.report)
