@@ -50,7 +50,7 @@ def normed(x):
 
 for size in range(2, 14):
     scaled(torch.ones(size))
-layer = torch.compile(Layer(2), backend="eager", dynamic=False)
+layer = torch.compile(Layer(2), backend="eager")
 for number in range(2, 8):
     layer._orig_mod.number = number
     layer(torch.ones(3))
@@ -83,17 +83,26 @@ NETWORK = """
 import torch
 
 
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 32, 3, padding=1)
+        self.first = torch.nn.Linear(32, 512)
+        self.last = torch.nn.Linear(512, 256)
+
+    def forward(self, x):
+        x = torch.relu(self.conv(x)).mean((2, 3))
+        return self.last(torch.relu(self.first(x)))
+
+
 def step():
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256)
-    ).eval()
-    compiled = torch.compile(model)
-    x = torch.randn(8, 64)
+    compiled = torch.compile(Net().eval())
+    images = torch.randn(4, 3, 16, 16)
 
     def once():
         with torch.no_grad():
-            return compiled(x)
+            return compiled(images)
 
     return once
 """
@@ -120,7 +129,7 @@ def planted(code: str) -> Report:
     return report(finding(code, 0xABCDEF))
 
 
-def tested(lab: Lab, means: Means, given: Report, code: str) -> Confirmation:
+def outcome(lab: Lab, means: Means, given: Report, code: str) -> Confirmation:
     found = confirming.confirm(given, lab, means, only=[code])
     return next(f.confirmation for f in found.findings if f.code == code)
 
@@ -136,7 +145,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, torch_python: str) -> Means:
 def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means, code: str) -> None:
     assert many.workload is not None
     shown = lab.record(Side(many.workload)).report
-    answer = tested(lab, many, shown, code)
+    answer = outcome(lab, many, shown, code)
     assert answer.state == "confirmed", answer.reason
     assert answer.structure is not None
     assert answer.structure.before > 0
@@ -146,7 +155,7 @@ def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means,
 
 @pytest.mark.parametrize("code", ["RCP007", "GBR001", "IND004"])
 def test_a_finding_planted_in_a_report_is_not_confirmed(lab: Lab, many: Means, code: str) -> None:
-    answer = tested(lab, many, planted(code), code)
+    answer = outcome(lab, many, planted(code), code)
     assert answer.state == "inconclusive"
     assert "did not show" in answer.reason
 
@@ -156,7 +165,7 @@ def test_an_entry_is_driven_and_compared(lab: Lab, tmp_path: Path, torch_python:
     argv = (torch_python, str(DRIVER), "--entry", "bench:step")
     entry = Workload(argv, cwd=tmp_path, title="--entry bench:step")
     shown = lab.record(Side(entry)).report
-    answer = tested(lab, Means(entry, torch_python), shown, "IND004")
+    answer = outcome(lab, Means(entry, torch_python), shown, "IND004")
     assert answer.state == "confirmed", answer.reason
     assert answer.workload == "--entry bench:step"
     assert lab.compare(Side(entry))["max_rel"] < 1e-4

@@ -78,6 +78,12 @@ def test_a_finding_is_found_again_by_its_id_or_by_its_place() -> None:
     assert matching(old, report(finding("GBR002"))) == ()
 
 
+def test_a_harmless_remark_is_not_the_defect() -> None:
+    remark = finding(severity=Severity.NONE)
+    assert matching(finding(), report(remark)) == ()
+    assert matching(remark, report(remark)) == (remark,)
+
+
 def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> None:
     old, known = finding(), finding("GBR009", 9)
     new = finding("GBR009", 10)

@@ -25,6 +25,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+if __name__ == "__main__":  # modules beside this file bear names of the standard library's
+    sys.path.pop(0)
+
 import torch
 from torch.utils import _pytree
 from torch.utils.benchmark import Timer
@@ -42,7 +45,7 @@ BLOCK = 0.01
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what the command line asks for and return the exit code."""
     options = _parser().parse_args(argv)
-    sys.path[0] = str(Path.cwd())  # as ``python -m`` has it, instead of this file's directory
+    sys.path.insert(0, str(Path.cwd()))  # as ``python -m`` has it
     step = step_of(_program(options.program) if options.program else _entry(options.entry))
     live = json.loads(os.environ.get("TRACELENS_LIVE") or "{}")
     mode = options.mode or ("time" if live.get("folder") and not _logs(live) else "record")

@@ -32,9 +32,14 @@ class Said:
 
 
 def matching(finding: Finding, report: Report) -> tuple[Finding, ...]:
-    """Return the findings of ``report`` that are this one: by id, else by code and place."""
-    same = tuple(other for other in report.findings if other.id == finding.id)
-    return same or tuple(other for other in report.findings if _in_place(finding, other))
+    """Return the findings of ``report`` that are this one: by id, else by code and place.
+
+    What is left of a defect as a harmless remark is not the defect.
+    """
+    harmless = finding.severity is Severity.NONE
+    found = [f for f in report.findings if harmless or f.severity is not Severity.NONE]
+    same = tuple(other for other in found if other.id == finding.id)
+    return same or tuple(other for other in found if _in_place(finding, other))
 
 
 def _in_place(finding: Finding, other: Finding) -> bool:
