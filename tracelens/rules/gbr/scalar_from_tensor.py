@@ -53,7 +53,10 @@ class ScalarFromTensor(Rule):
     name = "scalar-from-tensor"
     severity = Severity.WARNING
     experiment = Experiment(
-        Knob("scalars stay in the graph", env={"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}),
+        Knob(
+            "scalars stay in the graph",
+            config={"torch._dynamo.config.capture_scalar_outputs": True},
+        ),
         confirms="the break is gone, and a step takes less time",
         refutes="another break takes its place, or a step takes longer",
         leaves_open="the run does not reach the line",
