@@ -23,7 +23,7 @@ from tracelens.experiment import UNCHANGED, Knob
 from tracelens.live.workload import Side, Workload
 from tracelens.report import Finding, Report
 
-__all__ = ["DRIVER", "Pair", "Program", "build"]
+__all__ = ["DRIVER", "Pair", "Program", "Shown", "build"]
 
 #: What runs in the child. It is started by its path: tracelens need not be installed there.
 DRIVER = Path(__file__).parents[1] / "drive.py"
@@ -48,6 +48,18 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What the log of a program's run must hold: lines with all these parts, so many at least."""
+
+    parts: tuple[str, ...]
+    times: int = 1
+    #: Variables that make torch or oneDNN write such lines.
+    env: Mapping[str, str] = field(default_factory=lambda: {"ONEDNN_VERBOSE": "all"})
+    #: Parts of the lines that tell what ran instead, where nothing is found.
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two programs that differ in one thing, and how to see in a log what the finding says."""
 
@@ -57,6 +69,10 @@ class Pair:
     knob: Knob
     #: How often a report shows what the finding says: positive for ``before`` where it reproduces.
     shows: Callable[[Report], int]
+    #: The lines by which a script shows it.
+    lines: Shown
+    #: What the script runs, where that is not ``before``.
+    shown: Program | None = None
     #: The architecture that the evidence comes from, such as ``aarch64``; empty where any will do.
     machine: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracelens.experiment import Knob
-from tracelens.live.micro import Pair, Program
+from tracelens.live.micro import Pair, Program, Shown
 from tracelens.live.micro._reading import records
 from tracelens.logs.autotune import Autotune, AutotuneTable, Gemm
 from tracelens.report import Finding, Report
@@ -28,6 +28,7 @@ def build(finding: Finding, report: Report) -> Pair | None:
     sizes = gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)
     if sizes > MAX_ELEMENTS or table.dtype not in _DTYPES:
         return None
+    winner = _family(table)
     label = f"{table.op} of {gemm.m}x{gemm.k} by {gemm.k}x{gemm.n} in {table.dtype}"
     before, after = (_source(label, table, gemm, backend) for backend in ("CPP", "ATEN"))
     return Pair(
@@ -35,6 +36,8 @@ def build(finding: Finding, report: Report) -> Pair | None:
         Program(f"{label}, by the library", after),
         Knob("the library's kernel instead of the template"),
         _templates,
+        Shown((winner, "100.0%"), env={}, instead=("ms ",)),
+        shown=Program(f"{label}, tuned", _source(label, table, gemm, "ATEN,CPP")),
     )
 
 
@@ -58,6 +61,12 @@ def _table(row: dict[str, Any]) -> AutotuneTable | None:
     )
     found = [record for record in records(Autotune, text) if isinstance(record, AutotuneTable)]
     return found[0] if found else None
+
+
+def _family(table: AutotuneTable) -> str:
+    """Return how the name of the winner begins: torch numbers the templates of a process."""
+    name = table.choices[0].kernel
+    return name.rstrip("0123456789") if table.choices[0].is_template else f"{name} "
 
 
 def _templates(report: Report) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tracelens.experiment import Knob
-from tracelens.live.micro import Pair, Program
+from tracelens.live.micro import Pair, Program, Shown
 from tracelens.report import Finding, Report
 
 __all__ = ["build"]
@@ -112,6 +112,7 @@ def build(finding: Finding, report: Report) -> Pair | None:
         ),
         Knob(found.knob),
         _breaks,
+        Shown(("Graph break",), env={"TORCH_LOGS": "graph_breaks"}),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tracelens.experiment import Knob
-from tracelens.live.micro import Pair, Program
+from tracelens.live.micro import Pair, Program, Shown
 from tracelens.live.micro._code import FLOATS, Variant, program
 from tracelens.live.micro._operators import code
 from tracelens.live.micro._reading import primitives, worst
@@ -28,6 +28,8 @@ class _Change(NamedTuple):
     after: Variant
 
 
+#: Calls of a recorded run: a reorder before each is one for every call.
+CALLS = 5
 _R = Variant.RECORDED
 #: Rule -> what to compare, the best first; the first one that torch has operators for is taken.
 _CHANGES: Mapping[str, tuple[_Change, ...]] = {
@@ -64,7 +66,14 @@ def build(finding: Finding, report: Report) -> Pair | None:
         knob = Knob(f"{LIMIT} not set", env={LIMIT: None})
         before = Program(f"{_label(run)} with {LIMIT}={cap}", text, env)
         after = Program(f"{_label(run)} without {LIMIT}", text)
-        return Pair(before, after, knob, lambda seen: int(seen.environment.isa == isa), "x86_64")
+        return Pair(
+            before,
+            after,
+            knob,
+            lambda seen: int(seen.environment.isa == isa),
+            Shown((",info,cpu,isa:", isa), instead=(",info,cpu,isa:",)),
+            machine="x86_64",
+        )
     for before_variant, after_variant in _CHANGES.get(finding.code, ()):
         if not _applies(run, after_variant):
             continue
@@ -83,7 +92,8 @@ def build(finding: Finding, report: Report) -> Pair | None:
                 changes_results=after_variant in {Variant.FLOAT32, Variant.UNSIGNED},
             ),
             _shows(finding, run, isa),
-            _machine(isa),
+            _lines(finding, run),
+            machine=_machine(isa),
         )
     return None
 
@@ -139,6 +149,16 @@ def _shows(finding: Finding, run: Primitive, isa: str) -> Callable[[Report], int
         )
 
     return by_rule if finding.code in _BY_RULE else by_table
+
+
+def _lines(finding: Finding, run: Primitive) -> Shown:
+    """Return what stands in the lines that show the finding."""
+    reorders = [one for one in primitives(finding) if one.primitive == "reorder"]
+    if finding.code == "ONE003" and reorders:
+        wanted = ("exec,cpu,reorder,", f",{reorders[0].shape},")
+        return Shown(wanted, times=CALLS, instead=("exec,cpu,",))
+    instead = ("exec,cpu,", f",{run.shape},")
+    return Shown((f"exec,cpu,{run.primitive},{run.impl},", f",{run.shape},"), instead=instead)
 
 
 def _same(row: Mapping[str, object], run: Primitive, wanted: Grade) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tracelens.experiment import Knob
-from tracelens.live.micro import Pair, Program
+from tracelens.live.micro import Pair, Program, Shown
 from tracelens.live.micro._reading import records
 from tracelens.logs.recompiles import (
     Check,
@@ -78,6 +78,11 @@ def build(finding: Finding, report: Report) -> Pair | None:
         ),
         Knob(calls.knob),
         _count,
+        Shown(
+            ("[__recompiles]", "    - 0/"),
+            env={"TORCH_LOGS": "recompiles"},
+            instead=("[__recompiles]",),
+        ),
     )
 
 
