@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracelens import engine
 from tracelens.errors import UsageError
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.live import conditions, logcode, verdicts
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing, driven
 from tracelens.live.micro import Pair, build
@@ -177,8 +177,11 @@ class _Tester:
             return _saying(start, f"{UNFINISHED}; confirm it again, or with more --minutes")
 
     def _trial(self, finding: Finding, experiment: Experiment) -> _Trial:
-        """Choose the workload: the user's, or else a small program of our own."""
-        if self.means.workload is not None:
+        """Choose the workload: the user's, or else a small program of our own.
+
+        An experiment without a setting of its own is about the small program in any case.
+        """
+        if self.means.workload is not None and experiment.knob is not UNCHANGED:
             return _Trial(
                 experiment,
                 experiment.knob,
@@ -214,6 +217,8 @@ class _Tester:
 
     def _small(self, experiment: Experiment, pair: Pair) -> _Trial:
         before, after = pair.sides(self.means.python, self.lab.folder("program"))
+        expected = pair.structure or experiment.structure
+        experiment = replace(experiment, structure=expected, of="step")
         return _Trial(experiment, pair.knob, before, after, pair.shows, lambda *_: None)
 
     def _carry_out(self, trial: _Trial, start: Confirmation) -> Confirmation:

@@ -22,6 +22,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 from types import ModuleType
 from typing import Any, cast
 
@@ -38,8 +39,8 @@ Step = Callable[[], Any]
 
 #: Calls before anything is measured: they compile, pack weights and fill caches.
 WARM_UP = 5
-#: A block of iterations takes at least this long, in seconds, so that the clock does not matter.
-BLOCK = 0.01
+#: ... or until this many seconds have passed.
+LONG = 1.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--entry", metavar="MODULE:FUNCTION")
     parser.add_argument("--mode", choices=("record", "time", "compare"))
     parser.add_argument("--calls", type=int, default=5, help="steps of a recorded run")
-    parser.add_argument("--iterations", type=int, default=20, help="steps that are timed, at least")
+    parser.add_argument("--iterations", type=int, default=7, help="steps that are timed, at least")
     parser.add_argument("--seconds", type=float, default=0.5, help="time to spend, at least")
     parser.add_argument("--result", metavar="FILE", help="where to write results, as JSON")
     return parser
@@ -128,24 +129,21 @@ def record(step: Step, calls: int) -> None:
         step()
 
 
-def time(step: Step, *, iterations: int = 20, seconds: float = 0.5) -> list[tuple[float, int]]:
+def time(step: Step, *, iterations: int = 7, seconds: float = 0.5) -> list[tuple[float, int]]:
     """Return the seconds that a step takes and how many there were, per block of iterations.
 
     At least ``iterations`` steps, and as many more as fit in ``seconds``. The results of work on a
     GPU are waited for.
     """
-    for _ in range(WARM_UP):
+    began = perf_counter()
+    calls = 0
+    while calls < WARM_UP and perf_counter() - began < LONG:
+        last = perf_counter()
         step()
+        once, calls = perf_counter() - last, calls + 1
     timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
-    number = 1
-    while timer.timeit(number).mean * number < BLOCK:
-        number *= 2
-    found: list[tuple[float, int]] = []
-    spent = 0.0
-    while len(found) * number < iterations or spent < seconds:
-        found.append((float(timer.timeit(number).mean), number))
-        spent += found[-1][0] * number
-    return found
+    found = timer.blocked_autorange(min_run_time=max(seconds, (iterations - 0.5) * once))
+    return [(float(each), int(found.number_per_run)) for each in found.times]
 
 
 def compare(step: Step) -> dict[str, float]:

@@ -99,7 +99,7 @@ def _pair(report: Report, finding: Finding) -> Pair | None:
     named = [experiment.micro for experiment in (rule.experiments(finding) if rule else ())]
     for kind in dict.fromkeys((*named, _KINDS.get(finding.code[:3], ""))):
         pair = build(kind, finding, report)
-        if pair is not None:
+        if pair is not None and pair.lines.parts:
             return pair
     return None
 

@@ -17,7 +17,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
 
 from tracelens.experiment import UNCHANGED, Knob
 from tracelens.live.workload import Side, Workload
@@ -51,7 +51,7 @@ class Program:
 class Shown:
     """What the log of a program's run must hold: lines with all these parts, so many at least."""
 
-    parts: tuple[str, ...]
+    parts: tuple[str, ...] = ()
     times: int = 1
     #: Variables that make torch or oneDNN write such lines.
     env: Mapping[str, str] = field(default_factory=lambda: {"ONEDNN_VERBOSE": "all"})
@@ -69,12 +69,14 @@ class Pair:
     knob: Knob
     #: How often a report shows what the finding says: positive for ``before`` where it reproduces.
     shows: Callable[[Report], int]
-    #: The lines by which a script shows it.
-    lines: Shown
+    #: The lines by which a script shows it; without parts there is no script.
+    lines: Shown = Shown()
     #: What the script runs, where that is not ``before``.
     shown: Program | None = None
     #: The architecture that the evidence comes from, such as ``aarch64``; empty where any will do.
     machine: str = ""
+    #: What must follow in the log, where it is not what the rule expects of a whole program.
+    structure: Literal["", "gone", "fewer", "stays"] = ""
 
     def sides(self, python: str, folder: Path) -> tuple[Side, Side]:
         """Write both programs into ``folder`` and return the sides, unchanged and changed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule, named
@@ -44,6 +45,16 @@ class DynamicOutputShape(SiteRule):
     name = "dynamic-output-shape"
     severity = Severity.WARNING
     families: ClassVar[frozenset[str]] = frozenset({"dynamic_shape"})
+    experiment = Experiment(
+        Knob(
+            "such operators stay in the graph",
+            config={"torch._dynamo.config.capture_dynamic_output_shape_ops": True},
+        ),
+        micro="graph_break",
+        confirms="the break is gone, and a step takes less time",
+        refutes="another break takes its place, or a step takes longer",
+        leaves_open="the run does not reach the line",
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
@@ -53,8 +54,8 @@ class AmxAvailableNotUsed(Rule):
     32 (bfloat16) or 64 (int8).
 
     ## How a live run confirms it
-    The product runs with a larger batch, and with ``ONEDNN_MAX_CPU_ISA=AVX512_CORE_AMX``. Confirmed
-    when the implementation's name gets ``amx`` and its rate rises.
+    Not by a setting: the shape or the data type is the program's. After the change, the
+    implementation's name has ``amx`` in it.
 
     ## See also
     ONE008 for limits, ONE018 for weights that are not packed;
@@ -64,6 +65,7 @@ class AmxAvailableNotUsed(Rule):
     code = "ONE010"
     name = "amx-available-not-used"
     severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
 
     def check(
         self,

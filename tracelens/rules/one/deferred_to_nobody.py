@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, cast
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.onednn_verbose import (
     CpuIsa,
     DispatchRejection,
@@ -51,8 +52,8 @@ class DeferredToNobody(Rule):
     Report it to oneDNN with the two lines.
 
     ## How a live run confirms it
-    The layer runs in another data type, and with sizes above the threshold. Confirmed when a fast
-    implementation is chosen and the time falls.
+    The layer alone is run from torch, as recorded and in float32. Confirmed when the reference
+    lines vanish and a step takes less time.
 
     ## See also
     ONE001; <https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html>
@@ -61,6 +62,18 @@ class DeferredToNobody(Rule):
     code = "ONE020"
     name = "deferred-to-nobody"
     severity = Severity.ERROR
+    experiment = Experiment(
+        UNCHANGED,
+        micro="onednn_primitive",
+        confirms=(
+            "the small program runs on the reference "
+            "implementation, and the same in float32 is faster"
+        ),
+        refutes="float32 is as slow",
+        leaves_open=(
+            "the primitive cannot be run from torch here, or another implementation is chosen"
+        ),
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import (
     CpuIsa,
@@ -61,8 +62,8 @@ class GemmFallbackConvolution(Rule):
     the faster one.
 
     ## How a live run confirms it
-    The workload runs with a channels-last model and input. Confirmed when the implementation
-    changes and its time falls.
+    The convolution alone is run from torch, as recorded and in channels-last layout. Confirmed when
+    another implementation is chosen and a step takes less time.
 
     ## See also
     ONE001 for reference kernels, ONE004 for layouts that go to and fro;
@@ -72,6 +73,15 @@ class GemmFallbackConvolution(Rule):
     code = "ONE002"
     name = "gemm-fallback-convolution"
     severity = Severity.WARNING
+    experiment = Experiment(
+        UNCHANGED,
+        micro="onednn_primitive",
+        confirms="in channels-last layout another implementation is chosen, and is faster",
+        refutes="it is as slow in channels-last layout",
+        leaves_open=(
+            "the primitive cannot be run from torch here, or another implementation is chosen"
+        ),
+    )
 
     def check(
         self,

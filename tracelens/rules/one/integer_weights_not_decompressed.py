@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.summary import quote
@@ -41,8 +42,8 @@ class IntegerWeightsNotDecompressed(Rule):
     quantise the activations as well, or keep the weights in bfloat16.
 
     ## How a live run confirms it
-    The product runs with bfloat16 activations. Confirmed when a generated implementation takes it
-    and the time falls.
+    Not by a setting: the data type is the program's. After the change, a generated implementation
+    takes the product.
 
     ## See also
     ONE001; <https://github.com/uxlfoundation/oneDNN/issues/1893>,
@@ -52,6 +53,7 @@ class IntegerWeightsNotDecompressed(Rule):
     code = "ONE014"
     name = "integer-weights-not-decompressed"
     severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
 
     def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
         """Yield one finding per pair of types and implementation."""

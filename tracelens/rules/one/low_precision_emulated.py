@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.library_calls import LibraryRun
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
@@ -49,7 +50,8 @@ class LowPrecisionEmulated(Rule):
     all that the CPU has: ONE008.
 
     ## How a live run confirms it
-    The workload runs in float32. Confirmed when it is as fast or faster.
+    The product alone is run from torch, as recorded and in float32. Confirmed when float32 takes
+    less time.
 
     ## See also
     ONE008 for limits, ONE001 for reference kernels, which are not counted here;
@@ -59,6 +61,15 @@ class LowPrecisionEmulated(Rule):
     code = "ONE009"
     name = "low-precision-emulated"
     severity = Severity.WARNING
+    experiment = Experiment(
+        UNCHANGED,
+        micro="onednn_primitive",
+        confirms="the same work in float32 takes less time",
+        refutes="float32 takes as long or longer",
+        leaves_open=(
+            "the primitive cannot be run from torch here, or another implementation is chosen"
+        ),
+    )
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.library_calls import LibraryRun
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.onednn_verbose import (
@@ -69,8 +70,10 @@ class ReferenceKernelDispatch(Rule):
     data type for the layer, or a version of torch whose build has one.
 
     ## How a live run confirms it
-    The layer alone is run as it is and with freezing off, in float32, and without oneDNN. Confirmed
-    when the reference lines vanish and the step gets faster by at least half of the estimate.
+    The primitive alone is run from torch, as recorded and with one thing changed: unsigned
+    activations where they are signed 8-bit integers, else float32, else torch's own kernel.
+    Confirmed when the reference lines vanish and a step takes less time. How far the results are
+    from double precision is told for both.
 
     ## See also
     <https://github.com/pytorch/pytorch/issues/180447>,
@@ -80,6 +83,18 @@ class ReferenceKernelDispatch(Rule):
     code = "ONE001"
     name = "reference-kernel-dispatch"
     severity = Severity.ERROR
+    experiment = Experiment(
+        UNCHANGED,
+        micro="onednn_primitive",
+        confirms=(
+            "the small program runs on the reference implementation, and the "
+            "changed one, with unsigned activations or in float32, is faster"
+        ),
+        refutes="the changed program is as slow",
+        leaves_open=(
+            "the primitive cannot be run from torch here, or another implementation is chosen"
+        ),
+    )
 
     def check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn import work
 from tracelens.onednn.implementations import COMPUTE
@@ -65,6 +66,15 @@ class WeightReorderEveryIteration(Rule):
     code = "ONE003"
     name = "weight-reorder-every-iteration"
     severity = Severity.WARNING
+    experiment = Experiment(
+        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}),
+        micro="onednn_primitive",
+        confirms="the reorders are gone, and a step takes less time",
+        refutes="a step takes as long without them",
+        leaves_open=(
+            "the primitive cannot be run from torch here, or another implementation is chosen"
+        ),
+    )
 
     def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
         """Yield one finding per primitive whose weights are reordered."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -47,6 +48,13 @@ class DtypeMismatch(Rule):
     code = "RCP013"
     name = "dtype-mismatch"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="converted before the call, nothing is compiled again",
+        refutes="it is compiled again all the same",
+        leaves_open="the log does not tell the data types",
+    )
 
     def check(
         self,

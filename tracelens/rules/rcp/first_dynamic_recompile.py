@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tracelens.evidence import Gap, Table
+from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, TensorMismatch, ValueCheck
@@ -80,7 +81,7 @@ class FirstDynamicRecompile(Rule):
     the first call; where only the last batch is smaller, drop or pad it.
 
     ## How a live run confirms it
-    Calls with further sizes do not recompile.
+    The same calls compiled with ``dynamic=True``: the recompile is gone.
 
     ## See also
     RCP002 and RCP004 (when it does not stop), RCP016 (sizes 0 and 1), RCP023 (branches on sizes).
@@ -90,6 +91,14 @@ class FirstDynamicRecompile(Rule):
     code = "RCP003"
     name = "first-dynamic-recompile"
     severity = Severity.NONE
+    experiment = Experiment(
+        Knob("dynamic shapes from the first call", compile={"dynamic": True}),
+        micro="recompile",
+        time="any",
+        confirms="with dynamic shapes nothing is compiled again",
+        refutes="it is compiled again all the same",
+        leaves_open="the sizes of the run do not change",
+    )
 
     def check(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -58,6 +59,15 @@ class FloatArgumentSpecialised(Rule):
     code = "RCP005"
     name = "float-argument-specialised"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms=(
+            "with the number as a tensor nothing is compiled again, and the calls take less time"
+        ),
+        refutes="it is compiled again for tensors, too",
+        leaves_open="the log does not tell the values",
+    )
 
     def check(
         self,

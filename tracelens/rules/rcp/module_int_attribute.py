@@ -62,6 +62,7 @@ class ModuleIntAttribute(Rule):
             config={"torch._dynamo.config.allow_unspec_int_on_nn_module": True},
         ),
         of="run",
+        micro="recompile",
         confirms="the attribute is compiled once, and the run takes less time",
         refutes="another guard fails instead",
         leaves_open="the attribute does not change in the run",

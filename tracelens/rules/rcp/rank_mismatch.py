@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -46,6 +47,13 @@ class RankMismatch(Rule):
     code = "RCP014"
     name = "rank-mismatch"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="flattened before the call, nothing is compiled again",
+        refutes="it is compiled again all the same",
+        leaves_open="the log does not tell the numbers of dimensions",
+    )
 
     def check(
         self,

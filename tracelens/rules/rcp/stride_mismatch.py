@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -50,6 +51,13 @@ class StrideMismatch(Rule):
     code = "RCP015"
     name = "stride-mismatch"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="made contiguous before the call, nothing is compiled again",
+        refutes="it is compiled again all the same",
+        leaves_open="the log does not tell the strides",
+    )
 
     def check(
         self,

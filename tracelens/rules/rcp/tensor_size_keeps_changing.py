@@ -71,6 +71,7 @@ class TensorSizeKeepsChanging(Rule):
     experiment = Experiment(
         Knob("dynamic sizes from the first call", compile={"dynamic": True}),
         of="run",
+        micro="recompile",
         confirms="the size is compiled once, and the run takes less time",
         refutes="another guard fails instead",
         leaves_open="the sizes of the run do not change as those of the log did",

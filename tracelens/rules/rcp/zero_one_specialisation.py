@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -48,7 +49,7 @@ class ZeroOneSpecialisation(Rule):
     unbacked, which covers 0 and 1 too.
 
     ## How a live run confirms it
-    The same calls with ``mark_unbacked``: the recompile is gone.
+    The same calls with a size of 2 instead of 1: the recompile is gone.
 
     ## See also
     RCP003 (the first change of a size), RCP002 (sizes that keep changing), RCP029.
@@ -58,6 +59,13 @@ class ZeroOneSpecialisation(Rule):
     code = "RCP016"
     name = "zero-one-specialisation"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="padded to 2 before the call, nothing is compiled again",
+        refutes="it is compiled again all the same",
+        leaves_open="the log does not tell the dimension",
+    )
 
     def check(
         self,

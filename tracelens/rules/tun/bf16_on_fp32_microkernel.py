@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
@@ -52,8 +53,9 @@ class Bf16OnFp32Microkernel(Rule):
     is what is short.
 
     ## How a live run confirms it
-    The product with the backend ``ATEN`` alone. Confirmed when it is faster; refuted when it is
-    slower: the template was the right choice for this machine.
+    The product alone is run with the template forced, and with the backend ``ATEN`` alone.
+    Confirmed when the library's kernel is faster; refuted when the template was the right choice
+    here.
 
     ## See also
     ONE001 for oneDNN's reference kernels, TUN001 for tables that cannot be believed.
@@ -62,6 +64,13 @@ class Bf16OnFp32Microkernel(Rule):
     code = "TUN012"
     name = "bf16-on-fp32-microkernel"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="autotune",
+        confirms="the library's kernel is faster than the template",
+        refutes="the template is as fast",
+        leaves_open="the template cannot be made here",
+    )
 
     def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
         """Yield one finding about products that compute, and a note about those that wait."""

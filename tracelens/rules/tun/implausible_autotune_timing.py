@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import EMPTY_CACHES
 from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding
@@ -57,6 +58,7 @@ class ImplausibleAutotuneTiming(Rule):
     name = "implausible-autotune-timing"
     # Not a claim about time: busy machines make it truer.
     claim = "structure"
+    unconfirmable = EMPTY_CACHES
 
     def check(
         self, tables: Table[AutotuneTable], *, execs: Table[PrimitiveExec]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.inductor.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
@@ -46,8 +47,8 @@ class LibraryKernelWins(Rule):
     Nothing, or leave the search out for models whose shapes the library wins anyway.
 
     ## How a live run confirms it
-    Step time and compile time of ``max-autotune-no-cudagraphs`` against the default mode. Confirmed
-    when the step takes the same time; refuted when it is faster: the search pays on other shapes.
+    The product alone is run with the template forced, and with the library's kernel forced.
+    Confirmed when the library's takes less time; refuted when the template is as fast here.
 
     ## See also
     IND002 for the kernel that is left over, TUN001 for tables that cannot be believed, TUN009 for
@@ -57,6 +58,13 @@ class LibraryKernelWins(Rule):
     code = "TUN002"
     name = "library-kernel-wins"
     severity = Severity.INFO
+    experiment = Experiment(
+        UNCHANGED,
+        micro="autotune",
+        confirms="the library's kernel is faster than the template",
+        refutes="the template is as fast",
+        leaves_open="the template cannot be made here",
+    )
 
     def check(
         self, tables: Table[AutotuneTable], *, modules: Table[OutputModule]

@@ -57,6 +57,7 @@ class NearTie(Rule):
     code = "TUN003"
     name = "near-tie"
     severity = Severity.INFO
+    unconfirmable = "the candidates are equally fast: there is nothing to change"
 
     def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
         """Yield one finding about ties whose winner changed, and a note about the others."""
