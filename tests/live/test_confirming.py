@@ -73,7 +73,7 @@ def test_reproduced_gone_and_faster_is_confirmed() -> None:
     answer = said(lab, known)
     assert answer.state == "confirmed"
     assert answer.workload == "python train.py"
-    assert answer.settings == {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}
+    assert answer.settings == {"torch._dynamo.config.capture_scalar_outputs": "True"}
     assert answer.structure is not None
     assert (answer.structure.before, answer.structure.after) == (1, 0)
     assert answer.effect is not None
@@ -129,7 +129,8 @@ def test_a_log_from_another_machine_is_not_tried() -> None:
 
 
 def test_without_a_program_the_reason_says_what_to_type() -> None:
-    answer = said(FakeLab(report(), report(), FASTER), report(finding()), Means(None, "python"))
+    known = report(finding("IND004"))
+    answer = said(FakeLab(report(), report(), FASTER), known, Means(None, "python"))
     assert answer.state == "inconclusive"
     assert "tracelens confirm report.json -- COMMAND" in answer.reason
 
