@@ -223,7 +223,7 @@ def _answer(draws: _Draws, effect: _Estimate, spread: _Estimate, bar: float) -> 
         return "slower", ""
     if not early and bar <= math.log1p(NO_GAIN) and effect.high < math.log1p(NO_GAIN):
         return "same", ""
-    bar_percent = f"{(math.exp(bar) - 1) * 100:.2g} %"
+    bar_percent = f"{(math.exp(bar) - 1) * 100:.0f} %"
     if bar > math.log1p(NO_GAIN) and abs(effect.centre) < bar:
         return "unclear", (
             f"two runs of the unchanged program differ too much to see less than {bar_percent}"
