@@ -102,6 +102,12 @@ JSON = "V1120 10:45:43.000000 71 torch/_dynamo/utils.py:2350]"
 BARE = [
     "\tpayload",
     "\tmore",
+    # Found by fuzzing: what looks like another record in the payload of a structured one.
+    "\ta = torch" + PREFIXES[0] + " b",
+    "\tDEBUG:torch._dynamo.guards.__recompiles:Recompiling f",
+    "\ta\rb",
+    "\t12: " + PREFIXES[0],
+    "\t\x1b[1mbold\x1b[m",
     "AUTOTUNE mm(8x8)",
     "  row 1 ms",
     "strides: [1]",
@@ -208,7 +214,7 @@ class Naive(BaseModel):
             self.block(rank)
 
     def line(self, raw: bytes) -> None:
-        peeled, rank, _ = peel(raw)
+        peeled, rank, _ = (raw, "", False) if raw[:1] == b"\t" else peel(raw)
         line = peeled.decode()
         match = TORCH.match(peeled)
         self.number += 1

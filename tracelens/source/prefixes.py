@@ -61,7 +61,7 @@ _TRANSPORT = re.compile(
     rb"|\[pod/[^\]\n]{1,300}\] "
     rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6}\] (?=" + _LETTER + rb")"
     # Numbers that an editor, grep or cat wrote; only before a record of torch or oneDNN.
-    rb"|[ \t]{0,8}+\d{1,8}(?: ?[:|-][ \t]{0,2}|[ \t]{1,4})"
+    rb"| {0,8}+\d{1,8}(?: ?[:|-][ \t]{0,2}|[ \t]{1,4})"
     rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
     rb"|\((?:\w{1,60} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"

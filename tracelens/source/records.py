@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tracelens.logs import Log
-from tracelens.source.heads import LEVELLED
+from tracelens.source.heads import LEVELLED, Head
+from tracelens.source.prefixes import clock
 
 __all__ = ["Block", "Headed", "Lines", "Open"]
 
@@ -91,6 +92,12 @@ class Headed(Block):
     """A torch record of which only the first line is prefixed, in a format that the user chose."""
 
     prefix: bytes = b""
+
+    @classmethod
+    def begun(cls, head: Head, log: type[Log], number: int, end: int) -> Headed:
+        """Return a record whose first line stands at ``number``, up to the line ``end``."""
+        when = clock(head.clock) if head.clock else None
+        return cls(number, [head.text], log, when=when, prefix=head.prefix, next=end + 1)
 
     def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> int:
         """Return 0 for a line that may belong to this, -1 for others.

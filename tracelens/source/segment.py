@@ -157,7 +157,7 @@ class Segmenter:
             self._text(line, rank, number, b"")
         self._partial.clear()
         for key in list(self._open):
-            self._emit(self._open.pop(key))
+            hand_over(self._open.pop(key), self.name, self.kinds, self.evidence)
         for rank in list(self._blocks):
             self._close_block(rank)
         self._current = (_NEVER, [])
@@ -169,7 +169,8 @@ class Segmenter:
     def _other(self, raw: bytes, number: int) -> None:
         self._current = (_NEVER, [])
         self._end = number
-        line, rank, partial = peel(raw)
+        # A tab begins the payload of a structured record, whatever comes after it.
+        line, rank, partial = (raw, "", False) if raw[:1] == b"\t" else peel(raw)
         if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
             line, rank, partial = peel(text)
         if rank and rank not in self.writers:
@@ -187,7 +188,7 @@ class Segmenter:
         if partial:
             self._partial[rank] = (line, number)
             return
-        if b"\r" in line and not self.kinds.begins(line):
+        if b"\r" in line and line[:1] != b"\t" and not self.kinds.begins(line):
             line = line.rpartition(b"\r")[2]
         self._text(line, rank, number, raw)
 
@@ -204,7 +205,12 @@ class Segmenter:
             self._ranked.setdefault((rank, line), [0, number])[0] += 1
             return
         match = TORCH.match(line)
-        if match is None and b".py:" in line and (glued := GLUED.search(line)) is not None:
+        if (
+            match is None
+            and b".py:" in line
+            and line[:1] != b"\t"
+            and (glued := GLUED.search(line)) is not None
+        ):
             line = line[glued.start() :]
             match = TORCH.match(line)
         if match is not None:
@@ -226,8 +232,7 @@ class Segmenter:
         """Begin or go on with the record of one writer; return its lines."""
         key = (rank, pid)
         held = self._open.get(key)
-        fits = held is not None and len(held.body) <= MAX_RECORD_LINES
-        if held is not None and fits and held.prefix == prefix:
+        if held is not None and held.prefix == prefix and len(held.body) <= MAX_RECORD_LINES:
             held.go_on(line[len(prefix) :], number)
         else:
             if held is not None:
@@ -254,7 +259,7 @@ class Segmenter:
         """Handle a line without torch prefix: a block's next, a block's first, the program's."""
         text = line.decode("utf-8", "replace")
         heads = self.kinds.heads
-        may = line[:1] in heads.firsts or b"torch." in line
+        may = line[:1] in heads.firsts or (b"torch." in line and line[:1] != b"\t")
         head = heads.find(line) if may else None
         begins = head is not None and head.prefix != b""
         if self._heads is not None and rank not in self._led:
@@ -286,11 +291,8 @@ class Segmenter:
         """Begin a torch record of which only the first line is prefixed."""
         site, log = self.kinds.of_head(head)
         if log is not None:
-            when = clock(head.clock) if head.clock else None
-            self._blocks[rank] = Headed(
-                number, [head.text], log, when=when, prefix=head.prefix, next=self._end + 1
-            )
-            if log.ends is not None and log.ends.match(head.text.decode("utf-8", "replace")):
+            block = self._blocks[rank] = Headed.begun(head, log, number, self._end)
+            if block.ends_with(head.text.decode("utf-8", "replace")):
                 self._close_block(rank)
         elif head.logger:
             self.evidence.add_known(site.label, 1, number)
@@ -308,14 +310,11 @@ class Segmenter:
 
     def _close(self, key: tuple[str, bytes]) -> None:
         record = self._open.pop(key)
-        may_go_on = self._heads is not None and len(self._heads) < MAX_WRITERS
-        if may_go_on and self._heads is not None and key not in self._heads:
-            self._heads[key] = record
+        heads = self._heads
+        if heads is not None and key not in heads and len(heads) < MAX_WRITERS:
+            heads[key] = record
         else:
-            self._emit(record)
-
-    def _emit(self, record: Open) -> None:
-        hand_over(record, self.name, self.kinds, self.evidence)
+            hand_over(record, self.name, self.kinds, self.evidence)
 
     def _close_block(self, rank: str) -> None:
         hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
