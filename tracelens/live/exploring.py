@@ -81,7 +81,7 @@ def explore(
     tries = [_Try(knob) for knob in levers(threads, gpu=bool(conditions.accelerators()))]
     eager = _Try(EAGER)
     everything = [eager, *tries]
-    rounds = _Rounds(lab, workload)
+    rounds = _Rounds(lab, workload, threads)
     try:
         for one in everything:
             rounds.look(one)
@@ -105,9 +105,10 @@ def explore(
 class _Rounds:
     """Runs every setting once per round, in an order that changes from round to round."""
 
-    def __init__(self, lab: Lab, workload: Workload) -> None:
+    def __init__(self, lab: Lab, workload: Workload, threads: int) -> None:
         self.lab = lab
         self.workload = workload
+        self.threads = threads
 
     def look(self, one: _Try) -> None:
         """Record one setting, and compare its results where they are known."""
@@ -138,7 +139,7 @@ class _Rounds:
             for place, one in enumerate(tries, start=1):
                 one.times.append(found[place])
                 blocks = [Block(*pair, time) for pair, time in zip(pairs, one.times, strict=True)]
-                one.judgement = judge(blocks)
+                one.judgement = judge(blocks, busy=self.lab.busy(self.threads))
             base.judgement = tries[0].judgement if tries else None
 
 
@@ -178,7 +179,7 @@ def _row(one: _Try, *, unchanged: bool = False) -> Row:
     said = one.judgement
     row: Row = {
         "setting": one.knob.text,
-        "how": ", ".join(f"{k}={v}" for k, v in one.knob.settings.items()),
+        "how": ", ".join(_pasted(*setting) for setting in one.knob.settings.items()),
     }
     if said is not None:
         row["step_ms"] = float(f"{said.before_ms if unchanged else said.after_ms:.3g}")
@@ -194,6 +195,10 @@ def _row(one: _Try, *, unchanged: bool = False) -> Row:
         row["error"] = float(f"{one.error:.2g}")
     row["note"] = one.note or (said.reason if said and not unchanged else "")
     return row
+
+
+def _pasted(name: str, value: str) -> str:
+    return f"{name[:-1]}{value})" if name.endswith("=)") else f"{name}={value}"
 
 
 def _count(report: Report, table: str) -> int:

@@ -111,6 +111,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._caches: dict[str, Path] = {}
         self._recorded: dict[str, Recorded | RunFailed] = {}
         self._timed: dict[str, Timing | RunFailed] = {}
+        self._strains: list[Strain] = []
 
     def __enter__(self) -> Self:
         return self
@@ -164,7 +165,13 @@ class Lab(AbstractContextManager["Lab"]):
             OutOfTime: The budget is used up.
         """
         self._progress(f"timing {_under(side)}")
-        return _times(self._timed_run(side, "step"), "step")
+        run = self._timed_run(side, "step")
+        self._strains.append(run.strain)
+        return _times(run, "step")
+
+    def busy(self, threads: int) -> bool:
+        """Return whether others left too little to the runs of :meth:`times`."""
+        return bool(self._strains) and conditions.busy(self._strains, threads)
 
     def compare(self, side: Side) -> dict[str, float]:
         """Return how far a side's results are from eager: ``max_abs`` and ``max_rel``.

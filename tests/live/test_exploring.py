@@ -1,0 +1,75 @@
+"""The what-if table, with runs that are made up."""
+
+import pytest
+
+from tests.live.reports import report
+from tracelens.live.exploring import explore, levers
+from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed
+from tracelens.live.steps import Steps
+from tracelens.live.workload import Side, Workload
+
+PROGRAM = Workload(("python", "infer.py"))
+
+
+class FakeLab(Lab):
+    """Every setting has its own time of a step; some fail, or have no effect."""
+
+    def __init__(self, rounds: int = 100) -> None:
+        super().__init__(base={}, seconds=1000)
+        self.runs = 0
+        self.most = rounds
+
+    def record(self, side: Side) -> Recorded:
+        name = side.knob.text
+        if name == "C++ wrapper":
+            raise RunFailed("it ended with exit code 1: no compiler")
+        notes = ("torch.set_float32_matmul_precision: no such setting",) * ("float32" in name)
+        steps = Steps(compile_seconds=2.0, notes=notes)
+        return Recorded(report(), steps, 1.0, {"threads": "4"})
+
+    def times(self, side: Side) -> tuple[float, ...]:
+        self.runs += 1
+        if self.runs > self.most:
+            raise OutOfTime
+        faster = {"freezing": 2.0, "max-autotune": 1.5, "eager": 0.5}
+        gain = 1.0
+        for name, by in faster.items():
+            gain *= by if name in side.knob.text else 1.0
+        return tuple(10 / gain * (1 + 0.001 * (step * 7 % 5)) for step in range(12))
+
+
+@pytest.fixture(autouse=True)
+def _no_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracelens.live.conditions.accelerators", list)
+
+
+def test_each_setting_has_its_row_and_the_best_come_together() -> None:
+    with FakeLab() as lab:
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
+    assert next(iter(rows)) == "unchanged"
+    assert rows["unchanged"]["step_ms"] == pytest.approx(10, rel=0.01)
+    assert (rows["eager"]["verdict"], rows["eager"]["speedup"]) == ("slower", 0.5)
+    assert (rows["freezing"]["verdict"], rows["freezing"]["speedup"]) == ("faster", 2.0)
+    assert rows["dynamic sizes"]["verdict"] == "same"
+    assert rows["dynamic sizes"]["how"] == "torch.compile(dynamic=True)"
+    assert rows["C++ wrapper"]["note"].startswith("failed: it ended with exit code 1")
+    assert rows["lower float32 precision"]["note"].startswith("had no effect")
+    assert rows["freezing + max-autotune"]["speedup"] == 3.0
+    assert "model.to" in rows["channels_last"]["note"]
+
+
+def test_what_is_known_when_the_time_is_up_is_told() -> None:
+    told: list[int] = []
+    with FakeLab(rounds=4) as lab:
+        rows = explore(lab, PROGRAM, on_rows=lambda rows: told.append(len(rows)))
+    notes = {row["setting"]: row["note"] for row in rows}
+    assert notes["freezing"] == "not tried: the time was up"
+    assert notes["C++ wrapper"].startswith("failed")
+    assert told == [len(rows)]
+
+
+def test_levers_depend_on_the_machine() -> None:
+    names = {knob.text for knob in levers(8, gpu=False)}
+    assert {"freezing", "threads: 1", "threads: 4"} <= names
+    assert "reduce-overhead" not in names
+    assert "reduce-overhead" in {knob.text for knob in levers(1, gpu=True)}
