@@ -16,7 +16,7 @@ from tracelens.evidence import Evidence
 from tracelens.logs import Log, Record
 from tracelens.source import segment
 from tracelens.source.kinds import Kinds
-from tracelens.source.prefixes import TORCH, peel
+from tracelens.source.prefixes import TORCH, peel, plain
 from tracelens.source.segment import Segmenter
 
 
@@ -194,8 +194,9 @@ class Naive(BaseModel):
     def block(self, rank: str) -> None:
         if rank in self.blocks:
             kind, _ = self.kind(rank)
-            self.headed.pop(rank, None)
-            self.out[kind, "\n".join(self.blocks.pop(rank))] += 1
+            text = "\n".join(self.blocks.pop(rank))
+            text = plain(text.encode()).decode() if self.headed.pop(rank, None) else text
+            self.out[kind, text] += 1
 
     def kind(self, rank: str) -> tuple[str, str]:
         """The kind of the open block, and what goes on with it."""
@@ -236,8 +237,8 @@ class Naive(BaseModel):
             self.blocks[rank] = [line[head.end() :]]
             self.headed[rank] = ("tagged" if head[1] else "marked", self.number)
         elif rank in self.blocks and re.match(self.kind(rank)[1], line):
-            plain = line if rank in self.headed else line.removeprefix("\t")
-            self.blocks[rank].append(plain)
+            held = line if rank in self.headed else line.removeprefix("\t")
+            self.blocks[rank].append(held)
             if rank in self.headed:
                 self.headed[rank] = (self.headed[rank][0], self.number)
             self.over(rank, line)
