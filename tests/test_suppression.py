@@ -11,7 +11,11 @@ from tracelens.rules import Rule
 
 
 def rule(
-    code: str, *inputs: Sequence[str], severity: Severity = Severity.WARNING, **of: str
+    code: str,
+    *inputs: Sequence[str],
+    severity: Severity = Severity.WARNING,
+    claim: str = "structure",
+    suppresses: str | None = None,
 ) -> Rule:
     """Return a rule that yields one finding for each group of inputs."""
 
@@ -27,7 +31,8 @@ def rule(
                     cost=Cost(ms=10, basis="measured"),
                 )
 
-    for name, value in {"code": code, "name": code.lower(), **of}.items():
+    told = {"code": code, "name": code.lower(), "claim": claim, "suppresses": suppresses}
+    for name, value in told.items():
         setattr(Fake, name, value)
     return Fake()
 
@@ -41,12 +46,14 @@ def silenced(*rules: Rule) -> dict[str, tuple[str | None, bool]]:
     }
 
 
-BUSY = {"claim": "time", "suppresses": "time"}
+def busy(*names: str) -> Rule:
+    """Return a rule that makes the times of some inputs worthless."""
+    return rule("ENV001", names, claim="time", suppresses="time")
 
 
 def test_a_busy_input_silences_its_own_times() -> None:
     found = silenced(
-        rule("ENV001", ["a"], **BUSY),
+        busy("a"),
         rule("TRC002", ["a"], ["b"], claim="time"),
         rule("ONE001", ["a"], ["b"]),
     )
@@ -60,7 +67,7 @@ def test_a_busy_input_silences_its_own_times() -> None:
 
 
 def test_a_finding_of_several_inputs_is_as_good_as_the_worst() -> None:
-    found = silenced(rule("ENV001", ["b"], **BUSY), rule("DST001", ["a", "b"], claim="time"))
+    found = silenced(busy("b"), rule("DST001", ["a", "b"], claim="time"))
     assert found["DST001 a b"] == ("ENV001", True)
 
 

@@ -129,7 +129,9 @@ def test_the_report_is_that_of_analyze(script: Ran) -> None:
 def test_nothing_counts_twice_though_two_logs_tell_it(script: Ran) -> None:
     """TORCH_TRACE repeats the generated code of the text log."""
     alone = tracelens.analyze(str(script.bundle / "log.txt.gz"), select=["IND", "GBR"])
-    both = {f["id"]: f["count"] for f in script.report["findings"] if f["code"][:3] in {"IND", "GBR"}}
+    both = {
+        f["id"]: f["count"] for f in script.report["findings"] if f["code"][:3] in {"IND", "GBR"}
+    }
     assert {f.id: f.count for f in alone.findings} == both
 
 
