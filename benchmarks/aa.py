@@ -50,8 +50,14 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tracelens-aa-") as name:
+        answers = compare(options, Path(name))
+    print(f"{answers['faster']} false confirmations in {options.runs}: {dict(answers)}")
+    return int(answers["faster"] > options.runs / 100)
+
+
+def compare(options: argparse.Namespace, folder: Path) -> Counter[str]:
     answers: Counter[str] = Counter()
-    folder = Path(tempfile.mkdtemp(prefix="tracelens-aa-"))
     for number in range(options.runs):
         name, (step, given) = list(PROGRAMS.items())[number % len(PROGRAMS)]
         path = folder / f"{name}.py"
@@ -72,8 +78,7 @@ def main() -> int:
             f"busy elsewhere {timing.environment['busy elsewhere']}",
             flush=True,
         )
-    print(f"{answers['faster']} false confirmations in {options.runs}: {dict(answers)}")
-    return int(answers["faster"] > options.runs / 100)
+    return answers
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def test_the_report_is_rewritten_in_place(stored: Path) -> None:
     code, out, err = confirm(stored.parent, "report.json", "--", sys.executable, "-c", "pass")
     assert code == 0, err
     assert states(stored) == ["inconclusive", "inconclusive"]
-    assert "did not show" in out
+    assert "neither torch nor oneDNN logged anything" in " ".join(out.split())
     assert err.count("tracelens: ") == 4
     assert list((stored.parent / "tmp").iterdir()) == []
 
@@ -76,7 +76,7 @@ def test_a_log_is_analyzed_and_its_report_written_beside_it(tmp_path: Path) -> N
     beside = tmp_path / "run.log.report.json"
     tested = [f for f in saved.load(str(beside)).findings if f.code == "GBR001"]
     assert {f.confirmation.reason for f in tested} == {
-        "the unchanged program failed: it ended with exit code 3"
+        "the unchanged program: it ended with exit code 3"
     }
     again = confirm(tmp_path, *arguments)
     assert "1 of" not in again[2], "what is settled is not tried again"

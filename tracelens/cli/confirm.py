@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -169,6 +170,8 @@ class _Job:
         confirming.candidates(self.report, only)
         if explore and self._workload is None:
             raise UsageError("--explore has nothing to run", hint="-- COMMAND, or --entry")
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _interrupt)
         try:
             self._confirm(only, self._seconds * (FINDINGS_SHARE if explore else 1))
             if explore:
@@ -226,6 +229,12 @@ class _Job:
         """Write what is known so far: into the report itself, or where ``-o`` says."""
         for path in [self.path] if self._in_place else self._files:
             save(path, self.report.to_json())
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Have every signal that ends the command end it as Ctrl-C does: with nothing left behind."""
+    del number, frame
+    raise KeyboardInterrupt
 
 
 def _report(given: str, config: Config) -> tuple[Path, Report]:

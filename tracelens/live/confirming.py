@@ -242,7 +242,7 @@ class _Tester:
         try:
             return self.lab.record(side)
         except RunFailed as failed:
-            raise RunFailed(f"{what} failed: {failed}") from failed
+            raise RunFailed(f"{what}: {failed}") from failed
 
     def _timed(self, trial: _Trial, start: Confirmation, structural: Structure) -> Confirmation:
         timing: Timing | None = None
