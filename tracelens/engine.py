@@ -11,7 +11,7 @@ from tracelens.errors import PluginError, SourceError, UsageError
 from tracelens.evidence import Evidence, arguments, needs
 from tracelens.index import Held, RuleFacts, TableFacts, kept
 from tracelens.logs import Log
-from tracelens.logs.recording import switched_on
+from tracelens.logs.recording import Recording, switched_on
 from tracelens.registry import discover
 from tracelens.report import (
     Coverage,
@@ -300,7 +300,7 @@ def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def nothing_known(inputs: Sequence[Input], evidence: Evidence) -> SourceError | None:
     """Return the error for inputs in which nothing at all was recognised; it says what they are."""
-    if any(source.kinds for source in inputs) or evidence.known:
+    if any(source.kinds.keys() - {Recording.name} for source in inputs) or evidence.known:
         return None
     for unread in evidence.unread[:1]:
         message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"

@@ -190,7 +190,14 @@ def _analyze(
             report, terminal, max_chars=config.max_chars, redact=config.redact, verbose=verbose
         )
     except TracelensError as error:
-        say(str(error), hint=error.hint)
+        say(str(error), hint=_why_nothing(recorded) or error.hint)
         return error.exit_code if barred else 0
     say(f"recorded in {folder}: report.html, report.json, log.txt.gz, environment.json")
     return exit_code(report, config) if barred else 0
+
+
+def _why_nothing(recorded: Recording) -> str:
+    """Say why a recording may hold nothing from torch; empty where it must hold something."""
+    if not recorded.processes:
+        return "no process of the program imported torch, or its Python ignores PYTHONPATH"
+    return "" if recorded.compiles else "torch was imported, but nothing was compiled"

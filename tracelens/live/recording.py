@@ -90,6 +90,9 @@ class Recording:
     finished: Finished
     #: What could not be recorded.
     notes: tuple[str, ...] = ()
+    #: Processes that imported torch, and compilations in all of them.
+    processes: int = 0
+    compiles: int = 0
 
 
 def unused(folder: Path) -> Path:
@@ -183,7 +186,8 @@ def record(
     }
     write_environment(folder, facts)
     shutil.rmtree(folder / TOLD, ignore_errors=True)
-    return Recording(folder, finished, tuple(notes))
+    compiles = sum(len(one.compiles) for one in told)
+    return Recording(folder, finished, tuple(notes), len(told), compiles)
 
 
 def _nowhere(stream: StreamName, data: bytes) -> None:
