@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-__all__ = ["TRACELENS", "Ran", "Run", "runner"]
+__all__ = ["TRACELENS", "Ran", "Run", "is_alive", "runner"]
 
 TRACELENS = (sys.executable, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())")
 
@@ -72,3 +72,12 @@ def runner(python: str, room: Path, environment: dict[str, str]) -> Run:
         return Ran(done.returncode, done.stdout, done.stderr, bundle)
 
     return call
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that nobody has waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"

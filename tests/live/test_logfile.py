@@ -45,8 +45,10 @@ def test_a_long_log_keeps_head_and_tail_and_says_so(tmp_path: Path) -> None:
 
 
 def test_what_a_log_leaves_out_is_told(tmp_path: Path) -> None:
-    log = LogFile(tmp_path / "log.txt.gz", head=13, tail=104)
-    log.write(b"V1120 10:45:41.174000 30895 torch/_dynamo/guards.py:2390] [0/0] [__guards] \n")
+    log = LogFile(tmp_path / "log.txt.gz", head=200, tail=104)
+    log.write(
+        b"V1120 10:45:41.174000 30895 torch/_dynamo/guards.py:2390] [0/0] [__guards] GUARDS:\n"
+    )
     for number in range(1000):
         log.write(line(number))
     log.close()

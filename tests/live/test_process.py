@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.running import is_alive
 from tracelens.errors import UsageError
 from tracelens.live import process
 from tracelens.live.process import Finished, Limits, StreamName
@@ -30,14 +31,6 @@ def run(code: str, limits: Limits = SHORT, **keywords: object) -> tuple[Finished
         **keywords,  # type: ignore[arg-type]
     )
     return finished, b"".join(out["stdout"]).decode(), b"".join(out["stderr"]).decode()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
 
 
 def gone(*pids: int) -> bool:
