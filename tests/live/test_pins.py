@@ -19,6 +19,7 @@ import torch._dynamo
 torch._dynamo.config.recompile_limit = 4
 torch._dynamo.config.suppress_errors = True
 torch._dynamo.config.reorderable_logging_functions.add(len)
+import shelf.books
 print(inductor.freezing, inductor.triton.cudagraphs)
 print(torch.backends.mkldnn.matmul.fp32_precision, torch._dynamo.config.recompile_limit)
 print(torch._dynamo.config.suppress_errors)
@@ -31,7 +32,7 @@ KNOB = Knob(
         "torch._inductor.config.triton.cudagraphs": True,
         "torch.backends.mkldnn.matmul.fp32_precision": "ieee",
         "torch._dynamo.config.recompile_limit": 64,
-        "torch._dynamo.config.reorderable_logging_functions": "builtins.print",
+        "torch._dynamo.config.reorderable_logging_functions": "builtins.print, shelf.books.lend",
     },
 )
 
@@ -42,6 +43,9 @@ def test_what_is_tested_wins_over_the_program_and_the_rest_is_the_programs(
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
+    library = tmp_path / "shelf" / "books.py"
+    library.parent.mkdir()
+    library.write_text("def lend(): pass")
     folder = tmp_path / "told"
     folder.mkdir()
     done = subprocess.run(
@@ -51,7 +55,7 @@ def test_what_is_tested_wins_over_the_program_and_the_rest_is_the_programs(
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines() == ["True True", "ieee 64", "True", "['len', 'print']"]
+    assert done.stdout.splitlines() == ["True True", "ieee 64", "True", "['len', 'lend', 'print']"]
     (journal,) = folder.iterdir()
     told = [json.loads(line) for line in journal.read_text().splitlines()]
     assert [entry["kept"] for entry in told if isinstance(entry, dict) and "kept" in entry] == [

@@ -49,7 +49,8 @@ class LoggingCall(SiteRule):
             "loggers are left out of the graph",
             config={
                 "torch._dynamo.config.ignore_logging_functions": "logging.Logger.debug, "
-                "logging.Logger.info, logging.Logger.warning, logging.Logger.error"
+                "logging.Logger.info, logging.Logger.warning, logging.Logger.error, "
+                "transformers.utils.logging.info_once, transformers.utils.logging.warning_once"
             },
         )
     )

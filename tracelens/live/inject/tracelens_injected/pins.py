@@ -40,7 +40,7 @@ def _guard(kind: Any, journal: Journal | None) -> None:
 
     def set_unless_pinned(self: Any, name: str, value: Any) -> None:
         held = _pinned.get((id(self), name))
-        if held is None or _is_torch(sys._getframe(1)):
+        if held is None or _is_allowed(sys._getframe(1)):
             original(self, name, value)
         elif journal is not None and not held[2]:
             held[2] = True
@@ -49,9 +49,9 @@ def _guard(kind: Any, journal: Journal | None) -> None:
     kind.__setattr__ = set_unless_pinned
 
 
-def _is_torch(frame: FrameType | None) -> bool:
-    """Whether torch makes the assignment, not the program through a proxy of torch's."""
+def _is_allowed(frame: FrameType | None) -> bool:
+    """Whether torch makes the assignment, or we, not the program through a proxy of torch's."""
     if frame is not None and frame.f_code.co_name == "__setattr__":
         frame = frame.f_back
     name = frame.f_globals.get("__name__", "") if frame is not None else ""
-    return name == "torch" or name.startswith("torch.")
+    return name.partition(".")[0] in {"torch", __name__.partition(".")[0]}

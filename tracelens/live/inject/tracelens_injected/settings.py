@@ -37,6 +37,8 @@ def install(
                 _tell(journal, set=[name, before, wanted])
                 pin(owner, attribute, name, journal)
 
+    for name, wanted in config.items():
+        _add_later(hooks, name, [member for member in _names(wanted) if not _is_ready(member)])
     parents = {name.rpartition(".")[0] for name in config}
     for parent in parents:
         parts = parent.split(".")
@@ -78,18 +80,44 @@ def _put(owner: Any, attribute: str, wanted: Any) -> Any:
         before(wanted)
         return None
     if isinstance(before, (set, frozenset)):
-        members = (_member(name.strip()) for name in str(wanted).split(","))
+        members = (_member(name) for name in _names(wanted) if _is_ready(name))
         setattr(owner, attribute, {*before, *members})
         return repr(before)
     setattr(owner, attribute, wanted)
     return before if isinstance(before, (bool, int, float, str, type(None))) else repr(before)
 
 
+def _names(wanted: Any) -> list[str]:
+    """Return the dotted names of members, if the value is a list of some."""
+    names = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else []
+    return [name for name in names if "." in name]
+
+
+def _is_ready(name: str) -> bool:
+    """Whether a member is there from the start; others come with a module of a library."""
+    return name.partition(".")[0] in {"builtins", "logging", "warnings"}
+
+
+def _add_later(hooks: Hooks, setting: str, members: list[str]) -> None:
+    """Add members to a set once the modules that define them have been imported."""
+
+    def add(member: str, _: ModuleType) -> None:
+        found = _resolve(setting)
+        if found is not None and isinstance(before := getattr(*found), (set, frozenset)):
+            setattr(*found, {*before, _member(member)})
+
+    for member in members:
+        hooks.after(member.rpartition(".")[0], functools.partial(add, member))
+
+
 def _member(name: str) -> Any:
-    """Return what a dotted name stands for; its module is imported already, or of the library."""
-    module, _, rest = name.partition(".")
-    found: Any = importlib.import_module(module)
-    for part in rest.split("."):
+    """Return what a dotted name stands for."""
+    parts = name.split(".")
+    count = len(parts) - 1
+    while count > 1 and ".".join(parts[:count]) not in sys.modules:
+        count -= 1
+    found: Any = importlib.import_module(".".join(parts[:count]))
+    for part in parts[count:]:
         found = getattr(found, part)
     return found
 
