@@ -18,14 +18,14 @@ import json
 import torch
 from torch._dynamo.utils import counters
 
-calls = []
+
 
 def inner(x):
     return x.relu() + 1
 
-nested = torch.compile(inner)
+nested = torch.compile(inner, backend="eager")
 
-@torch.compile(fullgraph=True)
+@torch.compile(fullgraph=True, backend="eager")
 def outer(x):
     return nested(x) * 2
 
