@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracelens.engine import analyze
     from tracelens.errors import PluginError, SourceError, TracelensError, UsageError
     from tracelens.evidence import Evidence, Seen, Table
+    from tracelens.live.asking import confirm
     from tracelens.live.notebook import recording
     from tracelens.logs import Log, Record
     from tracelens.render import Renderer
@@ -54,6 +55,7 @@ _HOME = {
     "Verdict": "report",
     "Where": "report",
     "analyze": "engine",
+    "confirm": "live.asking",
     "recording": "live.notebook",
 }
 
@@ -78,6 +80,7 @@ __all__ = [
     "Verdict",
     "Where",
     "analyze",
+    "confirm",
     "recording",
 ]
 

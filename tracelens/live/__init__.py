@@ -23,6 +23,7 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 ``verdicts``           both halves of a verdict, joined: pure functions
 ``logcode``            generated code out of a log, on the user's explicit word only
 ``confirming``         findings -> experiments -> verdicts
+``asking``             the same from Python: ``tracelens.confirm``
 ``exploring``          the standard levers on one workload
 ``repro``              the script that shows a finding
 =====================  ===========================================================================

@@ -90,7 +90,8 @@ def confirm(
 ) -> Report:
     """Test findings until all are tested or the time is up, and return the report with verdicts.
 
-    What an earlier run has settled stays as it is.
+    What an earlier run has settled stays as it is. What it left open is tried again when ``only``
+    names it.
 
     Args:
         report: What to test.
@@ -102,7 +103,7 @@ def confirm(
     """
     rules = {rule.code: rule for rule in engine.select_rules()}
     asked = candidates(report, only)
-    todo = [finding for finding in asked if _is_open(finding.confirmation)]
+    todo = [finding for finding in asked if _is_open(finding.confirmation, bool(only))]
     for number, finding in enumerate(todo, start=1):
         if lab.left < 1:
             break
@@ -115,8 +116,9 @@ def confirm(
     return report
 
 
-def _is_open(confirmation: Confirmation) -> bool:
-    return confirmation.state == "not_tried" or confirmation.reason.startswith(UNFINISHED)
+def _is_open(confirmation: Confirmation, is_named: bool) -> bool:
+    open_again = {"not_tried", "inconclusive"} if is_named else {"not_tried"}
+    return confirmation.state in open_again or confirmation.reason.startswith(UNFINISHED)
 
 
 def _with(report: Report, finding: Finding, said: Confirmation) -> Report:

@@ -52,7 +52,8 @@ class Process:
 
     def steps(self) -> Steps:
         """Return the steps that this process made."""
-        calls = [call for call in self.calls if call.number == self.marker]
+        marker = self.marker
+        calls = [call for call in self.calls if call.number == marker]
         compiled = max((compile_.end for compile_ in self.compiles), default=0)
         steady = [call.start for call in calls if call.start >= compiled]
         last = max((c.end for c in (*self.calls, *self.compiles)), default=0)
