@@ -29,8 +29,8 @@ def confirm(
 
     Args:
         report: What :func:`tracelens.analyze` has returned.
-        command: The program and its arguments. Without one, findings are tested that a small program
-            of our own can show.
+        command: The program and its arguments. Without one, findings are tested that a small
+            program of our own can show.
         only: Codes, prefixes, names or ids of findings; those to act on when empty.
         minutes: Time to spend.
         python: The interpreter that has torch, for small programs.
