@@ -128,7 +128,8 @@ def _header(said: Report, finding: Finding, original: Finding, pair: Pair) -> It
     yield ""
     yield (
         "Run it with a Python that has torch, nothing else is needed: python FILE. It prints the "
-        "lines that show the finding and exits 0, or says what ran instead and exits 1."
+        "lines that show the finding and exits 0, or says what ran instead and exits 1. --untimed "
+        "leaves out how long a step takes."
     )
     commands = [benchdnn.command(run) for run in list(primitives(original))[:1]]
     for command in filter(None, commands):
@@ -218,7 +219,8 @@ def main():
     for line in lines[:3]:
         print(line)
     if code == 0 and len(lines) >= TIMES:
-        print(run("time", PLAIN)[1].strip().splitlines()[-1])
+        if "--untimed" not in sys.argv:
+            print(run("time", PLAIN)[1].strip().splitlines()[-1])
         return 0
     print(f"not shown here: {{len(lines)}} of {{TIMES}} lines with {{' '.join(WANTED)}}")
     if MACHINE and MACHINE != platform.machine():
