@@ -60,10 +60,10 @@ for _ in range(3):
 
 #: A step that is six times as fast where scalars stay in the graph: noise cannot hide that.
 SLOW = """
-import os
 import time
 
 import torch
+import torch._dynamo
 
 
 @torch.compile(backend="eager")
@@ -72,7 +72,7 @@ def normed(x):
     return torch.relu(x) / total
 
 
-pause = 0.005 if os.environ.get("TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS") == "1" else 0.03
+pause = 0.005 if torch._dynamo.config.capture_scalar_outputs else 0.03
 for _ in range(24):
     normed(torch.ones(5))
     time.sleep(pause)
