@@ -10,7 +10,6 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.logs import Record
-from tracelens.logs._checks import Comment
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree
 from tracelens.logs.torch_trace import CompilationMetrics
@@ -117,20 +116,25 @@ def _names(frames: Table[Frame]) -> dict[Key, StackFrame]:
 
 
 def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
-    """Return the function; where it only wraps another, the one that most guards are about.
+    """Return the function; where it only wraps another, that one.
 
-    Where nothing names the function, it is the line of that one's first guard, without a name.
+    The guards are about code of all depths. The first ``forward`` among them is the model's own, as
+    those of its parts come later; without any, it is the first line.
+    Where nothing names the function, the line has no name.
     """
     if own is not None and _user_code.distance(own.file, own.function) == 0:
         return own
-    found: dict[tuple[str, str], list[Comment]] = {}
-    for guard in tree.guards:
-        comment = guard.comment
-        if comment and comment.file and not _user_code.distance(comment.file, comment.function):
-            found.setdefault((comment.file, comment.function), []).append(comment)
-    if not found:
+    comments = [
+        guard.comment
+        for guard in tree.guards
+        if guard.comment
+        and guard.comment.file
+        and not _user_code.distance(guard.comment.file, guard.comment.function)
+    ]
+    forward = (comment for comment in comments if comment.function == "forward")
+    first = next(forward, comments[0] if comments else None)
+    if first is None:
         return own
-    first = max(found.values(), key=len)[0]
     line = _user_code.located(first, own.function if own else "", [own.file] if own else [])
     return line if own or line is None else line.model_copy(update={"function": ""})
 
