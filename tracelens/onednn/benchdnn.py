@@ -49,17 +49,14 @@ def _layers(run: Primitive) -> Iterator[str]:
     """Yield the options of ``--ip``, ``--conv`` and ``--deconv``, which are alike."""
     yield {"inner_product": "--ip", "convolution": "--conv"}.get(run.primitive, "--deconv")
     backwards = run.prop_kind.removeprefix("backward_") if run.is_training else ""
-    source = "diff_src" if backwards == "data" else "src"
-    weights = "diff_wei" if backwards == "weights" else "wei"
-    target = "diff_dst" if backwards else "dst"
-    bias = _md(run, "diff_bia") if backwards == "weights" else _md(run, "bia")
+    bias = _md(run, "bia")
     forward = "FWD_I" if run.prop_kind == "forward_inference" else "FWD_B" if bias else "FWD_D"
     direction = {"": forward, "data": "BWD_D", "weights": "BWD_WB" if bias else "BWD_W"}
     yield f"--dir={direction.get(backwards, 'BWD_D')}"
-    yield f"--dt={_types(run, source, weights, target)}"
+    yield f"--dt={_types(run, 'src', 'wei', 'dst')}"
     if bias is not None:
         yield f"--bia-dt={bias.dtype}"
-    yield from _tags(run, source, weights, target)
+    yield from _tags(run, "src", "wei", "dst")
     yield from _attributes(run)
 
 
@@ -135,7 +132,9 @@ _DRIVERS: dict[str, Callable[[Primitive], Iterator[str]]] = {
 
 
 def _md(run: Primitive, arg: str) -> MemoryDescriptor | None:
-    return next((md for md in run.mds if md.arg == arg and md.dtype != "undef"), None)
+    """Return an argument that is there; in a backward pass it may be called ``diff_src``."""
+    names = {arg, f"diff_{arg}"}
+    return next((md for md in run.mds if md.arg in names and md.dtype != "undef"), None)
 
 
 def _types(run: Primitive, *args: str) -> str:

@@ -173,9 +173,10 @@ def _backward(
     run: Primitive, sizes: _Sizes, lines: list[str], dtype: str, layout: str
 ) -> Code | None:
     """Return one half of the backward pass: the gradient of the images or of the weights."""
+    bias = bool({"bia", "diff_bia"} & run.dtypes.keys())
     masks = {
         "backward_data": "[True, False, False]",
-        "backward_weights": f"[False, True, {'diff_bia' in run.dtypes}]",
+        "backward_weights": f"[False, True, {bias}]",
     }
     mask = masks.get(run.prop_kind)
     if mask is None:
@@ -185,7 +186,7 @@ def _backward(
     lists = ", ".join(map(numbers, (sizes.stride, sizes.padding, sizes.dilation)))
     tail = f"None, {lists}, False, {zeros}, {sizes.groups}, {mask})"
     call = f"torch.ops.aten.convolution_backward(grad, x, w, {tail}"
-    if "diff_bia" in run.dtypes:
+    if bias and run.prop_kind == "backward_weights":
         call = call.replace(", None, ", f", [{sizes.oc}], ", 1)
     wanted = 0 if run.prop_kind == "backward_data" else 1
     double = call.replace("grad, x, w", "grad.double(), x.double(), w.double()")

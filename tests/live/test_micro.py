@@ -1,0 +1,294 @@
+"""Small programs from evidence: what they hold, and that they run what the log shows."""
+
+import ast
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.reports import finding as made_up
+from tests.live.reports import report as reporting
+from tracelens import engine
+from tracelens.live import micro, steps
+from tracelens.live.micro import Pair, onednn_primitive, recompile
+from tracelens.live.micro._code import DTYPES, Variant, program
+from tracelens.live.micro._operators import code
+from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
+from tracelens.report import EvidenceLine, Finding, Report
+
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+KINDS = {"ONE": "onednn_primitive", "RCP": "recompile", "GBR": "graph_break", "TUN": "autotune"}
+#: What a program may import.
+MODULES = {"torch", "torch._inductor.config", "logging", "sys"}
+#: Codes whose fixtures must give a program, and one of their fixtures.
+SUPPORTED = {
+    "ONE001": "fires-x86-signed-activations.log",
+    "ONE002": "fires-default-layout.log",
+    "ONE003": "fires-cnn-not-frozen.log",
+    "ONE005": "fires-bf16-without-avx512.log",
+    "ONE008": "fires-sse41.log",
+    "ONE009": "fires-operators.log",
+    "ONE018": "fires-compiled-not-frozen.log",
+    "ONE020": "fires-float16-convolution.log",
+    "ONE021": "fires-aarch64.log",
+    "TUN002": "fires-onednn-wins.log",
+    "TUN012": "fires-fewer-instructions.log",
+    "RCP002": "fires-dynamic-false.log",
+    "RCP003": "fires-first-change.log",
+    "RCP004": "fires-range.log",
+    "RCP005": "fires-2.8.log",
+    "RCP007": "fires-step-counter.log",
+    "RCP013": "fires-three-dtypes.log",
+    "RCP014": "fires-three-ranks.log",
+    "RCP015": "fires-transposed.log",
+    "RCP016": "fires-two-dimensions.log",
+    "RCP017": "fires-growing.log",
+    "GBR001": "fires-item-2.13.log",
+    "GBR003": "fires-print-2.13.log",
+    "GBR008": "fires-nonzero-2.13.log",
+}
+
+
+def read(code_: str, name: str = "") -> tuple[Finding, Report]:
+    folder = next(RULES.glob(f"{code_}-*"))
+    report = engine.analyze(str(folder / (name or SUPPORTED[code_])), select=[code_])
+    return next(f for f in report.findings if f.code == code_), report
+
+
+def pair(code_: str, name: str = "") -> Pair:
+    found = micro.build(KINDS[code_[:3]], *read(code_, name))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("code_", SUPPORTED)
+def test_a_program_is_made_of_our_own_words(code_: str) -> None:
+    found = pair(code_)
+    for each in filter(None, (found.before, found.after, found.shown)):
+        tree = ast.parse(each.source)
+        imported = {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        assert imported <= MODULES
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        assert "def setup():" in each.source
+    assert found.lines.parts
+    assert found.before.source != found.after.source or found.knob.settings
+
+
+HOSTILE = "');__import__('os').system('id')#"
+
+
+_PRODUCT = (
+    "onednn_verbose,v1,primitive,exec,cpu,matmul,{},undef,src:bf16::blocked:ab::f0 "
+    "wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,{},,64x32:32x16,1.5"
+)
+_ELTWISE = (
+    "onednn_verbose,v1,primitive,exec,cpu,eltwise,ref:any,forward_training,"
+    "data:f32::blocked:ab::f0,,alg:{} alpha:0,64x32,1.5"
+)
+_SOFTMAX = (
+    "onednn_verbose,v1,primitive,exec,cpu,softmax,ref:any,forward_training,"
+    "src:f32::blocked:ab::f0 dst:f32::blocked:ab::f0,,alg:softmax_accurate axis:{},64x32,1"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _PRODUCT.format(HOSTILE, ""),
+        _PRODUCT.format("ref:any", f"attr-post-ops:{HOSTILE}"),
+        _ELTWISE.format(HOSTILE),
+        _SOFTMAX.format(HOSTILE),
+    ],
+)
+def test_what_stands_in_a_log_does_not_get_into_a_program(text: str) -> None:
+    line = EvidenceLine(input="run.log", line=1, text=text)
+    found = onednn_primitive.build(made_up("ONE001", evidence=(line,)), reporting())
+    for each in (found.before, found.after) if found is not None else ():
+        assert "system" not in each.source
+        ast.parse(each.source)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"    - 0/0: n == {HOSTILE}",
+        f"    - 0/0: tensor 'x' size mismatch at index 0. expected {HOSTILE}, actual 3",
+        f"    - 0/0: tensor '{HOSTILE}' dtype mismatch. expected Float, actual {HOSTILE}",
+    ],
+)
+@pytest.mark.parametrize("code_", ["RCP002", "RCP004", "RCP013"])
+def test_nor_what_stands_in_a_guard(code_: str, text: str) -> None:
+    line = EvidenceLine(input="run.log", line=1, text=text)
+    found = recompile.build(made_up(code_, evidence=(line,)), reporting())
+    assert found is None or "system" not in found.before.source + found.after.source
+
+
+def test_a_workload_that_does_not_fit_into_memory_is_not_made() -> None:
+    huge = (
+        "onednn_verbose,v1,primitive,exec,cpu,matmul,ref:any,undef,src:bf16::blocked:ab::f0 "
+        "wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,,,900000x900000:900000x900000,1.5"
+    )
+    line = EvidenceLine(input="run.log", line=1, text=huge)
+    assert onednn_primitive.build(made_up("ONE001", evidence=(line,)), reporting()) is None
+
+
+def test_evidence_without_a_program_gives_none() -> None:
+    assert micro.build("", made_up(), reporting()) is None
+    assert micro.build("onednn_primitive", made_up("ONE001"), reporting()) is None
+    assert micro.build("recompile", made_up("RCP002"), reporting()) is None
+    assert micro.build("autotune", made_up("TUN002"), reporting()) is None
+    assert micro.build("graph_break", made_up("GBR015"), reporting()) is None
+
+
+def test_the_sizes_are_those_of_the_log() -> None:
+    assert "(256, 512)" in pair("ONE001").before.source
+    assert "dtype=torch.int8" in pair("ONE001").before.source
+    assert ".to(torch.uint8)" in pair("ONE001").after.source
+    sizes = pair("RCP002").before.source
+    assert [f"torch.randn(({size}, 8))" in sizes for size in (16, 17, 18)] == [True] * 3
+    assert "dynamic=False" in sizes
+
+
+def test_the_log_of_another_architecture_says_so() -> None:
+    assert pair("ONE001", "fires-aarch64-bf16-frozen-linear.log").machine == "aarch64"
+    assert pair("ONE001").machine == "x86_64"
+
+
+# With torch.
+
+
+def primitives() -> Iterator[PrimitiveExec]:
+    """Yield the distinct executions of the fixtures whose data types every x86-64 machine has."""
+    seen = set()
+    for path in sorted(RULES.glob("ONE*/*.log")):
+        for line in path.read_text(errors="replace").splitlines():
+            if not line.startswith("onednn_verbose,v1,primitive,exec,cpu"):
+                continue
+            run = OnednnVerbose.parse(line)[0]
+            if not isinstance(run, PrimitiveExec):
+                continue
+            key = run.primitive, run.precision, run.shape, run.attributes.post_ops, run.prop_kind
+            plain = set(run.dtypes.values()) <= {"f32", "u8", "s8"} and run.primitive != "reorder"
+            float_product = run.primitive == "matmul" and run.dtypes.get("src") == "f32"
+            if plain and not float_product and key not in seen:
+                seen.add(key)
+                yield run
+
+
+CHILD = """
+import json, sys
+for number, source in enumerate(json.load(open(sys.argv[1]))):
+    space = {}
+    exec(source, space)
+    step = space["setup"]()
+    print("##", number, flush=True)
+    step()
+    print("##", flush=True)
+    if hasattr(step, "reference"):
+        wanted, found = step.reference().double(), step().double()
+        error = float((wanted - found).abs().max() / wanted.abs().max())
+        assert error < 0.2, (number, error)
+"""
+
+
+@pytest.mark.live
+def test_a_program_runs_the_primitive_of_the_log(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    runs = [(run, made) for run in primitives() if (made := code(run)) is not None]
+    assert len(runs) > 40
+    sources = tmp_path / "sources.json"
+    sources.write_text(json.dumps([program("A test.", made) for _, made in runs]))
+    done = subprocess.run(
+        [torch_python, "-c", CHILD, str(sources)],
+        check=False,
+        env=torch_environment | {"ONEDNN_VERBOSE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines: dict[int, list[str]] = {}
+    number = -1
+    for line in done.stdout.splitlines():
+        if line.startswith("##"):
+            number = int(line[3:] or -1)
+        elif number >= 0 and ",exec,cpu," in line:
+            lines.setdefault(number, []).append(OnednnVerbose.measure(line)[0])
+    for number, (run, _) in enumerate(runs):
+        ran = [OnednnVerbose.parse(line)[0] for line in lines.get(number, [])]
+        same = [
+            other
+            for other in ran
+            if isinstance(other, PrimitiveExec)
+            and (other.primitive, other.precision, other.shape)
+            == (run.primitive, run.precision, run.shape)
+            and other.attributes.post_ops == run.attributes.post_ops
+        ]
+        assert same, f"{run.primitive} {run.precision} {run.shape} ran as {ran}"
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("code_", ["ONE001", "ONE002", "ONE003", "GBR003", "GBR008", "RCP013"])
+def test_the_defect_is_in_the_first_program_and_not_in_the_second(
+    code_: str, torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    found = pair(code_)
+    counts = []
+    for side in found.sides(torch_python, tmp_path):
+        env = torch_environment | dict(side.workload.env) | dict(found.lines.env)
+        done = subprocess.run(
+            [*side.workload.argv, "--calls", "3"],
+            check=False,
+            env=env,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        log = tmp_path / "run.log"
+        log.write_text(f"onednn_verbose,v1,info,gpu,runtime:none\n{done.stdout}{done.stderr}")
+        counts.append(found.shows(engine.analyze(str(log))))
+    before, after = counts
+    assert before > 0
+    assert after == 0
+
+
+@pytest.mark.live
+def test_the_driver_times_records_and_compares(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "work.py").write_text(
+        "import torch\n"
+        "def step():\n    return torch.ones(3) + 1\n"
+        "def setup():\n    return step\n"
+        "def off():\n    step.reference = lambda: torch.ones(3) + 1.5\n    return step\n"
+    )
+
+    def drive(*words: str, **env: str) -> dict[str, object]:
+        result = tmp_path / "result.json"
+        command = [torch_python, str(micro.DRIVER), *words, "--result", str(result)]
+        subprocess.run(command, env=torch_environment | env, cwd=tmp_path, check=True)
+        answer: dict[str, object] = json.loads(result.read_text()) if result.exists() else {}
+        return answer
+
+    live = json.dumps({"folder": str(tmp_path)})
+    timed = drive("--entry", "work:step", "--seconds", "0.05", TRACELENS_LIVE=live)
+    assert isinstance(timed["seconds"], list)
+    read_ = steps.read(tmp_path)
+    assert list(read_.seconds) == timed["seconds"]
+    assert read_.calls >= 7
+    assert drive("--entry", "work:setup", "--mode", "compare") == {"max_abs": 0.0, "max_rel": 0.0}
+    assert drive("--entry", "work:off", "--mode", "compare") == {"max_abs": 0.5, "max_rel": 0.2}
+    assert os.environ.get("TRACELENS_LIVE") is None
+
+
+def test_names_of_data_types_are_a_list_of_ours() -> None:
+    assert all(name.startswith("torch.") for name in DTYPES.values())
+    assert Variant("as recorded") is Variant.RECORDED
