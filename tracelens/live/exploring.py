@@ -37,10 +37,10 @@ def levers(threads: int, *, gpu: bool) -> list[Knob]:
         gpu: Whether the machine has an accelerator.
     """
     found = [
-        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}),
+        Knob("freezing", config={"torch._inductor.config.freezing": True}),
         Knob("max-autotune", compile={"mode": "max-autotune"}),
         Knob("dynamic sizes", compile={"dynamic": True}),
-        Knob("C++ wrapper", env={"TORCHINDUCTOR_CPP_WRAPPER": "1"}),
+        Knob("C++ wrapper", config={"torch._inductor.config.cpp_wrapper": True}),
         Knob(
             "lower float32 precision",
             config={"torch.set_float32_matmul_precision": "high" if gpu else "medium"},

@@ -69,7 +69,7 @@ class PlainLayoutWeights(Rule):
     name = "plain-layout-weights"
     severity = Severity.INFO
     experiment = Experiment(
-        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}),
+        Knob("freezing", config={"torch._inductor.config.freezing": True}),
         micro="onednn_primitive",
         confirms="with packed weights the product takes less time",
         refutes="it takes as long with packed weights",

@@ -67,7 +67,7 @@ class WeightReorderEveryIteration(Rule):
     name = "weight-reorder-every-iteration"
     severity = Severity.WARNING
     experiment = Experiment(
-        Knob("freezing", env={"TORCHINDUCTOR_FREEZING": "1"}),
+        Knob("freezing", config={"torch._inductor.config.freezing": True}),
         micro="onednn_primitive",
         confirms="the reorders are gone, and a step takes less time",
         refutes="a step takes as long without them",
