@@ -23,8 +23,10 @@ pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
 
-#: Recompiles for sizes and for an attribute, and a break. No compiler is needed for what it shows.
+#: Recompiles for sizes and for an attribute, and breaks. No compiler is needed for what it shows.
 MANY = """
+import logging
+
 import torch
 
 
@@ -48,6 +50,22 @@ def normed(x):
     return torch.relu(x) / total
 
 
+@torch.compile(backend="eager")
+def printed(x):
+    y = x * 2
+    print("doubled")
+    return y + 1
+
+
+@torch.compile(backend="eager")
+def logged(x):
+    y = x * 2
+    logging.getLogger("many").info("doubled")
+    return y + 1
+
+
+printed(torch.ones(3))
+logged(torch.ones(3))
 for size in range(2, 14):
     scaled(torch.ones(size))
 layer = torch.compile(Layer(2), backend="eager")
@@ -141,7 +159,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, torch_python: str) -> Means:
     return Means(Workload((torch_python, str(path)), cwd=path.parent), torch_python)
 
 
-@pytest.mark.parametrize("code", ["RCP001", "RCP002", "RCP007", "GBR001"])
+@pytest.mark.parametrize("code", ["RCP001", "RCP002", "RCP007", "GBR001", "GBR003", "GBR004"])
 def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means, code: str) -> None:
     assert many.workload is not None
     shown = lab.record(Side(many.workload)).report
