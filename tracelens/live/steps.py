@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -54,14 +55,14 @@ class Process:
         """Return the steps that this process made."""
         marker = self.marker
         calls = [call for call in self.calls if call.number == marker]
-        compiled = max((compile_.end for compile_ in self.compiles), default=0)
-        steady = [call.start for call in calls if call.start >= compiled]
+        steady = _longest_stretch(calls, self.compiles)
         last = max((c.end for c in (*self.calls, *self.compiles)), default=0)
         began = int(self.process.get("began", 0))
         driven = tuple(seconds for seconds, _ in self.blocks)
         return Steps(
-            seconds=driven or tuple((b - a) * _NS for a, b in itertools.pairwise(steady)),
-            call_seconds=tuple((c.end - c.start) * _NS for c in calls if c.start >= compiled),
+            seconds=driven
+            or tuple((b.start - a.start) * _NS for a, b in itertools.pairwise(steady)),
+            call_seconds=tuple((call.end - call.start) * _NS for call in steady),
             calls=sum(number for _, number in self.blocks) or len(calls),
             compiles=len(self.compiles),
             compile_seconds=sum(c.end - c.start for c in self.compiles) * _NS,
@@ -71,13 +72,27 @@ class Process:
         )
 
 
+def _longest_stretch(calls: list[Call], compiles: list[Call]) -> list[Call]:
+    """Return the most calls in a row between which nothing was compiled, the later at a tie.
+
+    Mostly these are the calls after the last compilation; a program that trains and then validates
+    compiles once more at its end.
+    """
+    starts, ends = (sorted(getattr(c, name) for c in compiles) for name in ("start", "end"))
+    stretches: dict[int, list[Call]] = {}
+    for call in calls:
+        if bisect_left(starts, call.start) == bisect_left(starts, call.end):
+            stretches.setdefault(bisect_right(ends, call.start), []).append(call)
+    return max(reversed(stretches.values()), key=len, default=[])
+
+
 @dataclass(frozen=True)
 class Steps:
     """The steps of a run. Seconds."""
 
     #: Steady steps: from start to start of successive outermost calls of the most-called compiled
-    #: callable, after the last compilation. In training they cover the backward pass and the
-    #: optimizer. Where our own driver made them: one value per block of steps.
+    #: callable, in the longest stretch without a compilation. In training they cover the backward
+    #: pass and the optimizer. Where our own driver made them: one value per block of steps.
     seconds: tuple[float, ...] = ()
     #: The calls themselves, from start to end. On an accelerator this is the time to launch them,
     #: unless the run waited for it.
