@@ -11,7 +11,7 @@ import pytest
 
 from tests.live.reports import finding as made_up
 from tests.live.reports import report as reporting
-from tracelens import engine
+from tracelens import cli, engine, saved
 from tracelens.live import micro, steps
 from tracelens.live.micro import Pair, onednn_primitive, recompile
 from tracelens.live.micro._code import DTYPES, Variant, program
@@ -287,6 +287,34 @@ def test_the_driver_times_records_and_compares(
     assert drive("--entry", "work:setup", "--mode", "compare") == {"max_abs": 0.0, "max_rel": 0.0}
     assert drive("--entry", "work:off", "--mode", "compare") == {"max_abs": 0.5, "max_rel": 0.2}
     assert os.environ.get("TRACELENS_LIVE") is None
+
+
+@pytest.mark.live
+def test_a_reference_kernel_is_confirmed_without_a_program(
+    torch_python: str,
+    torch_environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The unchanged product takes about forty times as long: noise does not decide this."""
+    for name, value in torch_environment.items():
+        monkeypatch.setenv(name, value)
+    log = next(RULES.glob("ONE001-*")) / "fires-x86-signed-int8.log"
+    report = engine.analyze(str(log), select=["ONE001"])
+    wanted = next(f for f in report.findings if "s8:s8:f32" in f.title)
+    path = tmp_path / "report.json"
+    path.write_text(report.to_json())
+    command = ["confirm", str(path), "--only", wanted.id, "--python", torch_python, "-q"]
+    assert cli.main([*command, "--minutes", "3"]) == 0
+    answer = next(f for f in saved.load(str(path)).findings if f.id == wanted.id).confirmation
+    assert answer.state == "confirmed", answer.reason
+    assert answer.knob == "unsigned int8 activations"
+    assert answer.structure is not None
+    assert answer.structure.after == 0
+    assert answer.effect is not None
+    assert answer.effect.ratio > 3
+    assert answer.deviation is not None
+    assert answer.deviation.unchanged_max_abs is not None
 
 
 def test_names_of_data_types_are_a_list_of_ours() -> None:
