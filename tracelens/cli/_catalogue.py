@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracelens.errors import UsageError, closest
+from tracelens.experiment import UNCHANGED
 
 if TYPE_CHECKING:
     from tracelens.logs import Record
@@ -63,6 +64,8 @@ class Entry:
 def _changes(rule: Rule) -> str:
     if rule.experiment is None:
         return "" if rule.unconfirmable else "what the evidence says"
+    if rule.experiment.knob is UNCHANGED:
+        return "two small programs: the defect, and the same without it"
     return rule.experiment.knob.text
 
 
