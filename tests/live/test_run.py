@@ -51,6 +51,7 @@ def test_a_crash_keeps_its_traceback_and_is_analyzed(run: Run) -> None:
     ran = run(LOGGING + "raise ValueError('on purpose')\n", "--require", "TUN001")
     assert (ran.code, ran.out) == (1, "ready\n")
     assert "ValueError: on purpose" in ran.err
+    assert "ended with exit code 1 before anything was compiled" in ran.err
     assert ran.report["inputs"][0]["kinds"]["onednn_verbose"] == 1
 
 

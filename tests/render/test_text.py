@@ -70,6 +70,14 @@ def test_a_clean_log_says_so_first(reports: dict[str, Report]) -> None:
     )
 
 
+def test_a_log_of_the_machine_alone_is_not_called_clean(reports: dict[str, Report]) -> None:
+    clean = reports["clean"]
+    source = clean.inputs[0].model_copy(update={"kinds": {"cpu_info": 2, "recording": 3}})
+    machine = clean.model_copy(update={"inputs": (source,)})
+    text = Text.render(machine, Options())
+    assert text.startswith("Nothing compiled was seen in run.log")
+
+
 def test_what_could_not_be_judged_is_one_command(reports: dict[str, Report]) -> None:
     text = Text.render(reports["reference"], Options())
     assert '\n  TORCH_LOGS="graph_breaks,recompiles"\n  and a trace of torch.profiler\n' in text

@@ -193,6 +193,12 @@ def _analyze(
         say(str(error), hint=_why_nothing(recorded) or error.hint)
         return error.exit_code if barred else 0
     say(f"recorded in {folder}: report.html, report.json, log.txt.gz, environment.json")
+    if (code := recorded.finished.exit_code) and not recorded.compiles:
+        say(f"the program ended with exit code {code} before anything was compiled")
+    elif code:
+        say(f"the program ended with exit code {code}: what it had not done yet is not recorded")
+    elif recorded.processes and (why := _why_nothing(recorded)):
+        say(why)
     return exit_code(report, config) if barred else 0
 
 

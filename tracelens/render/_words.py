@@ -164,6 +164,10 @@ def silenced(finding: Finding) -> str:
     return "harmless here"
 
 
+#: Log kinds that tell of the machine and of a run's settings, not of what was compiled.
+_MACHINE_KINDS = {"cpu_info", "recording", "shared_libraries", "variables"}
+
+
 def headline(report: Report) -> str:
     """Return the result in a few words: ``1 error and 2 warnings``."""
     nouns = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
@@ -178,6 +182,9 @@ def headline(report: Report) -> str:
     ]
     if parts:
         return joined(parts)
+    kinds = {kind for source in report.inputs for kind in source.kinds}
+    if kinds and kinds <= _MACHINE_KINDS:
+        return "Nothing compiled was seen"
     return "Nothing to fix" if judged(report) or not report.verdicts else "Nothing could be judged"
 
 
