@@ -337,7 +337,6 @@ def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
     return tuple(Seen(record, 0, [], quote) for record in records)
 
 
-@cache
 def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:
     """Return parameter -> (record type, required?) of a function whose annotations are tables.
 
