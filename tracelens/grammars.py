@@ -28,7 +28,7 @@ __all__ = ["Grammar", "Unreadable", "load", "path_of"]
 
 _HERE = Path(__file__).parent
 #: Distinct field texts remembered per grammar; beyond it the memory is emptied and starts again.
-_MEMO = 50_000
+_MEMO = 20_000
 _RULE = re.compile(r"^[?!]*([a-z]\w*)(?:\.-?\d+)?\s*:", re.MULTILINE)
 _TERMINAL = re.compile(r"^([A-Z]\w*)(?:\.-?\d+)?\s*:", re.MULTILINE)
 

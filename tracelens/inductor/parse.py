@@ -15,7 +15,7 @@ __all__ = ["Code", "Comment", "fill"]
 M = TypeVar("M", bound=BaseModel)
 
 #: Distinct statements whose models are kept.
-MEMO = 50_000
+MEMO = 20_000
 
 
 def fill(rule: str, text: str, kind: type[M]) -> M | None:
