@@ -56,7 +56,7 @@ def read(parts: list[list[bytes]]) -> Segmenter:
 def one_input(data: bytes) -> None:
     """Check the properties on one input."""
     is_trace(data)
-    lines = data.split(b"\n")
+    lines = [line + b"\n" for line in data.split(b"\n")]
     whole = read([lines])
     evidence = whole.evidence
     known = sum(count for count, _ in evidence.known.values())

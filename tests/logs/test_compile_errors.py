@@ -148,7 +148,7 @@ def test_a_chain_is_cut_into_its_links() -> None:
         f"exception:\n\n{TRACEBACK}torch._dynamo.exc.InternalTorchDynamoError: KeyError: 'a'\n"
     )
     segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
-    segmenter.feed(f"epoch 1\n{text}\nepoch 2".encode().split(b"\n"))
+    segmenter.feed(f"epoch 1\n{text}\nepoch 2\n".encode().splitlines(keepends=True))
     evidence = segmenter.finish()
     assert not evidence.unread
     (last,) = (row.record for row in evidence.table(Failure))  # the other link is the program's
@@ -181,7 +181,7 @@ def test_the_tracebacks_of_two_exceptions_that_were_caught_are_two_records() -> 
     first, second = "torch._dynamo.exc.Unsupported", "torch._dynamo.exc.InternalTorchDynamoError"
     text = f"{TRACEBACK}{first}: 'a'\n\n{TRACEBACK}{second}: b\n"
     segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
-    segmenter.feed(text.encode().split(b"\n"))
+    segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     assert [row.record.error for row in evidence.table(Failure)] == [first, second]
     assert not evidence.unread
@@ -198,7 +198,7 @@ def test_a_guard_that_cannot_be_made_names_size_value_and_line() -> None:
     ).splitlines()
     prefix = "E1120 14:58:11.978000 23047 torch/_guards.py:375] [3/0] "
     segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
-    segmenter.feed([(prefix + line).encode() for line in lines])
+    segmenter.feed([f"{prefix}{line}\n".encode() for line in lines])
     evidence = segmenter.finish()
     assert not evidence.unread
     assert [row.record.title for row in evidence.table(LogError)] == ["Error while creating guard"]

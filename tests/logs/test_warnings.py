@@ -26,7 +26,7 @@ def warning(text: str) -> TorchWarning:
 
 def seen(text: str) -> tuple[list[TorchWarning], int]:
     segmenter = Segmenter(Kinds([Log.of("warnings")]), "log")
-    segmenter.feed(text.encode().split(b"\n"))
+    segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     assert not evidence.unread
     return [row.record for row in evidence.table(TorchWarning)], evidence.understood_lines

@@ -32,7 +32,7 @@ N = 400
 
 
 def fed(lines: Iterable[str], parts: int = 1) -> Segmenter:
-    data = [line.encode() for line in lines]
+    data = [line.encode() + b"\n" for line in lines]
     cuts = [len(data) * part // parts for part in range(parts + 1)]
     whole = Segmenter(KINDS, "x")
     for number, (start, end) in enumerate(pairwise(cuts)):
@@ -47,7 +47,7 @@ def fed(lines: Iterable[str], parts: int = 1) -> Segmenter:
 
 def sizes(segmenter: Segmenter) -> dict[str, int]:
     """How many entries each table of a segmenter and of its evidence has."""
-    tables = {**vars(segmenter), **vars(segmenter.evidence)}
+    tables = {**vars(segmenter), **vars(segmenter.tally), **vars(segmenter.evidence)}
     return {name: len(held) for name, held in tables.items() if isinstance(held, dict | set | list)}
 
 

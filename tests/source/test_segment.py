@@ -139,11 +139,16 @@ lines = st.builds(
 logs = st.lists(lines, max_size=60)
 
 
+def ended(lines: list[bytes]) -> list[bytes]:
+    """The lines as they are read, each with its newline."""
+    return [line + b"\n" for line in lines]
+
+
 def run(parts: list[list[bytes]]) -> Segmenter:
     whole = Segmenter(KINDS, "x")
     for number, part in enumerate(parts):
         segment = whole if number == 0 else Segmenter(KINDS, "x", from_start=False)
-        segment.feed(part)
+        segment.feed(ended(part))
         if segment is not whole:
             whole.extend(segment)
     whole.finish()
@@ -283,6 +288,45 @@ runs = st.lists(
 ).map(lambda parts: [line for part in parts for line in part])
 
 
+#: Records of many lines, some without the blank behind the prefix, and what interrupts them.
+stretches = st.lists(
+    st.one_of(
+        st.builds(
+            lambda prefix, number, end: [f"{prefix} {at}" for at in range(number)] + [prefix + end],
+            st.sampled_from([*PREFIXES[:2], PREFIXES[4], PREFIXES[9]]),
+            st.sampled_from([0, 1, 6, 7, 8, 9, 39, 40, 41, 50]),
+            st.sampled_from(["", " ", "\r", "x", " end", "  end"]),
+        ),
+        st.builds(
+            lambda number, end: [JSON + ' {"str": 1}', *(f"\t{at}" for at in range(number)), end],
+            st.sampled_from([0, 1, 8, 40, 50]),
+            st.sampled_from(["\t", "\t\tdeep", "loss 1", "\t" + JSON]),
+        ),
+        st.lists(st.sampled_from([*ONEDNN, "loss 0.5"]), max_size=3),
+    ),
+    max_size=6,
+).map(lambda parts: [line.encode() for part in parts for line in part])
+
+
+@given(stretches, st.lists(st.integers(0, 150), max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_stretches_of_one_record_are_read_as_single_lines_are(
+    log: list[bytes], cuts: list[int]
+) -> None:
+    at = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
+    together = Segmenter(KINDS, "x")
+    for a, b in pairwise(at):
+        together.feed(ended(log[a:b]))
+    by_line = Segmenter(KINDS, "x")
+    naive = Naive(open={}, blocks={}, headed={}, out=Counter())
+    for line in log:
+        by_line.feed(ended([line]))
+        naive.line(line.removesuffix(b"\r"))
+    evidence = together.finish()
+    assert facts(evidence) == facts(by_line.finish())
+    assert Counter({k: v[0] for k, v in facts(evidence)["rows"].items()}) == naive.finish()
+
+
 def first_seen(log: list[bytes]) -> dict[str, tuple[int, int, float, float]]:
     """Descriptor -> first line, executions, first and total time; one line after the other."""
     out: dict[str, tuple[int, int, float, float]] = {}
@@ -305,11 +349,11 @@ def test_blocks_and_folds_change_nothing(log: list[bytes], cuts: list[int], fold
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment, "FOLD", fold)
         for a, b in pairwise(at):
-            in_blocks.feed(log[a:b])
+            in_blocks.feed(ended(log[a:b]))
         evidence = in_blocks.finish()
     by_line = Segmenter(KINDS, "x")
     for line in log:
-        by_line.feed([line])
+        by_line.feed(ended([line]))
     assert facts(evidence) == facts(by_line.finish())
     counted = {
         seen.record.text: (seen.first.line, seen.count, seen.times.first, seen.ms)
@@ -333,11 +377,11 @@ def test_joining_is_associative(log: list[bytes], first: int, second: int) -> No
     """(a + b) + c == a + (b + c): the right two may be joined before the left one comes."""
     a, b = sorted((min(first, len(log)), min(second, len(log))))
     left = Segmenter(KINDS, "x")
-    left.feed(log[:a])
+    left.feed(ended(log[:a]))
     middle = Segmenter(KINDS, "x", from_start=False)
-    middle.feed(log[a:b])
+    middle.feed(ended(log[a:b]))
     right = Segmenter(KINDS, "x", from_start=False)
-    right.feed(log[b:])
+    right.feed(ended(log[b:]))
     middle.extend(right)
     left.extend(middle)
     left.finish()
@@ -357,7 +401,7 @@ def test_a_record_interleaved_with_another_rank_knows_its_lines() -> None:
 def test_counted_lines_at_the_end_of_a_block_interrupt_the_record() -> None:
     line = PREFIXES[0].encode()
     segmenter = Segmenter(KINDS, "x")
-    segmenter.feed([line + b" a", ONEDNN[0].encode()])
-    segmenter.feed([line + b" b"])
+    segmenter.feed(ended([line + b" a", ONEDNN[0].encode()]))
+    segmenter.feed(ended([line + b" b"]))
     (row,) = (row for row in segmenter.finish().table(Text) if row.record.text == "a\nb")
     assert row.first.jumps == ((1, 3),)

@@ -69,4 +69,4 @@ def _lines(path: Path) -> Iterator[str]:
     with stream.open() as reader:
         for block in stream.blocks(reader):
             for line in block:
-                yield line.decode("utf-8", "replace")
+                yield line[:-1].decode("utf-8", "replace")

@@ -154,11 +154,11 @@ def _forced(stream: Stream, reader: Reader, log: type[Log]) -> Evidence:
     held: list[str] = []
     size = 0
     for lines in stream.blocks(reader):
-        size += sum(map(len, lines))
+        size += sum(map(len, lines)) - len(lines)
         if size > MAX_FORCED:
             evidence.notes[f"{stream.path}: only the first {MAX_FORCED >> 20} MiB were read"] = None
             break
-        held += [line.decode("utf-8", "replace").removesuffix("\r") for line in lines]
+        held += [line[:-1].decode("utf-8", "replace").removesuffix("\r") for line in lines]
     place = Place(stream.path, 1)
     for offset, text in log.pieces(held):
         evidence.add(log, text, place.moved(offset), lines=text.count("\n") + 1)

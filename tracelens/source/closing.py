@@ -23,7 +23,7 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
     assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
     stamp = parts["clock"] or parts["clock21"]
     site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
-    text = _text_of(b"\n".join([b"", *record.body]).replace(b"\n ", b"\n")[1:])
+    text = _text_of(b"\n".join(record.body))
     number = (parts["writer"] or b"").decode()
     writer = record.rank or number
     if record.rank and number and len(evidence.numbers) < MAX_WRITERS:

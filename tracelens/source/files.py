@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -163,24 +164,25 @@ class Stream:
         return reader if mark == codecs.BOM_UTF8 else Pushback(reader, mark)
 
     def blocks(self, reader: Reader) -> Iterator[list[bytes]]:
-        """Yield the lines of ``reader`` without their newlines, some thousands at a time."""
+        """Yield the lines of ``reader``, each with a newline at its end, some thousands at a time.
+
+        The last one has it even where the input does not: ``tail`` says so.
+        """
         tail: list[bytes] = []
         held = dropped = 0
         while chunk := reader.read(CHUNK):
-            end = chunk.rfind(b"\n")
-            if end < 0:
+            end = chunk.rfind(b"\n") + 1
+            if not end:
                 room = max(0, MAX_LINE - held)
                 tail.append(chunk[:room])
                 held += min(room, len(chunk))
                 dropped += max(0, len(chunk) - room)
                 continue
-            lines = chunk.split(b"\n")
-            rest = lines.pop()
-            if tail:
-                lines[0] = b"".join(tail) + lines[0]
             if dropped:
                 self.notes.append(f"line {self.lines + 1}: cut after {MAX_LINE >> 20} MiB")
-            tail, held, dropped = [rest], len(rest), 0
+            # This finds newlines several times as fast as ``split`` does.
+            lines = BytesIO(b"".join((*tail, memoryview(chunk)[:end]))).readlines()
+            tail, held, dropped = [chunk[end:]], len(chunk) - end, 0
             self.lines += len(lines)
             yield lines
         last = b"".join(tail)
@@ -189,7 +191,7 @@ class Stream:
         if last:
             self.lines += 1
             self.tail = last
-            yield [last]
+            yield [last + b"\n"]
 
 
 class Pushback:

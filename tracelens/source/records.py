@@ -46,7 +46,10 @@ class Lines:
 
 @dataclass(slots=True)
 class Open(Lines):
-    """A torch record: all of its lines begin with ``prefix``."""
+    """A torch record: all of its lines begin with ``prefix``, which the body is without.
+
+    So is it without the blank that torch writes behind the prefix.
+    """
 
     prefix: bytes
     rank: str

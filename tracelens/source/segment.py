@@ -1,8 +1,9 @@
 """Cut lines into record texts: one pass, one open record per writer, nothing lost.
 
-The hot path is two ``startswith``: a line that repeats the prefix of the open record belongs to
-it, and a line that begins like a counted kind is counted whole. Everything else takes the slow
-path, which peels transports, finds prefixes and keeps the table of open records by writer.
+The hot path is two ``startswith`` over many lines at once: lines that repeat the prefix of the open
+record belong to it, and lines that begin like a counted kind are counted whole. Everything else
+takes the slow path, which peels transports, finds prefixes and keeps the table of open records by
+writer.
 
 A segment of a file may be read without what stands before it. The first record of each writer is
 then kept aside, since it may continue one that began earlier; :meth:`Segmenter.extend` joins two
@@ -12,25 +13,24 @@ neighbours exactly, so that any split of a file gives what one pass gives.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
-from itertools import compress, islice, repeat
-from operator import itemgetter, not_
+from itertools import repeat
 
-from tracelens.evidence import Evidence, Place, Times
+from tracelens.evidence import Evidence
 from tracelens.limits import MAX_RECORD_LINES, MAX_WRITERS
-from tracelens.logs import Log
 from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import GLUED, TORCH, clock, peel, rank_of, unwrap_json
 from tracelens.source.records import Block, Headed, Open
+from tracelens.source.tally import Tally
 
 __all__ = ["Segmenter"]
 
 #: Distinct whole lines counted before they are folded into descriptors and times.
 FOLD = 20_000
 _NEVER = b"\0never"
+#: What a line begins with that has torch's prefix and no transport before it.
+_LETTERS = (b"V", b"I", b"W", b"E", b"C", b"F")
 
 
 class Segmenter:
@@ -44,14 +44,9 @@ class Segmenter:
         self.lines = 0
         self.evidence = Evidence()
         self.writers: dict[str, None] = {}
-        self._counts: Counter[bytes] = Counter()
-        self._firsts: dict[bytes, int] = {}
-        #: The same for lines behind a rank.
-        self._ranked: dict[tuple[str, bytes], list[int]] = {}
+        self.tally = Tally()
         self._open: dict[tuple[str, bytes], Open] = {}
         self._blocks: dict[str, Block] = {}
-        #: Whether the last lines were all counted.
-        self._pure = True
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
         #: Where the line in hand ends, which may be several lines joined.
@@ -73,74 +68,48 @@ class Segmenter:
         return {key: value for key, value in vars(self).items() if key != "kinds"}
 
     def feed(self, lines: list[bytes]) -> None:
-        """Read the next ``lines`` (without newlines)."""
+        """Read the next ``lines``, each with its newline."""
         if self.wrap:
             for line in lines:
                 self.lines += 1
-                self._other(line, self.lines)
+                self._other(line[:-1], self.lines)
             return
-        flags = self._count(lines)
-        if flags is not None:
-            self._walk(lines, flags)
+        counted = self.tally.count(lines, self.kinds.counted_marks, self.lines)
+        if counted is not None:
+            self._walk(lines, counted)
         else:
             self._current = (_NEVER, [])
         self.lines += len(lines)
         if len(self._current[1]) > MAX_RECORD_LINES:
             self._cut()
-        if len(self._counts) + len(self._ranked) > FOLD:
+        if len(self.tally) > FOLD:
             self._fold()
 
-    def _count(self, lines: list[bytes]) -> list[bool] | None:
-        """Count those of ``lines`` that begin with a counted mark.
-
-        Returns:
-            For each line whether it was counted; None for all of them. A log of counted lines only
-            is told by its new lines alone: what was counted before needs no second look.
-        """
-        counts, marks = self._counts, self.kinds.counted_marks
-        before = len(counts)
-        if self._pure and lines and lines[0].startswith(marks):
-            counts.update(lines)
-            new = list(islice(reversed(counts), len(counts) - before))
-            others = [line for line in new if not line.startswith(marks)]
-            if not others:
-                self._note_firsts(lines, new)
-                return None
-            for line in others:
-                counts.pop(line)
-            flags = list(map(bytes.startswith, lines, repeat(marks)))
-        else:
-            flags = list(map(bytes.startswith, lines, repeat(marks)))
-            counts.update(compress(lines, flags))
-        self._note_firsts(lines, list(islice(reversed(counts), len(counts) - before)))
-        self._pure = all(flags)
-        return None if self._pure else flags
-
-    def _note_firsts(self, lines: list[bytes], new: list[bytes]) -> None:
-        """Note where the ``new`` ones (latest first) of ``lines`` stand."""
-        at = -1
-        for line in reversed(new):
-            at = lines.index(line, at + 1)
-            self._firsts[line] = self.lines + at + 1
-
     def _walk(self, lines: list[bytes], counted: list[bool]) -> None:
-        """Read those of ``lines`` that were not counted, one after the other."""
-        prefix, body = self._current
-        skip = len(prefix)
-        due = 0
-        for at in compress(range(len(lines)), map(not_, counted)):
-            line = lines[at]
-            if at != due:
-                prefix = _NEVER  # the record in hand was interrupted: this line stands elsewhere
-            due = at + 1
-            if line.startswith(prefix):
-                body.append(line[skip:])
-            else:
-                self._other(line, self.lines + at + 1)
-                prefix, body = self._current
-                skip = len(prefix)
-        if due != len(lines):
+        """Read those of ``lines`` that were not counted, one stretch after the other."""
+        total = len(lines)
+        counted += (False, True)  # so that both are found, at the end at the latest
+        stop = 0
+        while (start := counted.index(False, stop)) < total:
+            if start != stop:
+                self._current = (_NEVER, [])  # the record in hand was interrupted
+            stop = min(counted.index(True, start), total)
+            self._stretch(lines, start, stop)
+        if stop != total:
             self._current = (_NEVER, [])
+
+    def _stretch(self, lines: list[bytes], at: int, stop: int) -> None:
+        """Read ``lines`` from ``at`` to ``stop``; what goes on with the record in hand, at once."""
+        while at < stop:
+            prefix, body = self._current
+            if lines[at].startswith(prefix):
+                end = _reach(lines, at + 1, stop, prefix)
+                skip = len(prefix)
+                body += [line[skip:-1] for line in lines[at:end]]
+                at = end
+            else:
+                at += 1
+                self._other(lines[at - 1][:-1], self.lines + at)
 
     def _cut(self) -> None:
         """Close what is open and too long to be a record; what comes after it begins anew."""
@@ -169,6 +138,9 @@ class Segmenter:
     def _other(self, raw: bytes, number: int) -> None:
         self._current = (_NEVER, [])
         self._end = number
+        if raw.startswith(_LETTERS) and self._is_plain(raw) and (match := TORCH.match(raw)):
+            self._torch(raw, match, "", number, raw)
+            return
         # A tab begins the payload of a structured record, whatever comes after it.
         line, rank, partial = (raw, "", False) if raw[:1] == b"\t" else peel(raw)
         if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
@@ -192,6 +164,10 @@ class Segmenter:
             line = line.rpartition(b"\r")[2]
         self._text(line, rank, number, raw)
 
+    def _is_plain(self, raw: bytes) -> bool:
+        """Tell whether there is nothing to take off a line that begins like torch's."""
+        return not (self._partial or self.wrap or b"\r" in raw or b"\x1b" in raw)
+
     def _meet(self, rank: str) -> str:
         """Note a new rank and return it; nobody in particular when there are too many."""
         if len(self.writers) >= MAX_WRITERS:
@@ -202,7 +178,7 @@ class Segmenter:
 
     def _text(self, line: bytes, rank: str, number: int, raw: bytes) -> None:
         if line.startswith(self.kinds.counted_marks):
-            self._ranked.setdefault((rank, line), [0, number])[0] += 1
+            self.tally.add(rank, line, number)
             return
         match = TORCH.match(line)
         if (
@@ -214,32 +190,39 @@ class Segmenter:
             line = line[glued.start() :]
             match = TORCH.match(line)
         if match is not None:
-            prefix = match.group()
-            if line.startswith(b' {"', len(prefix)) and self.kinds.structured and match["clock"]:
-                self._envelope(line[len(prefix) + 1 :], match, rank, number)
-                return
-            body = self._record(line, prefix, match["writer"] or b"", rank, number)
-            # A prefix that ends in an artifact begins no longer prefix; others may.
-            whole = raw.removesuffix(b"\r")
-            if b" [__" in prefix and whole.endswith(line):
-                self._current = (whole[: len(whole) - len(line)] + prefix, body)
+            self._torch(line, match, rank, number, raw)
         else:
             self._bare(line, rank, number)
+
+    def _torch(
+        self, line: bytes, match: re.Match[bytes], rank: str, number: int, raw: bytes
+    ) -> None:
+        """Handle a line that begins with a torch prefix."""
+        prefix = match.group()
+        if line.startswith(b' {"', len(prefix)) and self.kinds.structured and match["clock"]:
+            self._envelope(line[len(prefix) + 1 :], match, rank, number)
+            return
+        body = self._record(line, prefix, match["writer"] or b"", rank, number)
+        # A prefix that ends in an artifact begins no longer prefix; others may.
+        whole = raw.removesuffix(b"\r")
+        if b" [__" in prefix and line.startswith(b" ", len(prefix)) and whole.endswith(line):
+            self._current = (whole[: len(whole) - len(line)] + prefix + b" ", body)
 
     def _record(
         self, line: bytes, prefix: bytes, pid: bytes, rank: str, number: int
     ) -> list[bytes]:
         """Begin or go on with the record of one writer; return its lines."""
         key = (rank, pid)
+        text = line[len(prefix) :].removeprefix(b" ")
         held = self._open.get(key)
         if held is not None and held.prefix == prefix and len(held.body) <= MAX_RECORD_LINES:
-            held.go_on(line[len(prefix) :], number)
+            held.go_on(text, number)
         else:
             if held is not None:
                 self._close(key)
             elif len(self._open) >= MAX_WRITERS:
                 self._close(next(iter(self._open)))
-            held = self._open[key] = Open(number, [line[len(prefix) :]], prefix, rank)
+            held = self._open[key] = Open(number, [text], prefix, rank)
         return held.body
 
     def _envelope(self, line: bytes, match: re.Match[bytes], rank: str, number: int) -> None:
@@ -320,36 +303,7 @@ class Segmenter:
         hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
 
     def _fold(self) -> None:
-        """Turn counted lines into descriptors with counts and times."""
-        folded: dict[tuple[type[Log], str, str], tuple[int, Times, list[int]]] = {}
-        for first, count, rank, line in sorted(self._counted(), key=itemgetter(0)):
-            log = self.kinds.of_line(line)
-            key, ms = log.measure(line.decode("utf-8", "replace").rstrip("\r"))
-            entry = folded.get((log, key, rank))
-            if entry is None:
-                entry = folded[log, key, rank] = (first, Times(), [0])
-            entry[2][0] += count
-            if ms is not None:
-                entry[1].add(ms, count)
-        self._counts.clear()
-        self._firsts.clear()
-        self._ranked.clear()
-        for (log, key, rank), (line_number, times, number) in folded.items():
-            self.evidence.add(
-                log,
-                key,
-                Place(self.name, line_number, rank),
-                lines=number[0],
-                count=number[0],
-                times=times if times.n else None,
-            )
-
-    def _counted(self) -> Iterator[tuple[int, int, str, bytes]]:
-        """Yield every distinct counted line: where first, how often, its rank, and itself."""
-        for line, count in self._counts.items():
-            yield self._firsts[line], count, "", line
-        for (rank, line), (count, first) in self._ranked.items():
-            yield first, count, rank, line
+        self.tally.fold(self.kinds, self.name, self.evidence)
 
     # Joining two neighbouring segments.
 
@@ -397,3 +351,18 @@ class Segmenter:
         for rank, block in after._blocks.items():
             block.shift(shift)
             self._blocks[rank] = block
+
+
+def _reach(lines: list[bytes], at: int, stop: int, prefix: bytes) -> int:
+    """Return the index of the first of ``lines`` from ``at`` that does not begin with ``prefix``.
+
+    It is ``stop`` at the latest. Looks at ever more lines at once: most records are short or long.
+    """
+    step = 8
+    while at < stop:
+        hits = list(map(bytes.startswith, lines[at : min(at + step, stop)], repeat(prefix)))
+        if False in hits:
+            return at + hits.index(False)
+        at += len(hits)
+        step *= 4
+    return at
