@@ -242,3 +242,14 @@ def test_a_directory_that_the_child_removes_is_no_trouble(tmp_path: Path) -> Non
     room.mkdir()
     finished, out, _ = run("import os, shutil; shutil.rmtree(os.getcwd()); print('done')", cwd=room)
     assert (finished.code, out) == (0, "done\n")
+
+
+def test_a_hangup_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        finished, out, _ = run(
+            "import os, signal; os.kill(os.getppid(), signal.SIGHUP); print('done')"
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (finished.reason, finished.code, out) == ("", 0, "done\n")

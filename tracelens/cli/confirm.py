@@ -31,6 +31,7 @@ from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
     from tracelens.config import Config
+    from tracelens.live.lab import Lab
     from tracelens.live.workload import Workload
     from tracelens.report import Finding, Report
 
@@ -79,6 +80,13 @@ def confirm(
     explore: Annotated[
         bool, typer.Option("--explore", help="Also time the standard settings, one by one.")
     ] = False,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole",
+            help="Run the program to its end each time, also when it has made enough steps.",
+        ),
+    ] = False,
     execute_log_code: Annotated[
         bool,
         typer.Option(
@@ -125,6 +133,7 @@ def confirm(
         python=interpreter,
         log_code=Path(report) if execute_log_code else None,
         seconds=minutes * 60,
+        whole=whole,
     )
     code = job.run(words(only), explore=explore)
     job.save()
@@ -147,6 +156,7 @@ class _Job:
         python: str,
         log_code: Path | None,
         seconds: float,
+        whole: bool,
     ) -> None:
         from tracelens.cli._watch import Watch
 
@@ -160,6 +170,7 @@ class _Job:
         self._python = python
         self._log_code = log_code
         self._seconds = seconds
+        self._whole = whole
         self._until = time.monotonic() + seconds
         self._watch = Watch(seconds)
 
@@ -171,7 +182,8 @@ class _Job:
         if explore and self._workload is None:
             raise UsageError("--explore has nothing to run", hint="-- COMMAND, or --entry")
         for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _interrupt)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, _interrupt)
         try:
             self._confirm(only, self._seconds * (FINDINGS_SHARE if explore else 1))
             if explore:
@@ -184,11 +196,20 @@ class _Job:
             self._watch.clear()
         return 0
 
-    def _confirm(self, only: tuple[str, ...], seconds: float) -> None:
-        from tracelens.live.confirming import Means, confirm
+    def _lab(self, seconds: float) -> Lab:
         from tracelens.live.lab import Lab
 
-        with Lab(base=dict(os.environ), seconds=seconds, on_progress=self._watch.doing) as lab:
+        return Lab(
+            base=dict(os.environ),
+            seconds=seconds,
+            on_progress=self._watch.doing,
+            whole=self._whole,
+        )
+
+    def _confirm(self, only: tuple[str, ...], seconds: float) -> None:
+        from tracelens.live.confirming import Means, confirm
+
+        with self._lab(seconds) as lab:
             self.report = confirm(
                 self.report,
                 lab,
@@ -200,13 +221,13 @@ class _Job:
 
     def _explore(self) -> None:
         from tracelens.live.exploring import explore
-        from tracelens.live.lab import Lab, OutOfTime, RunFailed
+        from tracelens.live.lab import OutOfTime, RunFailed
 
         if self._workload is None:
             return
         left = max(self._until - time.monotonic(), self._seconds * (1 - FINDINGS_SHARE))
         self._watch.part("the standard settings, one by one")
-        with Lab(base=dict(os.environ), seconds=left, on_progress=self._watch.doing) as lab:
+        with self._lab(left) as lab:
             try:
                 explore(lab, self._workload, on_rows=self._keep_rows)
             except RunFailed as failed:

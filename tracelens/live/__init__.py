@@ -20,6 +20,8 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 ``load``               how busy the processors are with others' work
 ``conditions``         under which conditions runs were made, in words
 ``lab``                sides, blocks, caches: the protocol
+``early``              what is enough of a timed run
+``ending``             how a run ended, in words
 ``verdicts``           both halves of a verdict, joined: pure functions
 ``logcode``            generated code out of a log, on the user's explicit word only
 ``confirming``         findings -> experiments -> verdicts

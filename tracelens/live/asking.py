@@ -24,6 +24,7 @@ def confirm(
     minutes: float = 10.0,
     python: str = sys.executable,
     cwd: Path | None = None,
+    whole: bool = False,
 ) -> Report:
     """Test the findings of a report by running a program again, with one thing changed.
 
@@ -35,6 +36,7 @@ def confirm(
         minutes: Time to spend.
         python: The interpreter that has torch, for small programs.
         cwd: Where the program runs; here when None.
+        whole: Whether the program runs to its end each time, also when it has made enough steps.
 
     Returns:
         The report with a verdict in the ``confirmation`` of each finding that was tested.
@@ -43,5 +45,5 @@ def confirm(
         UsageError: ``only`` names nothing in the report.
     """
     workload = Workload(tuple(command), cwd=cwd) if command else None
-    with Lab(base=dict(os.environ), seconds=minutes * 60) as lab:
+    with Lab(base=dict(os.environ), seconds=minutes * 60, whole=whole) as lab:
         return carry_out(report, lab, Means(workload, python), only=only)

@@ -35,8 +35,11 @@ def told(folder: Path) -> tuple[dict[str, str], Steps]:
     told = facts.get("processes") or [{}]
     chief = max(told, key=lambda one: one.get("steps", {}).get("calls", 0))
     counts = chief.get("steps", {})
+    marker = counts.get("callable")
     made = Steps(
         calls=int(counts.get("calls", 0)),
+        marker=(int(marker[0]), str(marker[1])) if marker else None,
+        begins=int(counts.get("begins", 0)),
         compiles=int(counts.get("compiles", 0)),
         compile_seconds=float(counts.get("compile_seconds", 0)),
         run_seconds=float(counts.get("run_seconds", 0)),

@@ -78,6 +78,8 @@ def told(process: Process) -> dict[str, Any]:
         "compiled": sorted(set(process.callables.values())),
         "steps": {
             "calls": steps.calls,
+            "callable": list(steps.marker) if steps.marker else None,
+            "begins": steps.begins,
             "steady": len(steps.seconds),
             "median_ms": _median_ms(steps.seconds),
             "median_call_ms": _median_ms(steps.call_seconds),

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from tracelens.experiment import UNCHANGED, Knob, Value
 
@@ -44,6 +45,7 @@ def environment(
     onednn: str = "",
     silent: Mapping[str, Value] | None = None,
     lively: bool = False,
+    enough: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Return the whole environment of a child.
 
@@ -62,6 +64,7 @@ def environment(
         silent: Torch settings besides those of ``knob``, which nobody misses where they do not
             exist.
         lively: Whether what is written to a pipe is passed on line by line, as on a terminal.
+        enough: When to leave ``enough-PID`` in ``folder``, see :mod:`tracelens.live.early`.
     """
     spec = {
         "folder": str(folder.absolute()) if folder else None,
@@ -74,6 +77,7 @@ def environment(
         "onednn": onednn,
         "silent": dict(silent or {}),
         "lively": lively,
+        "enough": dict(enough) if enough else None,
     }
     path = [str(FOLDER), *filter(None, [base.get("PYTHONPATH", "")])]
     added = {SPEC: json.dumps(spec), "PYTHONPATH": os.pathsep.join(path)}

@@ -19,8 +19,10 @@ from typing import Literal, Self, TypeVar
 
 from tracelens import engine
 from tracelens.errors import SourceError
-from tracelens.live import conditions, injection, load, process, recording, steps
+from tracelens.live import conditions, early, injection, load, process, recording, steps
 from tracelens.live.conditions import Strain
+from tracelens.live.early import Plenty
+from tracelens.live.ending import LastWords, trouble
 from tracelens.live.micro import DRIVER
 from tracelens.live.process import Finished, Limits
 from tracelens.live.statistics import LOOKS, Block, Judgement, judge
@@ -41,8 +43,6 @@ WARM_UP = 5
 #: Places of the unchanged program, the same again, and the changed one, block by block: each stands
 #: everywhere equally often, so that a steady drift favours none.
 ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
-#: Characters of a failed program's last words.
-LAST_WORDS = 160
 
 
 class OutOfTime(Exception):
@@ -92,6 +92,7 @@ class Lab(AbstractContextManager["Lab"]):
         seconds: The budget.
         on_progress: Called with what is being done, in a few words.
         memory: Bytes that a program may use; None is no limit.
+        whole: Whether a timed program runs to its end even when it has made enough steps.
     """
 
     def __init__(
@@ -101,11 +102,13 @@ class Lab(AbstractContextManager["Lab"]):
         seconds: float,
         on_progress: Callable[[str], None] | None = None,
         memory: int | None = None,
+        whole: bool = False,
     ) -> None:
         self._base = dict(base)
         self._until = time.monotonic() + seconds
         self._progress = on_progress or _silent
         self._memory = memory
+        self._whole = whole
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
         self._numbers = iter(range(1 << 30))
         self._caches: dict[str, Path] = {}
@@ -203,7 +206,7 @@ class Lab(AbstractContextManager["Lab"]):
             log_head=KEPT,
             log_tail=KEPT,
         )
-        words = _LastWords()
+        words = LastWords()
         done = recording.record(
             side.workload.argv,
             folder,
@@ -213,7 +216,7 @@ class Lab(AbstractContextManager["Lab"]):
             show=words,
         )
         try:
-            if failed := _trouble(done.finished, words.text, seconds):
+            if failed := trouble(done.finished, words.text, seconds):
                 return RunFailed(failed)
             about, made = conditions.told(folder)
             report = engine.analyze(str(folder))
@@ -273,27 +276,39 @@ class Lab(AbstractContextManager["Lab"]):
         seconds = usual * TIMES + MORE if usual is not None else self.left
         elsewhere = load.busy_elsewhere()
         before = load.Usage.now()
-        made, finished = self._run(side, cache, seconds)
+        made, finished = self._run(side, cache, seconds, self._plenty(side, of))
         if of == "run":
             shutil.rmtree(cache, ignore_errors=True)
         return _Run(made, finished, Strain(elsewhere, load.Usage.now().since(before)))
 
-    def _run(self, side: Side, cache: Path, seconds: float) -> tuple[Steps, Finished]:
+    def _plenty(self, side: Side, of: Literal["step", "run"]) -> Plenty | None:
+        """Return how much of a side's run is enough; None lets it run to its end."""
+        recorded = self._recorded.get(_key(side))
+        if self._whole or of == "run" or driven(side) or not isinstance(recorded, Recorded):
+            return None
+        return early.wanted(recorded.steps, recorded.seconds)
+
+    def _run(
+        self, side: Side, cache: Path, seconds: float, plenty: Plenty | None = None
+    ) -> tuple[Steps, Finished]:
         """Run a side without logging."""
         allowed = self._allowed(seconds)
         told = self.folder("told")
         base = {**self._base, **side.workload.env, **_caches_in(cache)}
-        words = _LastWords()
+        words = LastWords()
         finished = process.run(
             side.workload.argv,
-            env=injection.environment(side.knob, told, base=base, sync=True),
+            env=injection.environment(
+                side.knob, told, base=base, sync=True, enough=plenty.spec if plenty else None
+            ),
             cwd=side.workload.cwd,
             limits=Limits(seconds=allowed, memory=self._memory),
+            enough=plenty.noticed(told) if plenty else None,
             on_output=words,
         )
         made = steps.read(told)
         shutil.rmtree(told, ignore_errors=True)
-        if failed := _trouble(finished, words.text, allowed):
+        if failed := trouble(finished, words.text, allowed):
             if finished.reason == "time" and self.left < 1:
                 raise OutOfTime
             raise RunFailed(failed)
@@ -348,39 +363,6 @@ def _caches_in(folder: Path) -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "TRITON_CACHE_DIR": str(folder / "triton"),
     }
-
-
-class _LastWords:
-    """Keeps the end of what a program writes."""
-
-    def __init__(self) -> None:
-        self._tail = b""
-
-    def __call__(self, stream: process.StreamName, data: bytes) -> None:
-        del stream
-        self._tail = (self._tail + data)[-4096:] if len(data) < 4096 else data[-4096:]
-
-    @property
-    def text(self) -> str:
-        """The last line that is not empty."""
-        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines()]
-        said = [line for line in lines if line]
-        return said[-1][:LAST_WORDS] if said else ""
-
-
-def _trouble(finished: Finished, words: str, seconds: float) -> str:
-    """Return what is wrong with a run that has ended; empty when nothing is."""
-    match finished.reason:
-        case "interrupted":
-            raise KeyboardInterrupt
-        case "time":
-            return f"it did not end within {seconds:.0f} s"
-        case "memory" | "output":
-            return f"it used more {finished.reason} than it may"
-    said = f": {words}" if words else ""
-    if finished.signal is not None:
-        return f"signal {finished.signal} ended it{said}"
-    return f"it ended with exit code {finished.code}{said}" if finished.code else ""
 
 
 def _times(run: _Run, of: Literal["step", "run"]) -> tuple[float, ...]:

@@ -19,11 +19,12 @@ from typing import IO, Literal, cast
 from tracelens.errors import UsageError
 from tracelens.live.family import Family
 
-__all__ = ["Finished", "Limits", "OnOutput", "Reason", "StreamName", "run"]
+__all__ = ["Enough", "Finished", "Limits", "OnOutput", "Reason", "StreamName", "run"]
 
 StreamName = Literal["stdout", "stderr"]
-#: Why a child ended: by itself, because a limit was passed, or because somebody stopped it.
-Reason = Literal["", "time", "memory", "output", "interrupted"]
+#: Why a child ended: by itself, because a limit was passed, because it had shown enough, or because
+#: somebody stopped it.
+Reason = Literal["", "time", "memory", "output", "enough", "interrupted"]
 OnOutput = Callable[[StreamName, bytes], None]
 
 #: Bytes taken from a pipe at a time.
@@ -60,6 +61,16 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Enough:
+    """When a child need not go on: it then gets what a Ctrl-C sends, and time to end by itself."""
+
+    #: Asked often, so it must be quick.
+    reached: Callable[[], bool]
+    #: Seconds that it may take to end, until it is ended like any other.
+    patience: float
+
+
+@dataclass(frozen=True)
 class Finished:
     """What became of a child."""
 
@@ -89,6 +100,7 @@ def run(
     env: Mapping[str, str],
     cwd: Path | None = None,
     limits: Limits | None = None,
+    enough: Enough | None = None,
     on_output: OnOutput | None = None,
     on_pause: Callable[[], None] | None = None,
     stdin: IO[bytes] | int = subprocess.DEVNULL,
@@ -103,6 +115,7 @@ def run(
         env: Its whole environment.
         cwd: Where it runs.
         limits: What it may use.
+        enough: When it has shown what it is run for; None lets it run to its end.
         on_output: Called with what it writes, as it arrives; with nothing at a stream's end.
         on_pause: Called when nothing has arrived for :data:`TICK` seconds.
         stdin: Its standard input; empty by default.
@@ -110,7 +123,7 @@ def run(
     Raises:
         UsageError: The command cannot be started.
     """
-    child = _Child(argv, env, cwd, stdin, limits or Limits())
+    child = _Child(argv, env, cwd, stdin, limits or Limits(), enough=enough)
     try:
         with child.listening():
             child.pump(on_output or _nowhere, on_pause)
@@ -156,9 +169,12 @@ class _Child:
         cwd: Path | None,
         stdin: IO[bytes] | int,
         limits: Limits,
+        *,
+        enough: Enough | None,
     ) -> None:
         mark = uuid.uuid4().hex
         self._limits = limits
+        self._enough = enough
         self._began = time.monotonic()
         self._popen = _start(argv, {**env, MARK: mark}, cwd, stdin)
         self._family = Family(self._popen.pid, f"{MARK}={mark}".encode())
@@ -188,7 +204,9 @@ class _Child:
             del frame
             self._received.append(signal.Signals(number))
 
-        wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        wanted = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+            wanted.append(signal.SIGHUP)
         before = {number: signal.signal(number, receive) for number in wanted}
         try:
             yield
@@ -221,7 +239,8 @@ class _Child:
                 return False
             self._ended = now
             self._next = [signal.SIGTERM, signal.SIGKILL]
-            self._urge_at = now + (0.0 if self._reason else self._limits.linger)
+            by_itself = self._reason in {"", "enough"}
+            self._urge_at = now + (self._limits.linger if by_itself else 0.0)
         left = self._family.members(thorough=True) - {self._popen.pid}
         if not left:
             # Nobody of ours holds a pipe that is still open; what is in it has been read.
@@ -242,6 +261,10 @@ class _Child:
         if self._reason:
             if now >= self._urge_at:
                 self._urge(now, self._limits.patience)
+            return
+        if self._enough is not None and self._enough.reached():
+            self._reason = "enough"
+            self._urge(now, self._enough.patience)
             return
         limits = self._limits
         if limits.seconds is not None and now - self._began > limits.seconds:

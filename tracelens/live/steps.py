@@ -64,6 +64,8 @@ class Process:
             or tuple((b.start - a.start) * _NS for a, b in itertools.pairwise(steady)),
             call_seconds=tuple((call.end - call.start) * _NS for call in steady),
             calls=sum(number for _, number in self.blocks) or len(calls),
+            marker=(marker, self.callables.get(marker, "")) if marker is not None else None,
+            begins=calls.index(steady[0]) if steady else len(calls),
             compiles=len(self.compiles),
             compile_seconds=sum(c.end - c.start for c in self.compiles) * _NS,
             run_seconds=max(0, (self.ended or last or began) - began) * _NS,
@@ -99,6 +101,9 @@ class Steps:
     call_seconds: tuple[float, ...] = ()
     #: Calls of that callable, also those that compiled.
     calls: int = 0
+    #: Its number and name, and how many calls of it were before that stretch.
+    marker: tuple[int, str] | None = None
+    begins: int = 0
     compiles: int = 0
     compile_seconds: float = 0.0
     #: From the start of the interpreter to its end.

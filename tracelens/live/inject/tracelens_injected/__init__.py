@@ -25,7 +25,7 @@ def begin(text: str) -> None:
     if spec.get("lively") and stat.S_ISFIFO(os.fstat(1).st_mode):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     # Imported here: a Python that is not asked for anything pays nothing.
-    from . import about, compiles, hooks, journal, logs, settings, steps, tracing
+    from . import about, compiles, enough, hooks, journal, logs, settings, steps, tracing
 
     hook = hooks.Hooks()
     book = journal.Journal(spec["folder"]) if spec.get("folder") else None
@@ -41,5 +41,6 @@ def begin(text: str) -> None:
         compiles.install(hook, book)
         if spec.get("steps"):
             trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
-            steps.install(hook, book, trace=trace, sync=bool(spec.get("sync")))
+            count = enough.Enough(spec["enough"], book) if spec.get("enough") else None
+            steps.install(hook, book, trace=trace, sync=bool(spec.get("sync")), enough=count)
     hook.activate()

@@ -44,6 +44,8 @@ class Journal:
         self.due = self.began + WAIT
         #: Compilations so far.
         self.compiles = 0
+        #: Told what is about to be written.
+        self.on_rows: Callable[[list[tuple[Any, ...]]], None] | None = None
         #: What to do before the last line.
         self.at_end: list[Callable[[], None]] = []
         self._lines: list[str] = []
@@ -91,6 +93,8 @@ class Journal:
                 os.write(file, ("\n".join(lines) + "\n").encode("utf-8", "replace"))
             finally:
                 os.close(file)
+            if self.on_rows is not None:
+                self.on_rows(rows)
         except OSError:
             pass
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .enough import Enough
 from .hooks import Hooks
 from .journal import MANY, Journal
 from .tracing import Tracing
@@ -32,7 +33,12 @@ _depth = _Depth()
 
 
 def install(
-    hooks: Hooks, journal: Journal, *, trace: Tracing | None = None, sync: bool = False
+    hooks: Hooks,
+    journal: Journal,
+    *,
+    trace: Tracing | None = None,
+    sync: bool = False,
+    enough: Enough | None = None,
 ) -> None:
     """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
 
@@ -53,6 +59,8 @@ def install(
             except Exception:
                 return result
             journal.tell(callable=[number, _name(fn)])
+            if enough is not None:
+                enough.named(number, _name(fn))
             return timed
 
         context.__call__ = made

@@ -1,0 +1,50 @@
+"""How a run of the laboratory ended, in words."""
+
+from __future__ import annotations
+
+from tracelens.live.process import Finished, StreamName
+
+__all__ = ["LastWords", "trouble"]
+
+#: Characters of a failed program's last words.
+LAST_WORDS = 160
+
+
+class LastWords:
+    """Keeps the end of what a program writes."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def __call__(self, stream: StreamName, data: bytes) -> None:
+        """Take what has been written."""
+        del stream
+        self._tail = (self._tail + data)[-4096:] if len(data) < 4096 else data[-4096:]
+
+    @property
+    def text(self) -> str:
+        """The last line that is not empty."""
+        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines()]
+        said = [line for line in lines if line]
+        return said[-1][:LAST_WORDS] if said else ""
+
+
+def trouble(finished: Finished, words: str, seconds: float) -> str:
+    """Return what is wrong with a run that has ended; empty when nothing is.
+
+    Raises:
+        KeyboardInterrupt: Somebody has interrupted it.
+    """
+    match finished.reason:
+        case "interrupted":
+            raise KeyboardInterrupt
+        case "time":
+            return f"it did not end within {seconds:.0f} s"
+        case "memory" | "output":
+            return f"it used more {finished.reason} than it may"
+        case "enough":  # how it ends when it is interrupted is its own affair
+            return ""
+    said = f": {words}" if words else ""
+    if finished.signal is not None:
+        return f"signal {finished.signal} ended it{said}"
+    return f"it ended with exit code {finished.code}{said}" if finished.code else ""
