@@ -90,6 +90,17 @@ def test_a_finding_that_was_never_there_is_not_confirmed() -> None:
     assert lab.runs == ["unchanged"]
 
 
+def test_a_finding_that_a_run_rates_harmless_is_still_there() -> None:
+    """Its share of the time differs from run to run, and with it how the rule rates it."""
+    known, mild = report(finding()), report(finding(severity=Severity.NONE))
+    answer = said(FakeLab(mild, report(), FASTER), known)
+    assert answer.state == "confirmed"
+    assert answer.structure is not None
+    assert "harmless in the unchanged run" in answer.structure.note
+    assert said(FakeLab(mild, mild, FASTER), known).state == "refuted"
+    assert said(FakeLab(known, mild, FASTER), known).state == "refuted"
+
+
 def test_a_finding_that_stays_is_refuted_without_timing_it() -> None:
     known = report(finding())
     lab = FakeLab(known, known, FASTER)

@@ -51,6 +51,8 @@ class _Trial:
     count: Count
     #: What a finding that takes this one's place is, given both reports.
     instead: Callable[[Report, Report], Finding | None]
+    #: The finding where a run rates it harmless: a share of the time differs from run to run.
+    mild: Callable[[Report], Finding | None] = lambda _: None
 
 
 def candidates(report: Report, only: Collection[str] = ()) -> list[Finding]:
@@ -189,8 +191,9 @@ class _Tester:
                 experiment.knob,
                 Side(self.means.workload),
                 Side(self.means.workload, experiment.knob),
-                lambda report: sum(f.count for f in verdicts.matching(finding, report)),
+                _counting(finding),
                 lambda before, after: verdicts.replacement(finding, before, after),
+                lambda report: verdicts.milder(finding, report),
             )
         pair = build(experiment.micro, finding, self.report) if experiment.micro else None
         if pair is None and self.means.log_code is not None:
@@ -210,12 +213,7 @@ class _Tester:
         found = logcode.program(finding, log)
         if found is None:
             return None
-        return Pair(
-            found,
-            found,
-            experiment.knob,
-            lambda report: sum(f.count for f in verdicts.matching(finding, report)),
-        )
+        return Pair(found, found, experiment.knob, _counting(finding))
 
     def _small(self, experiment: Experiment, pair: Pair) -> _Trial:
         before, after = pair.sides(self.means.python, self.lab.folder("program"))
@@ -228,15 +226,22 @@ class _Tester:
         first = self._recorded(trial.before, "the unchanged program")
         start = start.model_copy(update={"environment": dict(first.about)})
         seen = trial.count(first.report)
+        note = ""
+        if not seen and (mild := trial.mild(first.report)):
+            trial = replace(trial, count=_counting(mild))
+            seen, note = trial.count(first.report), "rated harmless in the unchanged run"
         if not seen:
             return _saying(start, "the finding did not show when the program was run again here")
         second = self._recorded(trial.after, "the changed program")
         if why := _without_effect(trial.knob, second):
             return _saying(start, f"the change had no effect: {why}")
         instead = trial.instead(first.report, second.report)
-        structural = verdicts.structure(
-            trial.experiment.structure, seen, trial.count(second.report), instead=instead
-        )
+        left = trial.count(second.report)
+        if not left and (mild := trial.mild(second.report)) and mild.count >= seen:
+            left, note = mild.count, "as often as before, and rated harmless in the changed run"
+        structural = verdicts.structure(trial.experiment.structure, seen, left, instead=instead)
+        if note and not structural.note:
+            structural = structural.model_copy(update={"note": note})
         start = start.model_copy(update={"structure": structural})
         return self._timed(trial, start, structural)
 
@@ -282,6 +287,11 @@ class _Tester:
             unchanged_max_abs=unchanged["max_abs"],
         )
         return found, ""
+
+
+def _counting(finding: Finding) -> Count:
+    """Return what counts how often a report shows the finding."""
+    return lambda report: sum(found.count for found in verdicts.matching(finding, report))
 
 
 class _NoTrial(Exception):

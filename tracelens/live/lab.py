@@ -25,7 +25,7 @@ from tracelens.live.early import Plenty
 from tracelens.live.ending import LastWords, trouble
 from tracelens.live.micro import DRIVER
 from tracelens.live.process import Finished, Limits
-from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+from tracelens.live.statistics import LOOKS, MIN_ITERATIONS, Block, Judgement, judge
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side
 from tracelens.report import Report
@@ -237,6 +237,8 @@ class Lab(AbstractContextManager["Lab"]):
                 if best is None:
                     raise
                 return best
+            if of == "step" and len(runs) == 1:
+                _refuse_few_steps(runs[0])
             if len(runs) not in LOOKS:
                 continue
             best = self._judged(before, runs, of)
@@ -372,6 +374,17 @@ def _times(run: _Run, of: Literal["step", "run"]) -> tuple[float, ...]:
     seconds = run.steps.seconds
     warm = seconds[min(WARM_UP, len(seconds) // 4) :]
     return tuple(max(one, 1e-9) * 1e3 for one in warm)
+
+
+def _refuse_few_steps(block: tuple[_Run, ...]) -> None:
+    """Refuse to go on with a program of which no number of blocks will give enough steps."""
+    run = min(block, key=lambda run: len(_times(run, "step")))
+    steady = len(_times(run, "step"))
+    if steady * LOOKS[-1] < MIN_ITERATIONS:
+        raise RunFailed(
+            f"{run.steps.calls} compiled calls per run, {steady} of them after warm-up, are too few "
+            f"for {MIN_ITERATIONS} in {LOOKS[-1]} blocks: let the program make more, or name --entry"
+        )
 
 
 def _crowding(runs: list[tuple[_Run, ...]]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from tracelens.experiment import Experiment
 from tracelens.live.statistics import Judgement
 from tracelens.report import Effect, Finding, Report, Severity, Structure
 
-__all__ = ["Said", "effect", "foreign", "matching", "replacement", "structure", "verdict"]
+__all__ = ["Said", "effect", "foreign", "matching", "milder", "replacement", "structure", "verdict"]
 
 State = Literal["confirmed", "confirmed_structure", "refuted", "inconclusive"]
 Predicted = Literal["gone", "fewer", "stays"]
@@ -40,6 +40,12 @@ def matching(finding: Finding, report: Report) -> tuple[Finding, ...]:
     found = [f for f in report.findings if harmless or f.severity is not Severity.NONE]
     same = tuple(other for other in found if other.id == finding.id)
     return same or tuple(other for other in found if _in_place(finding, other))
+
+
+def milder(finding: Finding, report: Report) -> Finding | None:
+    """Return this very finding where ``report`` rates it harmless, as its rule may by its share."""
+    found = (other for other in report.findings if other.id == finding.id)
+    return next((other for other in found if other.severity is Severity.NONE), None)
 
 
 def _in_place(finding: Finding, other: Finding) -> bool:
