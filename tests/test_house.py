@@ -70,7 +70,7 @@ def test_the_excerpt_on_a_rules_page_is_read(rule: type[Rule]) -> None:
     assert excerpts, "no excerpt"
     for excerpt in excerpts:
         segmenter = Segmenter(Kinds(LOGS), "excerpt")
-        segmenter.feed(excerpt.encode().split(b"\n"))
+        segmenter.feed([line.encode() + b"\n" for line in excerpt.split("\n")])
         evidence = segmenter.finish()
         refused = [(unread.kind, unread.reason) for unread in evidence.unread]
         if rule.code.startswith("LOG"):  # about what cannot be read

@@ -175,7 +175,7 @@ def test_other_lines_are_notes() -> None:
 def test_a_skip_without_any_prefix_is_read_with_its_stack() -> None:
     text = f"epoch 1\nskipping cudagraphs due to cpu device (a). Found from : \n{STACK}\nepoch 2"
     segmenter = Segmenter(Kinds([Log.of("cudagraphs")]), "log")
-    segmenter.feed(text.encode().split(b"\n"))
+    segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     (row,) = evidence.table(CudagraphSkip)
     assert row.record.stack_frames[0].function == "f"

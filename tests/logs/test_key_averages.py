@@ -48,7 +48,8 @@ def test_the_totals_are_per_kind_of_device() -> None:
 
 def test_the_table_is_found_among_the_programs_lines() -> None:
     segmenter = Segmenter(Kinds([Log.of("key_averages")]), "log")
-    segmenter.feed(f"-----\n  12%\nepoch 1\n{CPU}\nfinished 100%".encode().split(b"\n"))
+    text = f"-----\n  12%\nepoch 1\n{CPU}\nfinished 100%"
+    segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     assert evidence.kinds == {"key_averages": 1}
     assert evidence.understood_lines == CPU.count("\n")

@@ -382,8 +382,9 @@ def _refuse_few_steps(block: tuple[_Run, ...]) -> None:
     steady = len(_times(run, "step"))
     if steady * LOOKS[-1] < MIN_ITERATIONS:
         raise RunFailed(
-            f"{run.steps.calls} compiled calls per run, {steady} of them after warm-up, are too few "
-            f"for {MIN_ITERATIONS} in {LOOKS[-1]} blocks: let the program make more, or name --entry"
+            f"{run.steps.calls} compiled calls per run, {steady} of them after warm-up, are too "
+            f"few for {MIN_ITERATIONS} in {LOOKS[-1]} blocks: let the program make more of them, "
+            "or name an --entry"
         )
 
 
