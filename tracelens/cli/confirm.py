@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracelens.cli import _given
 from tracelens.cli._app import app
-from tracelens.cli._asking import analyzed, words
+from tracelens.cli._asking import words
 from tracelens.cli._catalogue import complete_rule
 from tracelens.cli._output import (
     FormatOption,
@@ -30,7 +31,6 @@ from tracelens.cli._terminal import say
 from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracelens.config import Config
     from tracelens.live.lab import Lab
     from tracelens.live.workload import Workload
     from tracelens.report import Finding, Report
@@ -39,8 +39,6 @@ __all__ = ["confirm"]
 
 #: What a shell says of a program that Ctrl-C has ended.
 INTERRUPTED = 130
-#: Characters at the beginning of a file in which a report names its schema.
-HEAD = 4096
 #: Share of the time that findings may take where the what-if table is wanted as well.
 FINDINGS_SHARE = 0.5
 
@@ -121,7 +119,7 @@ def confirm(
     config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
     plan = Plan.of(output or (), fmt, quiet=quiet)
     grammars.cache_folder = parser_cache()
-    path, found = _report(report, config)
+    path, found = _given.read(report, config)
     interpreter = python or _python()
     if execute_log_code:
         _warn(Path(report))
@@ -258,46 +256,15 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _report(given: str, config: Config) -> tuple[Path, Report]:
-    """Return where the report is, or is to be, and what it says."""
-    from tracelens import saved
-
-    path = Path(given)
-    if path.is_dir():
-        path = path / "report.json"
-        source = path if path.exists() else Path(given)
-    else:
-        source = path
-    if _is_report(source):
-        return source, saved.load(str(source))
-    beside = path if source.is_dir() else path.with_name(f"{path.name}.report.json")
-    report = analyzed([str(source)], config)
-    if beside.exists():
-        earlier = saved.load(str(beside))
-        same = [one.sha256 for one in earlier.inputs] == [one.sha256 for one in report.inputs]
-        if same and earlier.tool == report.tool:
-            return beside, earlier
-    return beside, report
-
-
 def _warn(log: Path) -> None:
     """Say loudly what is about to happen.
 
     Raises:
         UsageError: There is no log to take code from.
     """
-    if not log.is_file() or _is_report(log):
+    if not log.is_file() or _given.is_report(log):
         raise UsageError("--execute-log-code needs the log itself", hint="tracelens confirm LOG")
     say(f"WARNING: code out of {log} will be run, with all that you may do; Ctrl-C stops it")
-
-
-def _is_report(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-    except OSError:
-        return False
-    return head.lstrip()[:1] == b"{" and b'"schema_version"' in head
 
 
 def _python() -> str:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from tracelens.cli import _given
 from tracelens.cli._app import app
 from tracelens.cli._output import save
 from tracelens.cli._terminal import emit
-from tracelens.errors import SourceError
-
-if TYPE_CHECKING:
-    from tracelens.report import Report
 
 __all__ = ["repro"]
-
-#: Bytes by which a report and a log are told apart.
-HEAD = 64
 
 
 @app.command()
@@ -46,27 +40,12 @@ def repro(
 
     It needs nothing but torch, and of a log it holds numbers and known names only.
     """
+    from tracelens.config import load
     from tracelens.live.repro import find, script
 
-    loaded = _report(report)
+    loaded = _given.read(report, load(Path.cwd())).report
     text = script(loaded, find(loaded, finding), redact=redact)
     if output == "-":
         emit(text)
     else:
         save(Path(output), text)
-
-
-def _report(path: str) -> Report:
-    """Return the saved report, or what the rules say about a log."""
-    from tracelens import engine, saved
-
-    if path == "-":
-        return saved.load(path)
-    folder = Path(path)
-    file = folder / "report.json" if folder.is_dir() else folder
-    try:
-        with file.open("rb") as stream:
-            is_report = stream.read(HEAD).lstrip().startswith(b"{")
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}") from error
-    return saved.load(str(file)) if is_report else engine.analyze(str(file))
