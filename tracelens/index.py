@@ -41,6 +41,7 @@ class LogFacts(msgspec.Struct, frozen=True):
     name: str
     artifacts: tuple[str, ...]
     marks: tuple[str, ...]
+    modules: tuple[str, ...]
     prefixed: bool
     structured: bool
     counted: bool
@@ -61,6 +62,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             name=log.name,
             artifacts=tuple(sorted(log.artifacts)),
             marks=log.marks,
+            modules=log.modules,
             prefixed=log.prefixed,
             structured=log.structured,
             counted=log.counted,

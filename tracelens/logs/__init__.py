@@ -47,11 +47,13 @@ class Record(BaseModel):
 class Log:
     """One kind of log: a class that is never instantiated.
 
-    A text belongs to a kind in one of three ways, tried in this order:
+    A text belongs to a kind in one of four ways, tried in this order:
 
     * a torch record carries one of its ``artifacts`` (``[__guards]``) in the prefix;
     * a torch record without artifact, or an unprefixed line, begins with one of ``marks``, or an
       unprefixed line matches ``begins``;
+    * a torch record without artifact that no kind's ``marks`` know was written by one of
+      ``modules``;
     * an unprefixed line after that one goes on with the record while ``continues`` matches it, up
       to the line that ``ends`` matches.
     """
@@ -68,6 +70,9 @@ class Log:
     marks: ClassVar[tuple[str, ...]] = ()
     #: Whether torch prints the marked records behind its log prefix (as opposed to bare).
     prefixed: ClassVar[bool] = False
+    #: Beginnings of the paths of torch's modules, such as ``torch/fx/passes/``, all of whose other
+    #: records are the kind's.
+    modules: ClassVar[tuple[str, ...]] = ()
     #: The records are JSON behind torch's log prefix, with payload lines behind a tab.
     structured: ClassVar[bool] = False
     #: Beginnings that tell what a record is where a format of the user's choice leaves out who

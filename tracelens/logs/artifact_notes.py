@@ -16,13 +16,16 @@ class ArtifactNotes(Log):
         {
             "__annotation",
             "__auto_chunker",
+            "__autotuning_inputs",
             "__caching",
             "__graph_region_expansion",
             "__hierarchical_compile",
+            "__native_dsl_compile",
             "__not_implemented",
             "__onnx_diagnostics",
             "__overlap",
             "__overlap_scheduling",
+            "__partitioned_scatter",
             "__side_effects",
         }
     )

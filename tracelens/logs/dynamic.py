@@ -63,6 +63,13 @@ class Dynamic(Log):
         "symbol_guard_limit_before_specialize",
         "put_code_state",
         "get_code_state",
+        "get_extra_code_state",
+        "Pending unbacked symbols ",
+    )
+    modules = (
+        "torch/_dynamo/pgo",
+        "torch/fx/experimental/_size_hinting",
+        "torch/fx/experimental/symbolic_shapes",
     )
     prefixed = True
 

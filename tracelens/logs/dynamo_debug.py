@@ -25,6 +25,24 @@ __all__ = [
 ]
 
 
+#: The instructions, and other reasons, that Dynamo names when it stops a graph at them.
+COMPILED_AT = (
+    "CALL",
+    "CALL_FUNCTION",
+    "CALL_FUNCTION_EX",
+    "CALL_FUNCTION_KW",
+    "CALL_KW",
+    "CALL_METHOD",
+    "DELETE_ATTR",
+    "LOAD_ATTR",
+    "STORE_ATTR",
+    "STORE_SUBSCR",
+    "comprehension",
+    "generic_jump",
+    "step",
+)
+
+
 class DynamoDebug(Log):
     """Records without artifact of Dynamo, except those on symbols."""
 
@@ -47,7 +65,33 @@ class DynamoDebug(Log):
         "wrap_to_fake ",
         "create_node ",
         "return triggered compile",
-        "CALL triggered compile",
+        *(f"{what} triggered compile" for what in COMPILED_AT),
+        "_lift_symbols_in_symint ",
+        "track_produced_symints ",
+        "Compiling backend specialized graph ",
+        "Detected a package bypass",
+        "compiler_collective ",
+        "error in verify_correctness",
+        "empty checkpoint - cannot resume",
+        "Observed exception DURING INLING ",
+        "format_tensor_computation_trace failed",
+        "No graph captured with export",
+        "Dynamo captured graph:",
+        "Failed to capture a graph during tracing",
+        "Summary of dimension constraints:",
+        "guard_collective ",
+        "could not determine __code__ for ",
+        "Failed to load entry from dynamo cache",
+        "Failed to visit expr at line ",
+        "Failure in guard_fail_fn callback",
+        "Untracked tensor used in export constraints",
+        "dropping the annotations of ",
+        "guard_nn_modules is turned off",
+        "invalid var name: ",
+        "### Cprofile for ",
+        "Raw profile at ",
+        "Failed to generate SVG from profile",
+        "failed to enable cProfile",
         "dynamo ",
         "dynamic produce_guards",
         "INLINING ",

@@ -80,6 +80,52 @@ class InductorDebug(Log):
         "scheduling ",
         "lowering ",
         "  via <",
+        "Output graph module: ",
+        "Output kernel code:",
+        "Output wrapper code: ",
+        "Output code: ",
+        "AOT kernel code:",
+        "AOT wrapper code: ",
+        "Serialized Extern Kernel Nodes: ",
+        "Using remote FX cache",
+        "enabling cudagraphs due to ",
+        "Failed to generate FX cache key",
+        "Creating implicit fallback for:",
+        "Inlining constant: ",
+        "Conv inputs meta not found",
+        "See perf regression with dynamic shape",
+        "failed to log pt2_configs",
+        "Starting autotuning",
+        "Starting precompilation",
+        "Waiting on futures",
+        "Autotuning ",
+        "After pruning using prescreening timings",
+        "Before pruning using prescreening timings",
+        "Best choice ",
+        "Found all ",
+        "Filtered to ",
+        "Multithreaded precompilation for ",
+        "Precompil",
+        "Prescreening elapsed time",
+        "Skipping already seen choice",
+        "Skipping nvgemm precompile",
+        "Submitted ",
+        "Collective benchmark ",
+        "Collective op detected",
+        "Using collective benchmarking for ",
+        "At least one choice failed or timed out",
+        "Cannot Append Choice: ",
+        "Constructing input/output tensor meta failed",
+        "[BENCHMARK DEBUG] ",
+        "[COLLECTIVE AUTOTUNING] ",
+    )
+    modules = (
+        "torch/_inductor/codecache",
+        "torch/_inductor/compile_fx_ext",
+        "torch/_inductor/lookup_table/",
+        "torch/_inductor/profiler",
+        "torch/_inductor/scheduler",
+        "torch/_inductor/standalone_compile",
     )
     prefixed = True
 
@@ -156,6 +202,8 @@ class TunedMm(Record):
     """Inductor chose among the kernels for a matrix product."""
 
     op: str
+    #: Empty for a product of two matrices.
+    batch: str = ""
     m: str
     n: str
     k: str

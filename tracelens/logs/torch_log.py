@@ -52,6 +52,11 @@ class Site(Record):
         return bool(self.artifact or self.logger or self.id) or "torch" in parts
 
     @property
+    def module(self) -> str:
+        """The path of the module, with slashes, also where only a logger's name is known."""
+        return self.path.replace("\\", "/") or self.logger.replace(".", "/")
+
+    @property
     def label(self) -> str:
         """How the site is called in the report: the file and the artifact, without line numbers."""
         place = self.path.replace("\\", "/") or self.logger

@@ -31,6 +31,7 @@ class Kinds:
         self._loaded: dict[str, type[Log]] = {}
         self.artifacts: dict[str, type[Log] | LogFacts] = {}
         self.prefixed = [(log.marks, log) for log in logs if log.prefixed and log.marks]
+        self.modules = [(log.modules, log) for log in logs if log.modules]
         bare: list[tuple[bytes, type[Log] | LogFacts]] = []
         counted: list[tuple[bytes, type[Log] | LogFacts]] = []
         for log in logs:
@@ -128,6 +129,9 @@ class Kinds:
             log = self.artifacts.get(site.artifact)
         else:
             log = next((log for marks, log in self.prefixed if text.startswith(marks)), None)
+            log = log or next(
+                (log for paths, log in self.modules if site.module.startswith(paths)), None
+            )
         return None if log is None else self.load(log)
 
     def of_head(self, head: Head) -> tuple[Site, type[Log] | None]:
