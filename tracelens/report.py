@@ -174,7 +174,8 @@ class Cost(Model):
     """What the defect costs, rounded to two significant digits.
 
     ``share`` is a fraction between 0 and 1 of whatever ``of`` says; ``ms`` is milliseconds over the
-    whole input.
+    whole input. On the basis ``confirmed``, both are what the change saves of one step, or of one
+    run, as ``of`` says.
     """
 
     ms: Rounded | None = None
@@ -252,6 +253,9 @@ class Confirmation(Model):
     structure: Structure | None = None
     effect: Effect | None = None
     deviation: Deviation | None = None
+    estimate: Cost | None = Field(
+        default=None, description="the cost as the log has it, where a measured one replaced it"
+    )
     environment: dict[str, str] = Field(default_factory=dict)
 
     @model_serializer(mode="wrap")
@@ -289,11 +293,17 @@ class Finding(Model):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sort key: what to act on first, then cost, then how much it explains, then severity."""
+        """Sort key: what to act on first, then cost, then how much it explains, then severity.
+
+        What a run has confirmed comes before what the log alone says, and that before what a run
+        has refuted, or shown to cost nothing.
+        """
         band = {Severity.INFO: 1, Severity.NONE: 2}.get(self.severity, 0)
+        shown = bool(self.cost and self.cost.basis == "confirmed")
+        tried = -1 if shown else int(self.confirmation.state in {"refuted", "confirmed_structure"})
         cost = (self.cost.ms or 0.0) if self.cost else 0.0
         silenced = bool(self.ignored or self.suppressed_by)
-        return (silenced, band, -cost, -self.count, self.severity.rank, self.code, self.id)
+        return (silenced, band, tried, -cost, -self.count, self.severity.rank, self.code, self.id)
 
 
 def fingerprint(code: str, *identity: object) -> str:

@@ -7,8 +7,20 @@ import pytest
 from tests.live.reports import finding, report
 from tracelens.experiment import Experiment, Knob
 from tracelens.live.statistics import Answer, Judgement
-from tracelens.live.verdicts import effect, foreign, matching, replacement, structure, verdict
-from tracelens.report import Severity, Where
+from tracelens.live.verdicts import (
+    effect,
+    foreign,
+    matching,
+    replacement,
+    structure,
+    told,
+    verdict,
+)
+from tracelens.render import Options
+from tracelens.render.html import Html
+from tracelens.render.markdown import Markdown
+from tracelens.render.text import Text
+from tracelens.report import Confirmation, Cost, Severity, Where
 
 STEP = Experiment(Knob("freezing"))
 TIMELESS = replace(STEP, time="any")
@@ -122,3 +134,47 @@ def test_the_effect_is_told_with_few_digits() -> None:
     judgement = Judgement("faster", "", ratio=1.234567, before_ms=12.34567, blocks=3)
     said = effect(judgement, "run")
     assert (said.ratio, said.before_ms, said.of, said.holds) == (1.235, 12.35, "run", True)
+
+
+ESTIMATE = Cost(ms=500.0, share=0.06, basis="estimated", of="the time in oneDNN")
+FASTER = effect(
+    Judgement("faster", "", ratio=1.5, low=1.4, high=1.6, before_ms=2.4, after_ms=1.6, blocks=3),
+    "step",
+)
+
+
+def test_a_measured_cost_takes_the_place_of_an_estimate() -> None:
+    known = finding(cost=ESTIMATE)
+    found = told(known, Confirmation(state="confirmed", effect=FASTER))
+    assert found.cost == Cost(ms=0.8, share=0.33, basis="confirmed", of="a step")
+    assert found.confirmation.estimate == ESTIMATE
+    run = FASTER.model_copy(update={"of": "run"})
+    found = told(found, Confirmation(state="confirmed", effect=run), "a step of a small program")
+    assert found.cost == Cost(ms=0.8, share=0.33, basis="confirmed", of="the run")
+    again = told(found, Confirmation(state="refuted"))
+    assert again.cost == ESTIMATE, "of what is refuted the log alone speaks"
+    assert told(known, Confirmation(state="confirmed")).cost == ESTIMATE
+
+
+def test_what_is_shown_comes_first_and_what_is_refuted_last() -> None:
+    small = told(
+        finding("IND004", 1, cost=ESTIMATE), Confirmation(state="confirmed", effect=FASTER)
+    )
+    open_ = finding("ONE003", 2, cost=ESTIMATE)
+    harmless = told(open_, Confirmation(state="confirmed_structure"))
+    refuted = finding("ONE001", 3, cost=Cost(ms=9000.0, basis="estimated"), severity="error")
+    refuted = told(refuted, Confirmation(state="refuted"))
+    info = finding("GBR002", 4, severity="info")
+    ranked = sorted([info, refuted, harmless, open_, small], key=lambda f: f.order)
+    assert ranked == [small, open_, refuted, harmless, info]
+
+
+@pytest.mark.parametrize("renderer", [Text, Markdown, Html])
+def test_a_page_says_what_has_become_of_a_cost(renderer: type[Text | Markdown | Html]) -> None:
+    shown = told(
+        finding("IND004", 1, cost=ESTIMATE), Confirmation(state="confirmed", effect=FASTER)
+    )
+    refuted = told(finding("ONE001", 3, cost=ESTIMATE), Confirmation(state="refuted"))
+    page = " ".join(renderer.render(report(shown, refuted), Options()).split())
+    assert "0.8 ms of a step, 33 % (confirmed by running it again)" in page
+    assert "(estimated); refuted by running it again" in page

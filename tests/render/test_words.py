@@ -35,6 +35,10 @@ def test_milliseconds(ms: float, words: str) -> None:
         (Cost(share=0.5, of="all calls", basis="upper_bound"), "at most 50 % of all calls"),
         (Cost(ms=14.0, share=0.1, basis="estimated"), "about 14 ms, 10 % (estimated)"),
         (Cost(ms=2.0, basis="confirmed"), "2 ms (confirmed by running it again)"),
+        (
+            Cost(ms=0.81, share=0.33, basis="confirmed", of="a step"),
+            "0.81 ms of a step, 33 % (confirmed by running it again)",
+        ),
     ],
 )
 def test_cost_names_its_basis(cost: Cost | None, words: str) -> None:

@@ -112,7 +112,8 @@ def confirm(
         if on_finding is not None:
             on_finding(finding, number, len(todo))
         said = _Tester(report, lab, means, rules.get(finding.code)).test(finding)
-        report = _with(report, finding, said)
+        mine = means.workload is not None and said.workload == str(means.workload)
+        report = _with(report, finding, said, "a step" if mine else "a step of a small program")
         if on_result is not None:
             on_result(report, finding.model_copy(update={"confirmation": said}))
     return report
@@ -123,12 +124,14 @@ def _is_open(confirmation: Confirmation, is_named: bool) -> bool:
     return confirmation.state in open_again or confirmation.reason.startswith(UNFINISHED)
 
 
-def _with(report: Report, finding: Finding, said: Confirmation) -> Report:
-    findings = tuple(
-        other.model_copy(update={"confirmation": said}) if other.id == finding.id else other
+def _with(report: Report, finding: Finding, said: Confirmation, step: str) -> Report:
+    """Return the report with a verdict in it, and its findings in the order that follows."""
+    findings = [
+        verdicts.told(other, said, step) if other.id == finding.id else other
         for other in report.findings
-    )
-    return report.model_copy(update={"findings": findings})
+    ]
+    findings.sort(key=lambda other: other.order)
+    return report.model_copy(update={"findings": tuple(findings)})
 
 
 class _Tester:

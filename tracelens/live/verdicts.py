@@ -9,9 +9,19 @@ from typing import Literal
 
 from tracelens.experiment import Experiment
 from tracelens.live.statistics import Judgement
-from tracelens.report import Effect, Finding, Report, Severity, Structure
+from tracelens.report import Confirmation, Cost, Effect, Finding, Report, Severity, Structure
 
-__all__ = ["Said", "effect", "foreign", "matching", "milder", "replacement", "structure", "verdict"]
+__all__ = [
+    "Said",
+    "effect",
+    "foreign",
+    "matching",
+    "milder",
+    "replacement",
+    "structure",
+    "told",
+    "verdict",
+]
 
 State = Literal["confirmed", "confirmed_structure", "refuted", "inconclusive"]
 Predicted = Literal["gone", "fewer", "stays"]
@@ -112,6 +122,34 @@ def effect(judgement: Judgement, of: Literal["step", "run"]) -> Effect:
         holds=judgement.answer == "faster",
         note=judgement.reason,
     )
+
+
+def told(finding: Finding, said: Confirmation, step: str = "a step") -> Finding:
+    """Return a finding with its verdict, and with the measured cost where there is one.
+
+    What the log alone said of the cost stays in the confirmation.
+
+    Args:
+        finding: The finding.
+        said: The verdict.
+        step: What the measured time is of, where it is no whole run.
+    """
+    estimate = finding.confirmation.estimate or finding.cost
+    measured = _saved(said, step)
+    if measured is not None:
+        said = said.model_copy(update={"estimate": estimate})
+    cost = measured or estimate
+    return finding.model_copy(update={"confirmation": said, "cost": cost})
+
+
+def _saved(said: Confirmation, step: str) -> Cost | None:
+    """Return what the change was measured to save; None where that is not the verdict."""
+    half = said.effect
+    if said.state != "confirmed" or half is None or not half.holds or half.before_ms <= 0:
+        return None
+    of = "the run" if half.of == "run" else step
+    share = max(1 - 1 / half.ratio, 0.0)
+    return Cost(ms=half.before_ms * share, share=share, basis="confirmed", of=of)
 
 
 def _digits(ratio: float) -> float:

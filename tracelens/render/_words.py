@@ -23,6 +23,7 @@ __all__ = [
     "advice",
     "confirmation",
     "cost",
+    "costs",
     "coverage",
     "environment",
     "headline",
@@ -51,6 +52,11 @@ _STATES = {
     "confirmed_structure": "confirmed in structure by running it again, not in time",
     "refuted": "refuted by running it again",
     "inconclusive": "run again without a clear result",
+}
+#: What has become of a cost that a log alone gave.
+_OTHERWISE = {
+    "confirmed_structure": "running it again showed no gain",
+    "refuted": "refuted by running it again",
 }
 
 
@@ -93,6 +99,13 @@ def milliseconds(ms: float) -> str:
     return f"{number(ms * 1000)} us"
 
 
+def costs(finding: Finding) -> str:
+    """Return what a finding costs, and that a run has shown otherwise where one has."""
+    said = cost(finding.cost)
+    shown = _OTHERWISE.get(finding.confirmation.state)
+    return f"{said}; {shown}" if said and shown else said
+
+
 def cost(value: Cost | None) -> str:
     """Return what a finding costs and how that is known; empty when it is not."""
     if value is None or (value.ms is None and value.share is None):
@@ -103,13 +116,15 @@ def cost(value: Cost | None) -> str:
             percent(value.share) + (f" of {' '.join(value.of.split())}" if value.of else "")
         )
     words = ", ".join(parts)
+    if value.basis == "confirmed":
+        lead = f"{milliseconds(value.ms)} of {value.of}" if value.ms and value.of else words
+        share = f", {percent(value.share)}" if value.ms and value.of and value.share else ""
+        return f"{lead}{share} (confirmed by running it again)"
     if value.basis == "estimated":
         return f"about {words} (estimated)"
     if value.basis == "upper_bound":
         return f"at most {words}"
-    return (
-        f"{words} ({'confirmed by running it again' if value.basis == 'confirmed' else 'measured'})"
-    )
+    return f"{words} (measured)"
 
 
 def advice(value: Advice) -> str:

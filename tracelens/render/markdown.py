@@ -127,7 +127,7 @@ def overview(report: Report) -> str:
             text(finding.code),
             text(finding.title),
             code(str(finding.where)) if finding.where else "",
-            text(_words.cost(finding.cost)),
+            text(_words.costs(finding)),
         ]
         for finding in report.shown[:MAX_SUMMARY]
     ]
@@ -161,8 +161,8 @@ def brief(finding: Finding) -> str:
     facts = []
     if finding.where:
         facts.append(f"**Where** {code(str(finding.where))}")
-    if finding.cost and _words.cost(finding.cost):
-        facts.append(f"**Cost** {text(_words.cost(finding.cost))}")
+    if _words.costs(finding):
+        facts.append(f"**Cost** {text(_words.costs(finding))}")
     if _words.seen(finding):
         facts.append(f"**Seen** {_words.seen(finding)}")
     if _words.unsure(finding):

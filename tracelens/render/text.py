@@ -123,7 +123,7 @@ class _Page:
 
     def facts(self, finding: Finding) -> Iterator[str]:
         """Yield what it costs, how often it was seen, and what a second run said."""
-        cost, seen = _words.cost(finding.cost), _words.seen(finding)
+        cost, seen = _words.costs(finding), _words.seen(finding)
         rest = ", ".join(filter(None, (seen and f"seen {seen}", _words.unsure(finding))))
         if cost and rest and width(cost) + width(rest) + 10 <= self.width:
             cost, rest = f"{cost}; {rest}", ""
@@ -177,7 +177,7 @@ class _Page:
 
     def brief(self, finding: Finding) -> str:
         tag = f"{finding.severity.value}[{finding.code}]"
-        cost = _words.cost(finding.cost)
+        cost = _words.costs(finding)
         where = f" --> {one_line(str(finding.where))}" if finding.where else ""
         text = one_line(finding.title) + where + (f": {cost}" if cost else "")
         return (
