@@ -195,6 +195,7 @@ class _Job:
         return 0
 
     def _lab(self, seconds: float) -> Lab:
+        from tracelens.live.keeping import beside
         from tracelens.live.lab import Lab
 
         return Lab(
@@ -202,6 +203,7 @@ class _Job:
             seconds=seconds,
             on_progress=self._watch.doing,
             whole=self._whole,
+            keep=beside(self.path),
         )
 
     def _confirm(self, only: tuple[str, ...], seconds: float) -> None:

@@ -22,6 +22,8 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 ``lab``                sides, blocks, caches: the protocol
 ``early``              what is enough of a timed run
 ``ending``             how a run ended, in words
+``runs``               what runs showed, as plain data
+``keeping``            runs that are kept from call to call
 ``verdicts``           both halves of a verdict, joined: pure functions
 ``logcode``            generated code out of a log, on the user's explicit word only
 ``confirming``         findings -> experiments -> verdicts

@@ -105,7 +105,8 @@ def confirm(
     """
     rules = {rule.code: rule for rule in engine.select_rules()}
     asked = candidates(report, only)
-    todo = [finding for finding in asked if _is_open(finding.confirmation, bool(only))]
+    changed = _changed(lab, means)
+    todo = [f for f in asked if f.id in changed or _is_open(f.confirmation, bool(only))]
     for number, finding in enumerate(todo, start=1):
         if lab.left < 1:
             break
@@ -114,9 +115,25 @@ def confirm(
         said = _Tester(report, lab, means, rules.get(finding.code)).test(finding)
         mine = means.workload is not None and said.workload == str(means.workload)
         report = _with(report, finding, said, "a step" if mine else "a step of a small program")
+        lab.keeper.keep_verdict(finding.id, _signature(lab, means))
         if on_result is not None:
             on_result(report, finding.model_copy(update={"confirmation": said}))
     return report
+
+
+def _changed(lab: Lab, means: Means) -> set[str]:
+    """Return the findings whose verdict is from another program than the one that is given now."""
+    verdicts_of = lab.keeper.verdicts() if means.workload is not None else {}
+    now = _signature(lab, means) if verdicts_of else ""
+    return {finding for finding, signature in verdicts_of.items() if signature != now}
+
+
+def _signature(lab: Lab, means: Means) -> str:
+    """Return what stands for the program as it is: command, files, machine, code that it reads."""
+    if means.workload is None:
+        return lab.keeper.signature(None, {})
+    kept = lab.keeper.recorded(Side(means.workload))
+    return lab.keeper.signature(means.workload, kept.sources if kept else {})
 
 
 def _is_open(confirmation: Confirmation, is_named: bool) -> bool:
@@ -267,6 +284,8 @@ class _Tester:
         judgement = timing.judgement if timing is not None else None
         said = verdicts.verdict(trial.experiment, structural, judgement, why=why)
         update: dict[str, object] = {"state": said.state, "reason": said.reason}
+        if timing is not None and timing.unfinished:
+            update["reason"] = f"{UNFINISHED}; confirm it again to go on. So far: {said.reason}"
         if timing is not None:
             update["effect"] = verdicts.effect(timing.judgement, timing.of)
             update["environment"] = start.environment | dict(timing.environment)

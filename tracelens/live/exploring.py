@@ -13,6 +13,7 @@ from typing import Any
 from tracelens.experiment import UNCHANGED, Knob
 from tracelens.live import conditions, load
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, driven
+from tracelens.live.runs import Run
 from tracelens.live.statistics import LOOKS, Block, Judgement, judge
 from tracelens.live.workload import Side, Workload
 from tracelens.report import Report
@@ -22,6 +23,8 @@ __all__ = ["TABLE", "explore", "levers"]
 #: Name of the table in the report.
 TABLE = "explore"
 EAGER = Knob("eager", config={"torch._dynamo.config.disable": True})
+#: How crowded it was around one run is looked at for all runs of a call together.
+NOTHING = conditions.Strain(0.0, load.Usage(0.0, 0))
 _CHANNELS_LAST = (
     "channels_last",
     "not tried: it is set on the model and its inputs: model.to(memory_format=torch.channels_last)",
@@ -128,19 +131,30 @@ class _Rounds:
     def run(self, base: _Try, tries: Sequence[_Try], count: int) -> None:
         """Add rounds until ``count`` are made, and judge after each."""
         base.times, pairs = [], list[tuple[tuple[float, ...], tuple[float, ...]]]()
+        rows = [base, *tries, base]
+        sides = [(Side(self.workload, one.knob), one.recorded) for one in rows]
+        known = [(side, recorded) for side, recorded in sides if recorded is not None]
+        rounds = self.lab.keeper.blocks("rounds", known)
         for number in range(count):
-            found: dict[int, tuple[float, ...]] = {}
-            knobs = [base.knob, *(one.knob for one in tries), base.knob]
-            for step in range(len(knobs)):
-                place = (step + number) % len(knobs)
-                found[place] = self.lab.times(Side(self.workload, knobs[place]))
-            pairs.append((found[0], found[len(knobs) - 1]))
-            base.times += [found[0], found[len(knobs) - 1]]
+            if number == len(rounds):
+                rounds.append(self._round([side for side, _ in sides], number))
+                self.lab.keeper.keep_blocks("rounds", known, rounds)
+            found = [run.times for run in rounds[number]]
+            pairs.append((found[0], found[-1]))
+            base.times += pairs[-1]
             for place, one in enumerate(tries, start=1):
                 one.times.append(found[place])
                 blocks = [Block(*pair, time) for pair, time in zip(pairs, one.times, strict=True)]
                 one.judgement = judge(blocks, busy=self.lab.busy(self.threads))
             base.judgement = tries[0].judgement if tries else None
+
+    def _round(self, sides: Sequence[Side], number: int) -> tuple[Run, ...]:
+        """Run every side once."""
+        found: dict[int, Run] = {}
+        for step in range(len(sides)):
+            place = (step + number) % len(sides)
+            found[place] = Run(self.lab.times(sides[place]), 0.0, NOTHING)
+        return tuple(found[place] for place in range(len(sides)))
 
 
 def _helps(one: _Try) -> bool:

@@ -19,16 +19,17 @@ from typing import Literal, Self, TypeVar
 
 from tracelens import engine
 from tracelens.errors import SourceError
-from tracelens.live import conditions, early, injection, load, process, recording, steps
+from tracelens.live import conditions, early, injection, keeping, load, process, recording, steps
 from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
 from tracelens.live.ending import LastWords, trouble
+from tracelens.live.keeping import Keeper
 from tracelens.live.micro import DRIVER
 from tracelens.live.process import Finished, Limits
-from tracelens.live.statistics import LOOKS, MIN_ITERATIONS, Block, Judgement, judge
+from tracelens.live.runs import Recorded, Run, RunFailed, crowding, refuse_few_steps, times_of
+from tracelens.live.statistics import LOOKS, Block, Judgement, judge
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side
-from tracelens.report import Report
 
 __all__ = ["Lab", "OutOfTime", "Recorded", "RunFailed", "Timing"]
 
@@ -38,8 +39,6 @@ KEPT = 64 << 20
 TIMES, MORE = 2.0, 60.0
 #: A recorded run may take this share of the time that is left: the others need some too.
 RECORD_SHARE = 0.5
-#: Steps after the last compilation that still fill caches, at most a quarter of all.
-WARM_UP = 5
 #: Places of the unchanged program, the same again, and the changed one, block by block: each stands
 #: everywhere equally often, so that a steady drift favours none.
 ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
@@ -47,21 +46,6 @@ ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
 
 class OutOfTime(Exception):
     """The time that the user allows does not suffice."""
-
-
-class RunFailed(Exception):
-    """A run ended badly; the message says how."""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What one run with logging showed."""
-
-    report: Report
-    steps: Steps
-    seconds: float
-    #: Versions, threads and the like, as the child itself sees them.
-    about: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -73,15 +57,8 @@ class Timing:
     blocks: tuple[Block, ...]
     #: How crowded the machine was.
     environment: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One run without logging."""
-
-    steps: Steps
-    finished: Finished
-    strain: Strain
+    #: Whether more blocks might have given an answer, and the time did not suffice for them.
+    unfinished: bool = False
 
 
 class Lab(AbstractContextManager["Lab"]):
@@ -93,6 +70,7 @@ class Lab(AbstractContextManager["Lab"]):
         on_progress: Called with what is being done, in a few words.
         memory: Bytes that a program may use; None is no limit.
         whole: Whether a timed program runs to its end even when it has made enough steps.
+        keep: Where runs are kept, so that the next laboratory need not make them; None for nowhere.
     """
 
     def __init__(
@@ -103,6 +81,7 @@ class Lab(AbstractContextManager["Lab"]):
         on_progress: Callable[[str], None] | None = None,
         memory: int | None = None,
         whole: bool = False,
+        keep: Path | None = None,
     ) -> None:
         self._base = dict(base)
         self._until = time.monotonic() + seconds
@@ -110,6 +89,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._memory = memory
         self._whole = whole
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
+        self._keeper = Keeper(keep, self._base, self._folder)
         self._numbers = iter(range(1 << 30))
         self._caches: dict[str, Path] = {}
         self._recorded: dict[str, Recorded | RunFailed] = {}
@@ -127,6 +107,11 @@ class Lab(AbstractContextManager["Lab"]):
         """Seconds of the budget that are left."""
         return self._until - time.monotonic()
 
+    @property
+    def keeper(self) -> Keeper:
+        """What is kept from one call to the next."""
+        return self._keeper
+
     def folder(self, name: str) -> Path:
         """Return a new temporary folder; it is removed with the laboratory."""
         folder = self._folder / f"{name}-{next(self._numbers)}"
@@ -142,7 +127,7 @@ class Lab(AbstractContextManager["Lab"]):
         """
         key = _key(side)
         if key not in self._recorded:
-            self._recorded[key] = self._record(side)
+            self._recorded[key] = self._keeper.recorded(side) or self._record_and_keep(side)
         return _or_raise(self._recorded[key])
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
@@ -170,7 +155,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._progress(f"timing {_under(side)}")
         run = self._timed_run(side, "step")
         self._strains.append(run.strain)
-        return _times(run, "step")
+        return run.times
 
     def busy(self, threads: int) -> bool:
         """Return whether others left too little to the runs of :meth:`times`."""
@@ -195,6 +180,12 @@ class Lab(AbstractContextManager["Lab"]):
             return {name: float(found[name]) for name in ("max_abs", "max_rel")}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RunFailed(f"no result of the comparison: {error}") from error
+
+    def _record_and_keep(self, side: Side) -> Recorded | RunFailed:
+        found = self._record(side)
+        if isinstance(found, Recorded):
+            self._keeper.keep(side, found)
+        return found
 
     def _record(self, side: Side) -> Recorded | RunFailed:
         self._progress(f"recording it {_under(side)}")
@@ -224,46 +215,60 @@ class Lab(AbstractContextManager["Lab"]):
             return RunFailed("it ran, and neither torch nor oneDNN logged anything")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return Recorded(report, made, done.finished.seconds, about)
+        ours = str(self._folder)
+        sources = keeping.hashes(path for path in done.sources if not path.startswith(ours))
+        return Recorded(report, made, done.finished.seconds, about, sources)
 
     def _blocks(self, before: Side, after: Side, of: Literal["step", "run"]) -> Timing:
-        sides = (before, before, after)
-        runs: list[tuple[_Run, ...]] = []
-        best: Timing | None = None
-        while True:
+        known = [(side, self._recorded.get(_key(side))) for side in (before, after)]
+        sides = [(side, found) for side, found in known if isinstance(found, Recorded)]
+        name = f"{of}, whole: {self._whole}"
+        runs = self._keeper.blocks(name, sides) if len(sides) == 2 else []
+        best = self._known(before, runs, of)
+        if best is not None and len(runs) >= LOOKS[-1] and best.judgement.answer == "unclear":
+            runs, best = [], None  # asked again: it may be clear this time
+        while best is None or not best.judgement.settled():
+            longest = max((run.seconds for block in runs for run in block), default=0.0)
+            coming = next(look for look in LOOKS if look > len(runs))
+            if best is not None and 3 * longest * (coming - len(runs)) > self.left:
+                return replace(best, unfinished=True)
             try:
-                runs.append(self._block(sides, of, len(runs)))
+                runs.append(self._block((before, before, after), of, len(runs)))
             except OutOfTime:
                 if best is None:
                     raise
-                return best
+                return replace(best, unfinished=True)
             if of == "step" and len(runs) == 1:
-                _refuse_few_steps(runs[0])
-            if len(runs) not in LOOKS:
-                continue
-            best = self._judged(before, runs, of)
-            longest = max(run.finished.seconds for block in runs for run in block)
-            coming = [look for look in LOOKS if look > len(runs)]
-            more = 3 * longest * (coming[0] - len(runs)) if coming else 0.0
-            if best.judgement.settled() or more > self.left:
-                return best
+                refuse_few_steps(runs[0])
+            if len(sides) == 2:
+                self._keeper.keep_blocks(name, sides, runs)
+            if len(runs) in LOOKS:
+                best = self._judged(before, runs, of)
+        return best
+
+    def _known(
+        self, before: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
+    ) -> Timing | None:
+        """Return what runs that an earlier call has made say; None where they are too few."""
+        looks = [look for look in LOOKS if look <= len(runs)]
+        return self._judged(before, runs[: looks[-1]], of) if looks else None
 
     def _block(
         self, sides: tuple[Side, Side, Side], of: Literal["step", "run"], number: int
-    ) -> tuple[_Run, ...]:
-        found: dict[int, _Run] = {}
+    ) -> tuple[Run, ...]:
+        found: dict[int, Run] = {}
         for place in ORDERS[number % len(ORDERS)]:
             self._progress(f"timing block {number + 1}, {_under(sides[place])}")
             found[place] = self._timed_run(sides[place], of)
         return tuple(found[place] for place in range(3))
 
     def _judged(
-        self, before: Side, runs: list[tuple[_Run, ...]], of: Literal["step", "run"]
+        self, before: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
     ) -> Timing:
-        blocks = tuple(Block(*(_times(run, of) for run in block)) for block in runs)
+        blocks = tuple(Block(*(run.times for run in block)) for block in runs)
         strains = [run.strain for block in runs for run in block]
         busy = conditions.busy(strains, self._threads(before))
-        return Timing(judge(blocks, of=of, busy=busy), of, blocks, _crowding(runs))
+        return Timing(judge(blocks, of=of, busy=busy), of, blocks, crowding(runs))
 
     def _threads(self, side: Side) -> int:
         """Return the threads that a side said it has when it was recorded; else 1."""
@@ -271,7 +276,7 @@ class Lab(AbstractContextManager["Lab"]):
         said = recorded.about.get("threads", "") if isinstance(recorded, Recorded) else ""
         return int(said) if said.isdigit() else 1
 
-    def _timed_run(self, side: Side, of: Literal["step", "run"]) -> _Run:
+    def _timed_run(self, side: Side, of: Literal["step", "run"]) -> Run:
         cache = self._cache(side) if of == "step" else self.folder("cache")
         recorded = self._recorded.get(_key(side))
         usual = recorded.seconds if isinstance(recorded, Recorded) else None
@@ -281,7 +286,9 @@ class Lab(AbstractContextManager["Lab"]):
         made, finished = self._run(side, cache, seconds, self._plenty(side, of))
         if of == "run":
             shutil.rmtree(cache, ignore_errors=True)
-        return _Run(made, finished, Strain(elsewhere, load.Usage.now().since(before)))
+        strain = Strain(elsewhere, load.Usage.now().since(before))
+        times = times_of(made, finished.seconds, of)
+        return Run(times, finished.seconds, strain, made.calls)
 
     def _plenty(self, side: Side, of: Literal["step", "run"]) -> Plenty | None:
         """Return how much of a side's run is enough; None lets it run to its end."""
@@ -365,29 +372,3 @@ def _caches_in(folder: Path) -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "TRITON_CACHE_DIR": str(folder / "triton"),
     }
-
-
-def _times(run: _Run, of: Literal["step", "run"]) -> tuple[float, ...]:
-    """Return the times of a run in milliseconds."""
-    if of == "run":
-        return (run.finished.seconds * 1e3,)
-    seconds = run.steps.seconds
-    warm = seconds[min(WARM_UP, len(seconds) // 4) :]
-    return tuple(max(one, 1e-9) * 1e3 for one in warm)
-
-
-def _refuse_few_steps(block: tuple[_Run, ...]) -> None:
-    """Refuse to go on with a program of which no number of blocks will give enough steps."""
-    run = min(block, key=lambda run: len(_times(run, "step")))
-    steady = len(_times(run, "step"))
-    if steady * LOOKS[-1] < MIN_ITERATIONS:
-        raise RunFailed(
-            f"{run.steps.calls} compiled calls per run, {steady} of them after warm-up, are too "
-            f"few for {MIN_ITERATIONS} in {LOOKS[-1]} blocks: let the program make more of them, "
-            "or name an --entry"
-        )
-
-
-def _crowding(runs: list[tuple[_Run, ...]]) -> dict[str, str]:
-    unchanged = [run.strain for block in runs for run in block[:2]]
-    return conditions.crowding(unchanged, [block[2].strain for block in runs])

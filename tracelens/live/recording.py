@@ -24,6 +24,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.experiment import UNCHANGED, Knob, Value
 from tracelens.live import environment, injection, process, steps
 from tracelens.live.injection import Trace
+from tracelens.live.keeping import beside
 from tracelens.live.logfile import LogFile
 from tracelens.live.process import Finished, Limits, StreamName
 from tracelens.live.splitting import Pieces, Splitter
@@ -93,6 +94,8 @@ class Recording:
     #: Processes that imported torch, and compilations in all of them.
     processes: int = 0
     compiles: int = 0
+    #: Files of Python code that these processes read.
+    sources: tuple[str, ...] = ()
 
 
 def unused(folder: Path) -> Path:
@@ -118,7 +121,7 @@ def prepare(folder: Path) -> Path:
             raise UsageError(f"{folder}: is not empty, and no recording", hint="-o NEW_DIR")
         for name in (*OURS, *(name for name in held if _is_trace(name))):
             (folder / name).unlink(missing_ok=True)
-        for name in (TOLD, "torch_trace"):
+        for name in (TOLD, "torch_trace", beside(folder / "report.json").name):
             shutil.rmtree(folder / name, ignore_errors=True)
         (folder / TOLD).mkdir()
     except OSError as error:
@@ -187,7 +190,8 @@ def record(
     write_environment(folder, facts)
     shutil.rmtree(folder / TOLD, ignore_errors=True)
     compiles = sum(len(one.compiles) for one in told)
-    return Recording(folder, finished, tuple(notes), len(told), compiles)
+    sources = tuple(sorted({path for one in told for path in one.sources}))
+    return Recording(folder, finished, tuple(notes), len(told), compiles, sources)
 
 
 def _nowhere(stream: StreamName, data: bytes) -> None:

@@ -41,6 +41,8 @@ class Process:
     #: Settings that took effect: name, value before, value set.
     settings: list[tuple[str, Any, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: The files of code that it read.
+    sources: list[str] = field(default_factory=list)
     #: The trace's file name, when one was taken.
     trace: str = ""
     ended: int | None = None
@@ -153,6 +155,8 @@ def _take(process: Process, key: str, value: Any) -> None:
             process.notes.append(str(value))
         case "about":
             process.about |= value
+        case "sources":
+            process.sources = [str(path) for path in value]
         case "trace":
             process.trace = str(value[0])
         case "ended":

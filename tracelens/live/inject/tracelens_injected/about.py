@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from .hooks import Hooks
 from .journal import Journal
 
-__all__ = ["first", "install", "last"]
+__all__ = ["first", "install", "last", "sources"]
 
 
 def install(hooks: Hooks, journal: Journal) -> None:
@@ -21,6 +22,7 @@ def install(hooks: Hooks, journal: Journal) -> None:
         journal.open()
         journal.tell(about=first(torch))
         journal.at_end.append(lambda: journal.tell(about=last(torch)))
+        journal.at_end.append(lambda: journal.tell(sources=sources()))
 
     hooks.after("torch", imported)
 
@@ -57,6 +59,28 @@ def last(torch: ModuleType) -> dict[str, Any]:
             "devices": lambda: _devices(torch),
         }
     )
+
+
+def sources() -> list[str]:
+    """Return the files of the code that this process has read: the user's, and which libraries.
+
+    Of an installed package the first file stands for all, and the one that says its version.
+    """
+    standard = os.path.dirname(os.__file__) + os.sep
+    mine = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    found = set()
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if not isinstance(path, str) or not path.endswith(".py"):
+            continue
+        package, _, rest = name.partition(".")
+        installed = package == "torch" or "site-packages" in path or "dist-packages" in path
+        if installed and rest not in ("", "version", "_version"):
+            continue
+        path = os.path.abspath(path)
+        if installed or not path.startswith((standard, mine)):
+            found.add(path)
+    return sorted(found)
 
 
 def _devices(torch: ModuleType) -> Any:

@@ -1,0 +1,78 @@
+"""What runs of the laboratory showed: with logging, and without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tracelens.live import conditions
+from tracelens.live.conditions import Strain
+from tracelens.live.statistics import LOOKS, MIN_ITERATIONS
+from tracelens.live.steps import Steps
+from tracelens.report import Report
+
+__all__ = ["Recorded", "Run", "RunFailed", "crowding", "refuse_few_steps", "times_of"]
+
+#: Steps after the last compilation that still fill caches, at most a quarter of all.
+WARM_UP = 5
+
+
+class RunFailed(Exception):
+    """A run ended badly; the message says how."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one run with logging showed."""
+
+    report: Report
+    steps: Steps
+    seconds: float
+    #: Versions, threads and the like, as the child itself sees them.
+    about: Mapping[str, str]
+    #: The files of Python code that it read, with the hashes of what is in them.
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run without logging."""
+
+    #: Milliseconds, after warm-up: of its steps, or the one of the whole run.
+    times: tuple[float, ...]
+    #: From its start to its end.
+    seconds: float
+    strain: Strain
+    #: Calls of the compiled callable whose steps these are.
+    calls: int = 0
+
+
+def times_of(steps: Steps, seconds: float, of: Literal["step", "run"]) -> tuple[float, ...]:
+    """Return the times of a run in milliseconds: of its steps after warm-up, or of all of it."""
+    if of == "run":
+        return (seconds * 1e3,)
+    warm = steps.seconds[min(WARM_UP, len(steps.seconds) // 4) :]
+    return tuple(max(one, 1e-9) * 1e3 for one in warm)
+
+
+def refuse_few_steps(block: Sequence[Run]) -> None:
+    """Refuse to go on with a program of which no number of blocks will give enough steps.
+
+    Raises:
+        RunFailed: It is such a program.
+    """
+    run = min(block, key=lambda run: len(run.times))
+    steady = len(run.times)
+    if steady * LOOKS[-1] < MIN_ITERATIONS:
+        raise RunFailed(
+            f"{run.calls} compiled calls per run, {steady} of them after warm-up, are too "
+            f"few for {MIN_ITERATIONS} in {LOOKS[-1]} blocks: let the program make more of them, "
+            "or name an --entry"
+        )
+
+
+def crowding(blocks: Sequence[Sequence[Run]]) -> dict[str, str]:
+    """Return how crowded the machine was around runs, on both sides, in words."""
+    unchanged = [run.strain for block in blocks for run in block[:2]]
+    return conditions.crowding(unchanged, [block[2].strain for block in blocks])
