@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -12,11 +13,12 @@ import pytest
 
 from tests.live.running import is_alive
 from tracelens.errors import UsageError
-from tracelens.live import process
+from tracelens.live import guard, process
 from tracelens.live.process import Finished, Limits, StreamName
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
+ROOT = str(Path(__file__).parents[2])
 #: Patient enough for a busy machine, impatient enough for a test.
 SHORT = Limits(patience=0.5, linger=0.3)
 
@@ -253,3 +255,47 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
     assert (finished.reason, finished.code, out) == ("", 0, "done\n")
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_nobody_outlives_a_tracelens_that_is_killed(tmp_path: Path, away: bool) -> None:
+    """Silent, so that no closed pipe would end them; one has left the session."""
+    child = (
+        "import os, pathlib, time\n"
+        f"if os.fork() == 0 and {away}: os.setsid()\n"
+        f"pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()\n"
+        "time.sleep(60)"
+    )
+    code = (
+        "import os, sys\n"
+        "from tracelens.live import process\n"
+        f"process.run([sys.executable, '-c', {child!r}], env=dict(os.environ))"
+    )
+    tool = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": ROOT})
+    end = time.monotonic() + 30
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    pids = [int(path.name) for path in tmp_path.iterdir()]
+    assert len(pids) == 2
+    assert all(map(is_alive, pids))
+    tool.kill()
+    tool.wait()
+    assert gone(*pids)
+
+
+def test_a_guard_goes_with_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    guards: list[int] = []
+    start = guard.Guard.__init__
+
+    def note(self: guard.Guard, leader: int, mark: str) -> None:
+        start(self, leader, mark)
+        assert self._popen is not None
+        guards.append(self._popen.pid)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(guard.Guard, "__init__", note)
+        run("pass")
+    assert len(guards) == 1
+    assert gone(*guards)
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    assert process.run(["true"], env=dict(os.environ)).code == 0

@@ -5,6 +5,7 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 =====================  ===========================================================================
 ``process``            a child in its own process group, with limits; its output, pumped
 ``family``             everything that a child started, found again
+``guard``              ends a child when tracelens is killed
 ``inject/``            what runs inside the child before the program: settings, step times, traces
 ``injection``          the environment that makes a child load it
 ``steps``              what the child's processes told: steps, compilations, facts

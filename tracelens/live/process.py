@@ -18,6 +18,7 @@ from typing import IO, Literal, cast
 
 from tracelens.errors import UsageError
 from tracelens.live.family import Family
+from tracelens.live.guard import Guard
 
 __all__ = ["Enough", "Finished", "Limits", "OnOutput", "Reason", "StreamName", "run"]
 
@@ -178,6 +179,7 @@ class _Child:
         self._began = time.monotonic()
         self._popen = _start(argv, {**env, MARK: mark}, cwd, stdin)
         self._family = Family(self._popen.pid, f"{MARK}={mark}".encode())
+        self._guard = Guard(self._popen.pid, f"{MARK}={mark}")
         self._selector = selectors.DefaultSelector()
         self._received: list[signal.Signals] = []
         self._reason: Reason = ""
@@ -303,6 +305,7 @@ class _Child:
         """Leave nothing running and nothing open, however this was left."""
         if self._ended is None or self._family.members(thorough=True):
             self._family.send(signal.SIGKILL)
+        self._guard.dismiss()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(GONE)
         for pipe in (self._popen.stdout, self._popen.stderr):
