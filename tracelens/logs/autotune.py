@@ -15,7 +15,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["Autotune", "AutotuneTable", "Choice", "Gemm", "Stats"]
+__all__ = ["Autotune", "AutotuneTable", "Choice", "Gemm", "LooseChoices", "Stats"]
 
 #: Rows of the report's table.
 MAX_ROWS = 200
@@ -83,6 +83,9 @@ class Autotune(Log):
     name = "autotune"
     switch = 'torch.compile(mode="max-autotune")'
     marks = ("AUTOTUNE ", "Autotune Choices Stats:")
+    begins = re.compile(
+        r"  [A-Za-z_][^\s=]{0,200} (?:\d+\.\d{4}|inf) ms (?:\d+\.\d%|inf%)(?= *$| \S)"
+    )
     continues = re.compile(
         r'\{"num_|AUTOTUNE \S+\(|strides: \[|dtypes: torch|\w+ AUTOTUNE (?:benchmarking )?takes '
         r"|  \S+ +(?:[\d.]+(?:e-?\d+)?|inf|nan) ?m?s +(?:[\d.]+(?:e-?\d+)?%|inf%|nan%|<DIVIDED)"
@@ -222,6 +225,18 @@ class AutotuneTable(Record):
             "template_wins": best.is_template if best is not None else None,
             "seconds": self.seconds,
         }
+
+
+class LooseChoices(Record):
+    """Candidates of a table whose header was not pasted; its winner may be missing as well."""
+
+    at: int = 0
+    choices: tuple[Choice, ...] = ()
+    process: str = ""
+    seconds: float | None = None
+    precompiling: float | None = None
+    prescreening: float | None = None
+    tried: int | None = None
 
 
 class Gemm(NamedTuple):

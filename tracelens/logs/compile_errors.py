@@ -39,6 +39,23 @@ PHRASES: dict[str, Topic] = {
 }
 
 
+#: Exceptions that only torch has; a notebook shows them without their module.
+TORCHS_OWN = (
+    "BackendCompilerFailed",
+    "ConstraintViolationError",
+    "CppCompileError",
+    "FailOnCacheLimitHit",
+    "FailOnRecompileLimitHit",
+    "GuardOnDataDependentSymNode",
+    "InductorError",
+    "InternalTorchDynamoError",
+    "LoweringException",
+    "NoValidChoicesError",
+    "TorchDynamoException",
+    "TorchRuntimeError",
+)
+
+
 def _topic(phrase: str) -> str:
     return next((topic for start, topic in PHRASES.items() if phrase.startswith(start)), "other")
 
@@ -67,6 +84,7 @@ class CompileErrors(Log):
     begins = re.compile(
         r"Traceback \(most recent call last\):|torch\.(?:_\w+|fx|export)\.[\w.]{1,100}: "
         r"|RuntimeError: Error: accessing (?:gradient )?tensor output of CUDAGraphs"
+        rf"|(?:{'|'.join(TORCHS_OWN)}|Unsupported): "
     )
     continues = re.compile(
         r"\s|$|[A-Za-z_][\w.]{0,100}(?:Error|Exception|Failed|Unsupported|Exit|Interrupt|Node)"
@@ -120,7 +138,11 @@ class Failure(Record):
     @property
     def is_torch(self) -> bool:
         """Whether torch raised it, or it is about what torch compiled."""
-        return self.error.startswith("torch.") or self.topic != "other" or bool(self.user_stack)
+        return (
+            self.error.startswith(("torch.", *TORCHS_OWN))
+            or self.topic != "other"
+            or bool(self.user_stack)
+        )
 
 
 class LogError(Record):

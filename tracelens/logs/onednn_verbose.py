@@ -55,6 +55,7 @@ __all__ = [
     "Primitive",
     "PrimitiveCreate",
     "PrimitiveExec",
+    "PrimitiveStart",
     "Problem",
     "Scale",
     "Setting",
@@ -133,6 +134,10 @@ class Primitive(Record):
 
 class PrimitiveExec(Primitive):
     """A primitive ran; its times are the row's ``times``."""
+
+
+class PrimitiveStart(Primitive):
+    """A creation or an execution begins; oneDNN 3.13 says so when it is asked to debug."""
 
 
 class UkernelExec(Primitive):
@@ -319,6 +324,8 @@ class OnednnVerbose(Log):
                 line = line[:start] + line[stamp:] if stamp else line
             if not line.startswith(_TIMED, start):
                 return line, None
+        if ":start," in line:
+            return line, None
         comma = line.rfind(",") + 1
         time = line[comma:]
         if not time[:1].isdigit():

@@ -42,6 +42,7 @@ __all__ = [
     "KeysCheck",
     "LengthCheck",
     "LoneFailure",
+    "LooseFailures",
     "RangeCheck",
     "Recompile",
     "Recompiles",
@@ -132,13 +133,20 @@ class GuardFailure(Record):
 LoneFailure = GuardFailure
 
 
+class LooseFailures(Record):
+    """Guards that failed, of a function that is not named: the first lines were not pasted."""
+
+    at: int = 0
+    failures: tuple[GuardFailure, ...] = ()
+
+
 class Recompile(Record):
     """A function was compiled once more, because none of its entries fitted the call."""
 
     at: int = 0
     function: str
     file: str
-    line: int
+    line: int = 0
     failures: tuple[GuardFailure, ...] = ()
 
     @property

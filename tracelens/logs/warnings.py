@@ -21,6 +21,7 @@ Topic = Literal[
     "empty-cudagraph",
     "enum-constant",
     "flex-attention-eager",
+    "gradient-strides",
     "guards-on-3.13.0",
     "max-autotune-gpu",
     "missing-backend",
@@ -49,6 +50,7 @@ PHRASES: dict[str, Topic] = {
     "Dynamo does not know": "unknown-builtin",
     "Failed to import CUTLASS": "missing-backend",
     "GPU arch": "max-autotune-gpu",
+    "Grad strides": "gradient-strides",
     "Graph break due to unsupported builtin": "unknown-builtin",
     "Guards may run slower": "guards-on-3.13.0",
     "LSTM with projections": "rnn-without-onednn",
@@ -73,7 +75,7 @@ PHRASES: dict[str, Topic] = {
     "triton not found": "no-triton",
     "using triton random": "triton-random",
 }
-_NATIVE = r"\[[WECF]\d{4} \d\d:\d\d:\d\d\.\d{6,9} [\w./\\-]+:\d+\] |OMP: (?:Error|Warning) #"
+_NATIVE = r"\[[WECF](?:\d{4} \d\d:\d\d:\d\d\.\d{6,9})? [\w./\\-]+:\d+\] |OMP: (?:Error|Warning) #"
 
 
 def _topic(phrase: str) -> str:
@@ -115,12 +117,19 @@ class Warnings(Log):
         r"|(?:[A-Za-z]:)?[^\s:][^:\n]{0,500}:\d+: \w{0,60}Warning: (?:flex_attention called"
         r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty)"
         rf"|{_NATIVE}|No CUDA runtime is found, using "
+        # Pasted without the place, or without all that stands before the text.
+        r"|(?:\w{1,40}Warning: )?(?:TensorFloat32 tensor cores for float32 matrix"
+        r"|Online softmax is disabled on the fly|Grad strides do not match bucket view strides)"
     )
     continues = re.compile(
         r"  |\s*$|If it is a (?:Python builtin|third-party)|This call originates from:"
         r"|Online softmax is|split the reduction|important use case|softmax\."
+        r"|grad\.sizes\(\) = \[|bucket_view\.sizes\(\) = \["
     )
-    ends = re.compile(rf'  (?! |File ")\S|{_NATIVE}|No CUDA runtime is found, using ')
+    ends = re.compile(
+        rf'  (?! |File ")\S|(?:{_NATIVE})(?!Warning: Grad strides)'
+        r"|No CUDA runtime is found, using "
+    )
 
 
 class TorchWarning(Record):

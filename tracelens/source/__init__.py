@@ -121,8 +121,9 @@ def _as_trace(stream: Stream, reader: Reader, *, certain: bool) -> tuple[Evidenc
 
 def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:
     segmenter.wrap = segmenter.kinds.wrapped_at(stream.head)
+    indent = segmenter.kinds.indented_by(stream.head)
     for lines in stream.blocks(reader):
-        segmenter.feed(lines)
+        segmenter.feed([line[indent:] for line in lines] if indent else lines)
     return segmenter.finish()
 
 

@@ -98,6 +98,21 @@ class Kinds:
         )
         return width if cut >= 3 and 40 <= width <= 400 else 0
 
+    def indented_by(self, head: bytes) -> int:
+        """Return how many blanks stand before each line of a text that was pasted indented.
+
+        Only where something begins behind them that does not begin with them: what some kinds
+        print is indented by itself.
+        """
+        lines = [line for line in head.split(b"\n") if line.strip()]
+        indent = min((len(line) - len(line.lstrip(b" ")) for line in lines), default=0)
+        if not indent or any(self._begins_any(line) for line in lines):
+            return 0
+        return indent if any(self._begins_any(line[indent:]) for line in lines) else 0
+
+    def _begins_any(self, line: bytes) -> bool:
+        return self.begins(line) or self.begins_bare(line.decode("utf-8", "replace"))
+
     def is_wrapped(self, line: bytes, width: int) -> bool:
         """Tell whether ``line`` goes on in the next one, in a text wrapped at ``width``.
 

@@ -10,7 +10,18 @@ from datetime import date
 
 import msgspec
 
-__all__ = ["BEGUN", "GLUED", "TORCH", "TORN", "clock", "peel", "plain", "rank_of", "unwrap_json"]
+__all__ = [
+    "BEGUN",
+    "GLUED",
+    "GLUED_ONEDNN",
+    "TORCH",
+    "TORN",
+    "clock",
+    "peel",
+    "plain",
+    "rank_of",
+    "unwrap_json",
+]
 
 _ID = rb"\[[!\d-][\d/_!-]*\]"
 _ARTIFACT = rb"\[__[a-z]\w*\]"
@@ -39,15 +50,26 @@ TORCH = re.compile(
 )
 
 #: A glog prefix of torch in the middle of a line: a progress bar left no newline before it.
-GLUED = re.compile(
+_GLUED = re.compile(
     rb"(?<![\s\"'`(=])[VIWEC]" + _CLOCK + rb" +\d+ "
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
+)
+
+#: A line of oneDNN in the middle of another one, for the same reason.
+_GLUED_ONEDNN = re.compile(
+    rb"(?<![\"'`(=A-Za-z_$/.-])(?<!\$ )(?=(?:onednn|dnnl|mkldnn)_verbose,"
+    rb"(?:v\d+,)?(?:[\d.]{1,30},)?(?:info|primitive|graph|common|ukernel|exec|create|cpu|gpu)\b)"
 )
 
 #: The rest of a torch prefix whose beginning was lost, of ``.../guards.py:5396] [0/1] [__guards]``:
 #: the place up to its bracket, or the rest of a mark, such as ``uards]``. A bracket that a program
 #: opens itself, as in ``[rank0]:``, is none.
 TORN = re.compile(rb"[^\]\[\n]{0,200}\.py:\d{1,6}\] |[\w/!:-]{0,100}\] ")
+_OURS = (
+    _LETTER + rb"|(?:onednn|dnnl|mkldnn)_verbose,|\[rank\d"
+    rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:" + _ID + rb" )?torch\."
+    rb"|(?:" + _ID + rb" )?" + _ARTIFACT
+)
 #: The beginning of a line of torch or oneDNN, however short.
 BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 
@@ -64,8 +86,17 @@ _TRANSPORT = re.compile(
     rb"| {0,8}+\d{1,8}(?: ?[:|-][ \t]{0,2}|[ \t]{1,4})"
     rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
-    rb"|\((?:\w{1,60} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    rb"|\((?:\w{1,60} )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    # vLLM's logger, which repeats itself before every line of a traceback.
+    rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
+    rb"\[?[\w./-]{1,100}:\d{1,6}\](?: |$)"
+    # docker compose: the container and a bar.
+    rb"|[\w.-]{1,60}(?<=[_-]\d) {1,20}\|(?: |$)"
     rb"|>(?: (?=(?:  )*(?! )))?"
+    # Code in a sentence; a fence has three.
+    rb"|`{1,2}(?=[^`\s])"
+    # An indent, or the mark of a list, before a record of torch or oneDNN.
+    rb"|[ \t]{0,16}+(?:[*-] )?(?=" + _OURS + rb")"
 )
 _ANSI = re.compile(
     rb"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]"
@@ -93,6 +124,17 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
             rank = "rank" + match["rank"].lstrip(b"rankdefult").decode()
         partial = partial or match["part"] == b"P"
     return line, rank, partial
+
+
+def unglued(line: bytes) -> bytes:
+    """Return ``line`` from where a line of torch or oneDNN begins in its middle; all for nowhere.
+
+    What stands behind a tab is a payload of torch's, whatever it looks like.
+    """
+    found = _GLUED_ONEDNN.search(line) if b"_verbose," in line else None
+    if found is None and b".py:" in line and line[:1] != b"\t":
+        found = _GLUED.search(line)
+    return line if found is None else line[found.start() :]
 
 
 def rank_of(path: str) -> str:

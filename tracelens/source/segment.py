@@ -20,7 +20,7 @@ from tracelens.limits import MAX_RECORD_LINES, MAX_WRITERS
 from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
-from tracelens.source.prefixes import GLUED, TORCH, clock, peel, rank_of, unwrap_json
+from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
 from tracelens.source.records import Block, Headed, Open
 from tracelens.source.tally import Tally
 
@@ -181,14 +181,9 @@ class Segmenter:
             self.tally.add(rank, line, number)
             return
         match = TORCH.match(line)
-        if (
-            match is None
-            and b".py:" in line
-            and line[:1] != b"\t"
-            and (glued := GLUED.search(line)) is not None
-        ):
-            line = line[glued.start() :]
-            match = TORCH.match(line)
+        if match is None and len(rest := unglued(line)) < len(line):
+            self._text(rest, rank, number, raw)
+            return
         if match is not None:
             self._torch(line, match, rank, number, raw)
         else:
