@@ -12,8 +12,6 @@ import msgspec
 
 __all__ = [
     "BEGUN",
-    "GLUED",
-    "GLUED_ONEDNN",
     "TORCH",
     "TORN",
     "clock",
