@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tracelens import __version__, frames
+from tracelens import __version__, frames, phases
 from tracelens.errors import PluginError, SourceError, UsageError
 from tracelens.evidence import Evidence, arguments, needs
 from tracelens.index import Held, RuleFacts, TableFacts, kept
@@ -130,7 +130,13 @@ def judge(
         coverage=_coverage(evidence, inputs),
         verdicts=tuple(verdicts),
         findings=tuple(sorted(findings, key=lambda finding: finding.order)),
-        tables=_merged((*(log.tables(evidence) for log in logs), frames.tables(evidence))),
+        tables=_merged(
+            (
+                *(log.tables(evidence) for log in logs),
+                frames.tables(evidence),
+                phases.tables(evidence),
+            )
+        ),
     )
 
 

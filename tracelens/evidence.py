@@ -16,9 +16,9 @@ from tracelens import limits
 from tracelens.errors import PluginError
 from tracelens.grammars import Unreadable
 from tracelens.limits import Limits, Unread
-from tracelens.logs import Log, Record
+from tracelens.logs import Log, Record, Tick
 from tracelens.processes import Processes, Span
-from tracelens.tables import Place, Seen, Table, Times
+from tracelens.tables import Place, Seen, Table, Ticks, Times
 
 __all__ = [
     "Evidence",
@@ -87,6 +87,8 @@ class Evidence:
         self.understood_events = 0
         #: What a reader measured itself; the ``join`` of its record types finds it here.
         self.measured: list[Seen[Any]] = []
+        #: (input, writer, compile id, phase) -> when it began and ended.
+        self.ticks: dict[tuple[str, str, str, str], Ticks] = {}
         #: Where -> (what is missing there, the line).
         self.gaps: dict[Place, tuple[str, str]] = {}
 
@@ -196,6 +198,18 @@ class Evidence:
         self.kinds[log.name] = self.kinds.get(log.name, 0) + 1
         self.structured.add(place.input)
 
+    def tick(self, log: type[Log], place: Place, tick: Tick, lines: int) -> None:
+        """Note when a phase of the compilation at ``place`` began or ended."""
+        self.skim(log, place, lines)
+        key = (place.input, place.writer, place.frame, tick.phase)
+        held = self.ticks.get(key)
+        if held is None:
+            if len(self.ticks) >= limits.MAX_SPANS:
+                self.notes[f"only the first {limits.MAX_SPANS:,} phases were timed"] = None
+                return
+            held = self.ticks[key] = Ticks(place.line)
+        held.times.append(tick.us if tick.ends else -tick.us)
+
     def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:
         """Count what is in no line and no ``log``; the first text of each reason is kept."""
         key = (log.name, f"\0{reason}")
@@ -261,6 +275,8 @@ class Evidence:
             self.add_known(site, lines, first + shift)
         for key, span in other.spans.items():
             self._span(key, span._replace(line=span.line + shift))
+        for phase, ticks in other.ticks.items():
+            self.ticks.setdefault(phase, Ticks(ticks.line + shift)).times.extend(ticks.times)
         self.structured |= other.structured
         self.numbers |= other.numbers
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
@@ -324,7 +340,9 @@ class Evidence:
         ]
         for seen in rows:
             seen.places.sort(key=lambda place: (place.input, place.line))
-        return self.processes.once(rows)
+        rows = self.processes.once(rows)
+        distinct = getattr(kind, "distinct", None)
+        return rows if distinct is None else cast("list[Seen[R]]", distinct(rows))
 
     @cached_property
     def processes(self) -> Processes:

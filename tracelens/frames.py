@@ -27,6 +27,7 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
+from tracelens.phases import BACKWARD, FRAME, FramePhases, total
 from tracelens.traces.frames import events_of_frames
 
 __all__ = ["Frame", "Sighting", "tables"]
@@ -44,6 +45,7 @@ GATHERED: tuple[type[Record], ...] = (
     GraphBreak,
     GuardTree,
     OutputModule,
+    FramePhases,
 )
 
 
@@ -89,7 +91,17 @@ class Frame(Record):
         for metrics in self.of(CompilationMetrics):
             if metrics.record.entire_frame_compile_time_s is not None:
                 return metrics.record.entire_frame_compile_time_s
-        return self.seconds
+        measured = self._phase(FRAME)
+        return self.seconds if measured is None else measured
+
+    @property
+    def backward_seconds(self) -> float | None:
+        """How long its backward pass took to compile, if that was done when it first ran."""
+        return self._phase(BACKWARD)
+
+    def _phase(self, names: tuple[str, ...]) -> float | None:
+        found = [total(phases.record.seconds, names) for phases in self.of(FramePhases)]
+        return next((seconds for seconds in found if seconds is not None), None)
 
     @property
     def entry(self) -> int:
@@ -100,7 +112,7 @@ class Frame(Record):
     @classmethod
     def walks(cls) -> tuple[type[Record], ...]:
         """What is gathered, by whatever id."""
-        return (*GATHERED, AutotuneTable)
+        return (*(kind for kind in GATHERED if kind is not FramePhases), AutotuneTable)
 
     @classmethod
     def join(cls, evidence: Evidence) -> Iterator[Seen[Frame]]:
@@ -212,8 +224,9 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
 def _row(frame: Frame) -> dict[str, Any]:
     modules = [seen.record for seen in frame.of(OutputModule)]
     regions = frame.of(CompiledRegion)
-    seconds, onednn, trace = (
+    seconds, later, onednn, trace = (
         frame.compile_seconds,
+        frame.backward_seconds,
         frame.ms(PrimitiveExec),
         frame.ms(CompiledRegion),
     )
@@ -224,6 +237,7 @@ def _row(frame: Frame) -> dict[str, Any]:
         "file": frame.file,
         "line": frame.line,
         "compile_s": None if seconds is None else round(seconds, 3),
+        "backward_s": None if later is None else round(later, 3),
         "guards": max((seen.record.count for seen in frame.of(GuardTree)), default=None),
         "breaks": sum(not seen.record.announced for seen in frame.of(GraphBreak)) or None,
         "kernels": sum(len(module.kernels) for module in modules) if modules else None,

@@ -73,18 +73,19 @@ class Processes:
 
         The records of one type and compile id are taken from the log that has more of them: a text
         log leaves out what was not asked for or was said before. At a tie they are those of the
-        text log, which people read. What a text log says outside of compilations, it says of one.
+        text log, which people read. What a text log says outside of compilations, it says of one;
+        an exception is printed by Python, for nobody in particular.
         """
         if not self.homes:
             return rows
         told, traced = Counter[_Fact](), Counter[_Fact]()
-        outside: defaultdict[tuple[type[Record], Process], list[Record]] = defaultdict(list)
+        outside: defaultdict[tuple[type[Record], Process], list[object]] = defaultdict(list)
         for row in rows:
             for place in row.places:
                 is_traced = _process(place) in self.homes
                 (traced if is_traced else told)[self._fact(row, place)] += _weight(row)
                 if not place.frame and not is_traced:
-                    outside[type(row.record), _process(place)].append(row.record)
+                    outside[type(row.record), _process(place)].append(_gist(row))
         kept = []
         for row in rows:
             places = []
@@ -93,7 +94,10 @@ class Processes:
                 if _process(place) not in self.homes:
                     if not traced[fact] > told[fact]:
                         places.append(place)
-                elif traced[fact] > told[fact] and row.record not in outside.get(fact[:2], ()):
+                elif traced[fact] > told[fact] and not any(
+                    _gist(row) in outside.get((fact[0], process), ())
+                    for process in (fact[1], (fact[1][0], ""))
+                ):
                     places.append(place._replace(home=fact[1]))
             if len(places) == len(row.places) and places == row.places:
                 kept.append(row)
@@ -109,6 +113,11 @@ class Processes:
 
 def _process(place: Place) -> Process:
     return place.input, place.writer
+
+
+def _gist(row: Seen[Any]) -> object:
+    """Return what is the same in all logs: the record, where it does not say otherwise."""
+    return getattr(row.record, "gist", row.record)
 
 
 def _weight(row: Seen[Any]) -> int:

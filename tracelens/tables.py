@@ -6,15 +6,16 @@ Everything here is in constant memory per distinct record, whatever the size of 
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from tracelens.logs import Record
 from tracelens.report import EvidenceLine
 
-__all__ = ["Part", "Place", "Seen", "Table", "Times"]
+__all__ = ["Part", "Place", "Seen", "Table", "Ticks", "Times"]
 
 R = TypeVar("R", bound=Record)
 
@@ -160,6 +161,30 @@ class Times:
     def steady(self) -> float:
         """The total without the surplus of the first execution, which may compile or transform."""
         return self.total - max(0.0, self.first - self.median) if self.n > 1 else self.total
+
+
+@dataclass(slots=True)
+class Ticks:
+    """When one phase of one compilation began and ended, in the order of the log."""
+
+    #: Where first.
+    line: int
+    #: Microseconds: negative for a beginning, positive for an end.
+    times: array[float] = field(default_factory=lambda: array("d"))
+
+    def seconds(self) -> tuple[float, ...]:
+        """Return how long each run took, in the order of their ends.
+
+        A beginning without an end, where the log or the program ended, is no run.
+        """
+        begun: list[float] = []
+        runs = []
+        for time in self.times:
+            if time < 0:
+                begun.append(-time)
+            elif begun and time >= begun[-1]:
+                runs.append((time - begun.pop()) * 1e-6)
+        return tuple(runs)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.corpus import cases, log_of, needs_corpus, truth
+from tracelens import phases
 from tracelens.logs.compile_times import CompileTimes, Phase, PhaseTimes
 from tracelens.logs.explain import Explain, Explanation
 from tracelens.source import read
@@ -82,4 +83,4 @@ def test_the_compile_times_are_those_of_the_frames() -> None:
     frames = [m["entire_frame_compile_time_s"] for m in truth(case)["compilation_metrics"]]
     assert len(inner.seconds) == 2
     assert all(min(abs(s - f) for f in frames if f) < 0.25 for s in inner.seconds)
-    assert CompileTimes.tables(evidence)["compile_phases"][0]["runs"] == 2
+    assert phases.tables(evidence)["compile_phases"][0]["runs"] == 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,7 +19,7 @@ from tracelens import grammars
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["Log", "Record"]
+__all__ = ["Log", "Record", "Skimmed", "Tick"]
 
 
 class Record(BaseModel):
@@ -42,6 +42,29 @@ class Record(BaseModel):
         None: it looks at other things, and must be tried.
         """
         return None
+
+
+class Skimmed(NamedTuple):
+    """What the first line of a structured record tells of one whose payload no table needs."""
+
+    #: The compile id; empty outside a compilation.
+    frame: str
+    #: What torch calls the record, where nobody knows what it is; empty otherwise.
+    unknown: str = ""
+    #: Whether the payload is an event, which may be a :class:`Tick`.
+    is_event: bool = False
+
+
+class Tick(NamedTuple):
+    """A phase began or ended."""
+
+    #: As the table of ``compile_times()`` calls it.
+    phase: str
+    #: The compile id; empty outside a compilation.
+    frame: str
+    #: When, in microseconds.
+    us: float
+    ends: bool
 
 
 class Log:
@@ -151,12 +174,18 @@ class Log:
         return text
 
     @classmethod
-    def skim(cls, head: str) -> str | None:
-        """Return the compile id of a structured record that begins with ``head`` and says nothing.
+    def skim(cls, head: str) -> Skimmed | None:
+        """Return what the envelope ``head`` tells of a structured record that is not read.
 
         None for one whose payload is to be read.
         """
         del head
+        return None
+
+    @classmethod
+    def tick(cls, payload: bytes) -> Tick | None:
+        """Return when a phase began or ended; None for an event that is something else."""
+        del payload
         return None
 
     @classmethod

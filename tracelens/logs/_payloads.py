@@ -14,6 +14,7 @@ import msgspec
 from pydantic import BaseModel
 
 from tracelens.logs import Log, Record
+from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
 
 __all__ = ["READERS", "Reader"]
@@ -92,23 +93,49 @@ def _listed(payload: str) -> list[str]:
         return [payload]
 
 
+def _error(payload: str) -> Iterator[Record]:
+    """Yield the exception that ended a compilation, unless it only asks for a graph break.
+
+    It is the last of a chain; Dynamo raises it from none of those before it.
+    """
+    errors = Log.of("compile_errors")
+    failures = [
+        record
+        for _, piece in errors.pieces(payload.rstrip("\n").split("\n"))
+        for record in errors.parse(piece)
+        if isinstance(record, Failure)
+    ]
+    if failures and not failures[-1].error.endswith(".Unsupported"):
+        yield failures[-1]
+
+
+def _captures(payload: str) -> Iterator[Record]:
+    for reason in _listed(payload):
+        yield from Log.of("compiled_autograd").parse(reason)
+
+
 class CacheLookup(msgspec.Struct):
     """What a cache of Inductor or AOTAutograd was asked, and what it said."""
 
     key: str | None = None
+    cache_state: str = ""
     cache_bypass_reason: str | None = None
     components: list[str] | None = None
 
 
 def _lookup(cache: str, state: str) -> Reader:
-    """Return what makes the records that the text log has for a look-up in a cache."""
+    """Return what makes the records that the text log has for a look-up in a cache.
+
+    Torch 2.5 and some before it wrote the state, if anywhere, in the payload.
+    """
 
     def read(payload: str) -> Iterator[Record]:
         lookup = msgspec.json.decode(payload, type=CacheLookup)
-        if state == "bypass":
+        if (state or lookup.cache_state) == "bypass":
             yield CacheBypass(reason=lookup.cache_bypass_reason or "")
             return
-        yield CacheEvent(cache=cache, outcome=state, key=lookup.key or "")
+        if outcome := state or lookup.cache_state:
+            yield CacheEvent(cache=cache, outcome=outcome, key=lookup.key or "")
         if lookup.components:
             body = "".join(f"\n{part}" for part in lookup.components)
             yield HashDetails(cache=cache, key=lookup.key or "", body=body)
@@ -116,13 +143,14 @@ def _lookup(cache: str, state: str) -> Reader:
     return read
 
 
-#: Key of the envelope, or name of the artifact -> what reads the payload. What is not here, no
-#: table needs, or (the joint graph, the graphs around single passes) another graph tells as well.
+#: Key of the envelope, or name of the artifact -> what reads the payload.
 READERS: dict[str, Reader] = {
     "inductor_output_code": _output_code,
     "dynamo_cpp_guards_str": _guards,
     "dynamo_graph_break_reason": _graph_break,
     "recompile_reasons": _recompile,
+    "dynamo_error": _error,
+    "compiled_autograd_compile_reasons": _captures,
     "dynamo_output_graph": _graph("graph_code", "dynamo_output_graph"),
     "aot_forward_graph": _graph("aot_graphs", "Forward graph"),
     "aot_inference_graph": _graph("aot_graphs", "Forward graph"),
@@ -134,4 +162,9 @@ READERS |= {
     f"{name}_cache_{state}": _lookup(f"{text} cache", state)
     for name, text in (("fx_graph", "fx graph"), ("aotautograd", "AOTAutograd"))
     for state in ("bypass", "hit", "miss")
+}
+READERS |= {
+    "fx_graph_bundled_cache_hit": _lookup("fx graph cache", "hit"),
+    "fx_graph_cache_hash": _lookup("fx graph cache", ""),
+    "aotautograd_cache_hash": _lookup("AOTAutograd cache", ""),
 }

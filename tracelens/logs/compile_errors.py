@@ -136,6 +136,11 @@ class Failure(Record):
     user_stack: tuple[StackFrame, ...] = ()
 
     @property
+    def gist(self) -> object:
+        """What is the same in all logs of one exception: each has another part of the stack."""
+        return self.error, self.topic, self.message
+
+    @property
     def is_torch(self) -> bool:
         """Whether torch raised it, or it is about what torch compiled."""
         return (

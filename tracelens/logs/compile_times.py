@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
 
-if TYPE_CHECKING:
-    from tracelens.evidence import Evidence
-
 __all__ = ["CompileTimes", "Phase", "PhaseTimes"]
-
-#: Rows of the report's table.
-MAX_ROWS = 100
 
 
 class CompileTimes(Log):
@@ -29,15 +22,6 @@ class CompileTimes(Log):
     prefixed = True
     begins = re.compile(r"TorchDynamo compilation metrics:")
     continues = re.compile(r"Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}")
-
-    @classmethod
-    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``compile_phases``: the last table, longest phase first."""
-        tables = evidence.table(PhaseTimes).events()
-        if not tables:
-            return {}
-        phases = sorted(tables[-1][1].record.phases, key=lambda phase: -phase.total)
-        return {"compile_phases": [phase.row() for phase in phases[:MAX_ROWS]]}
 
 
 def _split(texts: list[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
@@ -10,12 +11,18 @@ from tracelens.logs import Log, Record
 from tracelens.logs._checks import Comment
 from tracelens.logs._text import InBrackets, Stripped
 
+if TYPE_CHECKING:
+    from tracelens.tables import Seen
+
 __all__ = [
+    "Assumed",
     "ChangedValue",
     "Comment",
     "CreateSymbol",
+    "Derived",
     "DuckSized",
     "Dynamic",
+    "FakeKernel",
     "GuardAdded",
     "MarkedDynamic",
     "RangeUpdated",
@@ -74,6 +81,37 @@ class Dynamic(Log):
     prefixed = True
 
 
+class ToldTwice(Record):
+    """What a structured log may say in two records, of which the longer one comes first."""
+
+    #: Whether it is the longer one.
+    again: bool = False
+
+    @classmethod
+    def distinct(cls, rows: list[Seen[Any]]) -> list[Seen[Any]]:
+        """Return ``rows`` without what the shorter records say as well."""
+        told = {
+            (place.compilation, _gist(row.record))
+            for row in rows
+            if not row.record.again
+            for place in row.places
+        }
+        kept = []
+        for row in rows:
+            if not row.record.again:
+                kept.append(row)
+                continue
+            places = [p for p in row.places if (p.compilation, _gist(row.record)) not in told]
+            if places:
+                count = row.count - len(row.places) + len(places)
+                kept.append(replace(row, places=places, count=count))
+        return kept
+
+
+def _gist(record: Record) -> tuple[object, ...]:
+    return tuple(value for name, value in record if name in {"expression", "condition"})
+
+
 class CreateSymbol(Record):
     """An input's size or number became the symbol ``symbol``, which was ``value`` at that time."""
 
@@ -105,7 +143,7 @@ class UnbackedSymbol(Record):
     where: Comment | None = None
 
 
-class GuardAdded(Record):
+class GuardAdded(ToldTwice):
     """A condition on symbols was evaluated, and its outcome became a guard."""
 
     at: int = 0
@@ -162,6 +200,40 @@ class ChangedValue(Record):
     what: Stripped
     new: str
     old: str
+
+
+class Assumed(ToldTwice):
+    """A condition on unbacked symbols that real values decided, for an export that only tries.
+
+    The exported program may be wrong for other values.
+    """
+
+    at: int = 0
+    condition: str
+    result: str
+    where: Comment | None = None
+
+
+class Derived(Record):
+    """An expression that an operation made of symbols; the structured log of an export has it."""
+
+    switch: ClassVar[str] = "TORCH_DTRACE=1 TORCH_TRACE=trace_dir"
+    #: ``add``, ``eq``, ...
+    method: str
+    result: str
+    arguments: tuple[str, ...] = ()
+    where: Comment | None = None
+
+
+class FakeKernel(Record):
+    """An operator whose shapes could not be told without running it, or were told wrong."""
+
+    switch: ClassVar[str] = "TORCH_DTRACE=1 TORCH_TRACE=trace_dir"
+    #: ``mylib::add``
+    operator: str
+    problem: Literal["missing", "mismatched"]
+    #: What differs between the shapes that were told and those of the real result.
+    reason: str = ""
 
 
 class ShapeNote(Record):

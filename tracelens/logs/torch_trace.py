@@ -1,23 +1,28 @@
 """Torch's structured log (``TORCH_TRACE``): the same facts as the text logs, from inside torch.
 
-A payload whose text another kind reads (output code, guards) becomes that kind's records, so rules
-see one table whichever log they came from.
+A payload whose text another kind reads (output code, guards, exceptions) becomes that kind's
+records, and so does what an envelope says of dynamic shapes: rules see one table whichever log they
+came from. Events are times, and become :mod:`tracelens.phases`. All other records that torch writes
+are understood and not read, each for a reason that :mod:`tracelens.logs._opaque_payloads` gives.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Json
+from pydantic import BaseModel, ConfigDict
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
-from tracelens.logs import Log, Record
+from tracelens.logs import Log, Record, Skimmed, Tick, _events
+from tracelens.logs._opaque_payloads import reason
 from tracelens.logs._payloads import READERS
+from tracelens.logs._shapes import SHAPES
 from tracelens.logs.graph_breaks import NotConverted
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -26,19 +31,12 @@ __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion
 
 #: What a record is about: the first key of its envelope, or the name of its artifact.
 _ABOUT = re.compile(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
+_EVENT = "chromium_event"
 #: The records that are read; of the others, the ids are.
-_READ = frozenset({*READERS, "compilation_metrics", "torch_version"})
+_READ = frozenset({*READERS, *SHAPES, _EVENT, "compilation_metrics", "torch_version"})
 #: Failures after which Dynamo has its own way to go on; others end the program, or are suppressed.
 _SOFT = frozenset({"Unsupported", "UserError"})
 _LIMIT = "Dynamo recompile limit exceeded"
-
-
-class Envelope(BaseModel):
-    """The JSON line: what the payload is, and the keys that tracelens uses."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
-
-    compilation_metrics: CompilationMetrics | None = None
 
 
 class CompilationMetrics(Record):
@@ -104,10 +102,18 @@ class TorchVersion(Record):
     commit: str | None = None
 
 
-class StructuredRecord(Record):
-    """One record as the grammar cuts it: the envelope, and the payload's text."""
+class Envelope(BaseModel):
+    """The JSON line of what Dynamo counted."""
 
-    envelope: Json[Envelope]
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
+
+    compilation_metrics: CompilationMetrics
+
+
+class StructuredRecord(Record):
+    """One record as the grammar cuts it: the envelope, which is JSON, and the payload's text."""
+
+    envelope: str
     payload: str = ""
 
 
@@ -121,27 +127,40 @@ class TorchTrace(Log):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the typed records of one structured record; most kinds of envelope give none."""
-        about = _ABOUT.match(text)
-        name = about[1] if about is not None else ""
+        name = _about(text)
         if name not in _READ:
             if _head(text) is None:
                 raise Unreadable("the envelope is not JSON")
             return ()
-        return tuple(
-            typed
-            for record in super().parse(text)
-            if isinstance(record, StructuredRecord)
-            for typed in _typed(name, record)
-        )
+        try:
+            return tuple(
+                typed
+                for record in super().parse(text)
+                if isinstance(record, StructuredRecord)
+                for typed in _typed(name, record)
+            )
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError as error:
+            raise Unreadable(f"not JSON: {error}") from error
 
     @classmethod
-    def skim(cls, head: str) -> str | None:
-        """Return the compile id of a record that no table needs, if its envelope is whole."""
-        about = _ABOUT.match(head)
-        if about is None or about[1] in _READ:
+    def skim(cls, head: str) -> Skimmed | None:
+        """Return what tells a record that no table needs, if its envelope is whole."""
+        name = _about(head)
+        is_event = name == _EVENT
+        if not name or (name in _READ and not is_event):
             return None
         ids = _head(head)
-        return None if ids is None else cls._id(ids)
+        if ids is None:
+            return None
+        known = is_event or _reason(name) is not None
+        return Skimmed(cls._id(ids), "" if known else name, is_event)
+
+    @classmethod
+    def tick(cls, payload: bytes) -> Tick | None:
+        """Return the beginning or the end of a phase of a compilation."""
+        return _events.tick(payload)
 
     @classmethod
     def frame_of(cls, text: str) -> str:
@@ -166,6 +185,9 @@ class TorchTrace(Log):
         }
 
 
+_reason = lru_cache(maxsize=4096)(reason)
+
+
 class _Head(msgspec.Struct):
     frame_id: int | None = None
     frame_compile_id: int | None = None
@@ -183,14 +205,30 @@ def _head(text: str) -> _Head | None:
         return None
 
 
+def _about(text: str) -> str:
+    """Return the first key of the envelope, or the name of the artifact; empty for neither."""
+    found = _ABOUT.match(text)
+    return found[1] if found is not None else ""
+
+
+def _content(name: str, envelope: str) -> bytes:
+    """Return the JSON below the envelope's first key, as it stands there."""
+    return bytes(msgspec.json.decode(envelope, type=dict[str, msgspec.Raw])[name])
+
+
 def _typed(name: str, record: StructuredRecord) -> Iterator[Record]:
     if name in READERS:
         for found in READERS[name](record.payload):
             is_recompile = isinstance(found, Recompile)
             yield UnnamedRecompile(**dict(found)) if is_recompile else found
+    elif name in SHAPES:
+        yield SHAPES[name](_content(name, record.envelope))
+    elif name == _EVENT:
+        yield from _events.changes(record.payload)
     elif name == "torch_version":
         yield TorchVersion.model_validate_json(record.payload)
-    elif (metrics := record.envelope.compilation_metrics) is not None:
+    else:
+        metrics = Envelope.model_validate_json(record.envelope).compilation_metrics
         yield metrics
         if metrics.cudagraph_skip_reason:
             yield from Log.of("cudagraphs").parse(metrics.cudagraph_skip_reason)

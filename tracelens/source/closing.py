@@ -51,21 +51,48 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
     if isinstance(block, Headed):
         _hand_over_headed(block, name, rank, evidence)
         return
-    head = block.body[0].decode("utf-8", "replace") if block.log.structured else ""
-    skimmed = block.log.skim(head) if head else None
-    text = "" if skimmed is not None else b"\n".join(block.body).decode("utf-8", "replace")
-    frame = block.log.frame_of(head or text) if skimmed is None else skimmed
-    writer = rank or (told if block.log.structured else "") or block.pid
+    if block.log.structured:
+        _hand_over_structured(block, name, rank, told, evidence)
+        return
+    text = b"\n".join(block.body).decode("utf-8", "replace")
+    place = _place(block, name, rank, block.log.frame_of(text), evidence)
+    _add(block.log, text, place, evidence)
+
+
+def _hand_over_structured(
+    block: Block, name: str, rank: str, told: str, evidence: Evidence
+) -> None:
+    """Read the payload of a record only where a table needs it."""
+    log, body = block.log, block.body
+    head = body[0].decode("utf-8", "replace")
+    skimmed = log.skim(head)
+    tick = None
+    if skimmed is None:
+        frame = log.frame_of(head)
+    else:
+        if skimmed.is_event:
+            tick = log.tick(b"\n".join(body[1:]))
+        frame = skimmed.frame or (tick.frame if tick is not None else "")
+    place = _place(block, name, rank or told, frame, evidence)
+    if tick is not None:
+        evidence.tick(log, place, tick, len(body))
+    elif skimmed is None or skimmed.is_event:
+        text = b"\n".join(body).decode("utf-8", "replace")
+        evidence.add(log, text, place, lines=len(body))
+    elif skimmed.unknown:
+        evidence.add_known(f"{log.name} {skimmed.unknown}", len(body), block.line)
+    else:
+        evidence.skim(log, place, len(body))
+
+
+def _place(block: Block, name: str, rank: str, frame: str, evidence: Evidence) -> Place:
+    """Return where a record stands, and let its compile id reach to its clock."""
+    writer = rank or block.pid
     if writer != block.pid and block.pid and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), block.pid)
     place = Place(name, block.line, writer, frame, block.when, tuple(block.jumps))
     evidence.span(place)
-    if skimmed is not None:
-        evidence.skim(block.log, place, len(block.body))
-    elif head:
-        evidence.add(block.log, text, place, lines=len(block.body))
-    else:
-        _add(block.log, text, place, evidence)
+    return place
 
 
 def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -> None:

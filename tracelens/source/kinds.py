@@ -86,13 +86,14 @@ class Kinds:
         """Return the width at which a text beginning with ``head`` was wrapped; 0 for none.
 
         Telling: no line is longer, and several that begin a record are exactly that long and go on
-        with something that begins none.
+        with something that begins none. A tab begins the payload of a structured record, of which
+        many have envelopes of one length.
         """
         lines = head.split(b"\n")[:-1]
         widths = [len(line.rstrip(b"\r").decode("utf-8", "replace")) for line in lines]
         width = max(widths, default=0)
         cut = sum(
-            self.begins(line) and not self.begins(after)
+            self.begins(line) and not self.begins(after) and after[:1] != b"\t"
             for line, after, length in zip(lines, lines[1:], widths, strict=False)
             if length == width
         )

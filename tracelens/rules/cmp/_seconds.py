@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.logs import Record
-from tracelens.logs.compile_times import PhaseTimes
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_log import CompileSpan
 from tracelens.logs.torch_trace import CompilationMetrics
+from tracelens.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.report import EvidenceLine, Where
 from tracelens.rules import _user_code
 
@@ -27,7 +27,7 @@ MAX_BREAKS = 2
 #: The layers of a compilation, and the phases of a table that hold one and all below it. What a
 #: version calls them differs; the first that is there counts.
 LAYERS = (
-    ("Dynamo", ("_compile.compile_inner", "_compile.<locals>.compile_inner", "_compile")),
+    ("Dynamo", FRAME),
     ("AOTAutograd", ("OutputGraph.call_user_compiler", "create_aot_dispatcher_function")),
     ("Inductor", ("compile_fx_inner", "fx_codegen_and_compile", "inductor_compile")),
     ("generating and compiling code", ("GraphLowering.compile_to_module", "code_gen")),
@@ -56,23 +56,35 @@ class CompileSeconds(Record):
         cls,
         *,
         metrics: Table[CompilationMetrics],
-        tables: Table[PhaseTimes],
+        phases: Table[FramePhases],
+        tables: Table[ProcessPhases],
         spans: Table[CompileSpan],
         frames: Table[Frame],
     ) -> Iterator[Seen[CompileSeconds]]:
         """Yield one per process: as measured, where any log has measured it."""
-        found = [*_by_metrics(metrics), *_by_tables(tables)] or list(_by_clocks(spans, frames))
+        counted = {place.process[0] for place, _ in metrics.events()}
+        others = [row for row in tables if row.first.process[0] not in counted]
+        found = [*_by_metrics(metrics, phases), *_by_tables(others)]
+        found = found or list(_by_clocks(spans, frames))
         for number, sums in enumerate(found):
             yield Seen(sums, 1, [Place("", number)], "")
 
 
-def _by_metrics(metrics: Table[CompilationMetrics]) -> Iterator[CompileSeconds]:
-    """Yield the seconds of each process, as Dynamo measured them."""
+def _by_metrics(
+    metrics: Table[CompilationMetrics], phases: Table[FramePhases]
+) -> Iterator[CompileSeconds]:
+    """Yield the seconds of each process, as Dynamo measured them.
+
+    The metrics of a frame leave out its backward pass, which is compiled when it first runs.
+    """
+    later: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for place, phase in phases.events():
+        later[place.process] += total(phase.record.seconds, BACKWARD) or 0.0
     writers: dict[tuple[str, str], list[tuple[Place, Seen[CompilationMetrics]]]] = {}
     for place, row in metrics.events():
         if row.record.entire_frame_compile_time_s is not None:
             writers.setdefault(place.process, []).append((place, row))
-    for events in writers.values():
+    for process, events in writers.items():
         events.sort(key=lambda event: -(event[1].record.entire_frame_compile_time_s or 0.0))
         records = [row.record for _, row in events]
         times = [record.entire_frame_compile_time_s or 0.0 for record in records]
@@ -82,12 +94,12 @@ def _by_metrics(metrics: Table[CompilationMetrics]) -> Iterator[CompileSeconds]:
             if place.frame.rpartition("/")[2] not in {"0", ""}
         ]
         yield CompileSeconds(
-            seconds=sum(times),
+            seconds=sum(times) + later[process],
             count=len(times),
             basis="measured",
             again=len(again),
             again_seconds=sum(again),
-            parts=_parts(records),
+            parts=(*_parts(records), *_later(later[process])),
             longest=tuple(
                 f"{_label(record)} {seconds:.3g} s"
                 for record, seconds in list(zip(records, times, strict=True))[:MAX_NAMED]
@@ -127,20 +139,25 @@ def _own(layers: list[float]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _by_tables(tables: Table[PhaseTimes]) -> Iterator[CompileSeconds]:
+def _later(seconds: float) -> tuple[str, ...]:
+    return (f"backward passes {seconds:.3g} s",) if seconds else ()
+
+
+def _by_tables(tables: Iterable[Seen[ProcessPhases]]) -> Iterator[CompileSeconds]:
     """Yield the sums of each table; torch prints one at the end, programs also before."""
     for row in tables:
         phases = {phase.name: phase for phase in row.record.phases}
+        backward = sum(phases[name].total for name in BACKWARD if name in phases)
         held = [next((phases[n] for n in names if n in phases), None) for _, names in LAYERS]
         whole = held[0]
         if whole is None:
             continue
         yield CompileSeconds(
-            seconds=whole.total,
+            seconds=whole.total + backward,
             count=len(whole.seconds),
             basis="measured",
-            parts=_own([phase.total if phase else 0.0 for phase in held]),
-            quotes=(row.quote(at=_line_of(row.text, whole.name)),),
+            parts=(*_own([phase.total if phase else 0.0 for phase in held]), *_later(backward)),
+            quotes=(row.quote(at=_line_of(row.text, whole.name)),) if row.text else (),
         )
 
 

@@ -73,7 +73,9 @@ class DataDependentGuardError(Rule):
         expression, _, code = key
         line = _line(last.record)
         went_on = any(
-            row.first.input == last.first.input and row.first.line > last.first.line
+            row.first.input == last.first.input
+            and row.first.line > last.first.line
+            and row.first.frame != last.first.frame
             for row in frames
         )
         at = f" at `{code}`" if code else ""
