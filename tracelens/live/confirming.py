@@ -217,7 +217,7 @@ class _Tester:
             )
         pair = build(experiment.micro, finding, self.report) if experiment.micro else None
         if pair is None and self.means.log_code is not None:
-            pair = self._from_log(finding, experiment, self.means.log_code)
+            pair = logcode.pair(finding, self.means.log_code, experiment.knob)
         if pair is None:
             what = "only the program itself can show it"
             raise _NoTrial(f"{what}: tracelens confirm {self.means.name} -- COMMAND")
@@ -227,13 +227,6 @@ class _Tester:
                 f"{self.means.name} {finding.id} writes a script to run there"
             )
         return self._small(experiment, pair)
-
-    def _from_log(self, finding: Finding, experiment: Experiment, log: Path) -> Pair | None:
-        """Return the generated code that the finding quotes, as a program of our own."""
-        found = logcode.program(finding, log)
-        if found is None:
-            return None
-        return Pair(found, found, experiment.knob, _counting(finding))
 
     def _small(self, experiment: Experiment, pair: Pair) -> _Trial:
         before, after = pair.sides(self.means.python, self.lab.folder("program"))
