@@ -94,10 +94,13 @@ class Evidence:
 
     def span(self, place: Place) -> None:
         """Let the compile id at ``place`` reach to its clock."""
-        if not place.frame or place.when is None:
+        when = place.when
+        if not place.frame or when is None:
             return
         key = (place.input, place.writer, place.frame)
-        self._span(key, Span(place.when, place.when, place.line))
+        held = self.spans.get(key)
+        if held is None or not (held.first <= when <= held.last and held.line <= place.line):
+            self._span(key, Span(when, when, place.line))
 
     def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
@@ -174,6 +177,10 @@ class Evidence:
         held = self._texts.setdefault((key[0], _OTHERS), unread)
         assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
         return held
+
+    def knows(self, log: type[Log], text: str) -> bool:
+        """Tell whether this very text of ``log`` has been read."""
+        return (log.name, text) in self._texts
 
     def has_room(self, kind: str) -> bool:
         """Tell whether another distinct text of ``kind`` would be read."""

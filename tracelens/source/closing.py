@@ -111,7 +111,10 @@ def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -
 
 
 def _add(log: type[Log], text: str, place: Place, evidence: Evidence) -> None:
-    """Add one text, or the several records that it holds."""
+    """Add one text, or the several records that it holds; what was a record once is one again."""
+    if not log.counted and evidence.knows(log, text):
+        evidence.add(log, text, place, lines=text.count("\n") + 1)
+        return
     for offset, piece in log.pieces(text.split("\n")):
         evidence.add(log, piece, place.moved(offset), lines=piece.count("\n") + 1)
 

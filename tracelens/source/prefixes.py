@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from functools import lru_cache
 
 import msgspec
 
@@ -159,18 +160,26 @@ class _JsonLine(msgspec.Struct):
     log: str
 
 
+@lru_cache(maxsize=16)
 def clock(text: bytes) -> float | None:
     """Return a prefix's time in seconds since the start of its year; None for an impossible date.
 
     ``1120 10:45:41.174000`` (no year: a leap year is assumed, so differences within one log hold)
     or ``2026-11-20 11:29:34,659`` or ``2026-11-20T11:29:34+08:00.659000``, the zone left out.
+    Neighbouring records were often written in the same millisecond.
     """
     match = _TIME.match(text)
-    if match is None:
-        return None
-    try:
-        day = date(2000, int(match[1]), int(match[2])).timetuple().tm_yday
-    except ValueError:
+    day = None if match is None else _day_of(match[1], match[2])
+    if match is None or day is None:
         return None
     hours, minutes, seconds = int(match[3]), int(match[4]), int(match[5])
     return ((day * 24 + hours) * 60 + minutes) * 60 + seconds + float(b"." + match[6])
+
+
+@lru_cache(maxsize=400)
+def _day_of(month: bytes, day: bytes) -> int | None:
+    """Return which day of a leap year it is; None for an impossible date."""
+    try:
+        return date(2000, int(month), int(day)).timetuple().tm_yday
+    except ValueError:
+        return None
