@@ -33,7 +33,7 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
     evidence.span(place)
     log = kinds.of_record(site, text)
     if log is not None:
-        _add(log, text, place, evidence)
+        _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
         evidence.add_known(site.label, len(record.body), record.line)
 
@@ -56,7 +56,7 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
         return
     text = b"\n".join(block.body).decode("utf-8", "replace")
     place = _place(block, name, rank, block.log.frame_of(text), evidence)
-    _add(block.log, text, place, evidence)
+    _add(block.log, text, place, evidence, len(block.body))
 
 
 def _hand_over_structured(
@@ -110,10 +110,10 @@ def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -
     evidence.add(block.log, text, place, lines=number, records=records)
 
 
-def _add(log: type[Log], text: str, place: Place, evidence: Evidence) -> None:
-    """Add one text, or the several records that it holds; what was a record once is one again."""
+def _add(log: type[Log], text: str, place: Place, evidence: Evidence, lines: int) -> None:
+    """Add a text of ``lines`` lines, or the records in it; what was one once is one again."""
     if not log.counted and evidence.knows(log, text):
-        evidence.add(log, text, place, lines=text.count("\n") + 1)
+        evidence.add(log, text, place, lines=lines)
         return
     for offset, piece in log.pieces(text.split("\n")):
         evidence.add(log, piece, place.moved(offset), lines=piece.count("\n") + 1)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from itertools import repeat
+from operator import itemgetter
 
 from tracelens.evidence import Evidence
 from tracelens.limits import MAX_RECORD_LINES, MAX_WRITERS
@@ -29,6 +30,8 @@ __all__ = ["Segmenter"]
 #: Distinct whole lines counted before they are folded into descriptors and times.
 FOLD = 20_000
 _NEVER = b"\0never"
+_TAB = b"\t"
+_NO_TAB = re.compile(rb"[^\t]")
 #: What a line begins with that has torch's prefix and no transport before it.
 _LETTERS = (b"V", b"I", b"W", b"E", b"C", b"F")
 
@@ -69,15 +72,19 @@ class Segmenter:
 
     def feed(self, lines: list[bytes]) -> None:
         """Read the next ``lines``, each with its newline."""
-        if self.wrap:
+        if self.wrap or not lines:
             for line in lines:
                 self.lines += 1
                 self._other(line[:-1], self.lines)
             return
-        counted = self.tally.count(lines, self.kinds.counted_marks, self.lines)
-        if counted is not None:
-            self._walk(lines, counted)
-        else:
+        firsts = b"" if self.tally.pure else bytes(map(itemgetter(0), lines))
+        end = 0
+        for start, stop in self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines):
+            if start != end:
+                self._current = (_NEVER, [])  # the record in hand was interrupted
+            self._stretch(lines, firsts, start, stop)
+            end = stop
+        if end != len(lines):
             self._current = (_NEVER, [])
         self.lines += len(lines)
         if len(self._current[1]) > MAX_RECORD_LINES:
@@ -85,25 +92,12 @@ class Segmenter:
         if len(self.tally) > FOLD:
             self._fold()
 
-    def _walk(self, lines: list[bytes], counted: list[bool]) -> None:
-        """Read those of ``lines`` that were not counted, one stretch after the other."""
-        total = len(lines)
-        counted += (False, True)  # so that both are found, at the end at the latest
-        stop = 0
-        while (start := counted.index(False, stop)) < total:
-            if start != stop:
-                self._current = (_NEVER, [])  # the record in hand was interrupted
-            stop = min(counted.index(True, start), total)
-            self._stretch(lines, start, stop)
-        if stop != total:
-            self._current = (_NEVER, [])
-
-    def _stretch(self, lines: list[bytes], at: int, stop: int) -> None:
+    def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:
         """Read ``lines`` from ``at`` to ``stop``; what goes on with the record in hand, at once."""
         while at < stop:
             prefix, body = self._current
             if lines[at].startswith(prefix):
-                end = _reach(lines, at + 1, stop, prefix)
+                end = _reach(lines, firsts, at + 1, stop, prefix)
                 skip = len(prefix)
                 body += [line[skip:-1] for line in lines[at:end]]
                 at = end
@@ -231,7 +225,7 @@ class Segmenter:
         block = Block(number, [line], log, pid, when)
         self._blocks[rank] = block
         if not rank:
-            self._current = (b"\t", block.body)
+            self._current = (_TAB, block.body)
 
     def _bare(self, line: bytes, rank: str, number: int) -> None:
         """Handle a line without torch prefix: a block's next, a block's first, the program's."""
@@ -348,11 +342,14 @@ class Segmenter:
             self._blocks[rank] = block
 
 
-def _reach(lines: list[bytes], at: int, stop: int, prefix: bytes) -> int:
+def _reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) -> int:
     """Return the index of the first of ``lines`` from ``at`` that does not begin with ``prefix``.
 
     It is ``stop`` at the latest. Looks at ever more lines at once: most records are short or long.
     """
+    if prefix == _TAB and firsts:
+        other = _NO_TAB.search(firsts, at, stop)
+        return stop if other is None else other.start()
     step = 8
     while at < stop:
         hits = list(map(bytes.startswith, lines[at : min(at + step, stop)], repeat(prefix)))

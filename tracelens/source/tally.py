@@ -27,44 +27,48 @@ class Tally:
         #: The same for lines behind a rank.
         self.ranked: dict[tuple[str, bytes], list[int]] = {}
         #: Whether the last lines were all counted.
-        self._pure = True
+        self.pure = True
 
     def __len__(self) -> int:
         return len(self.counts) + len(self.ranked)
 
-    def count(self, lines: list[bytes], marks: tuple[bytes, ...], before: int) -> list[bool] | None:
+    def count(
+        self, lines: list[bytes], firsts: bytes, marks: tuple[bytes, ...], before: int
+    ) -> list[tuple[int, int]]:
         """Count those of ``lines`` that begin with one of ``marks``.
+
+        A log of counted lines only is told by its new lines alone: what was counted before needs no
+        second look. A log without any is told by what its lines begin with.
 
         Args:
             lines: Lines that follow one another.
+            firsts: The first byte of each; empty when nobody has looked.
             marks: Beginnings of counted lines.
             before: How many lines of the input stand before them.
 
         Returns:
-            For each line whether it was counted; None for all of them. A log of counted lines only
-            is told by its new lines alone: what was counted before needs no second look.
+            The stretches of lines that were not counted: (first, one past the last).
         """
         counts = self.counts
         known = len(counts)
-        if self._pure and lines and lines[0].startswith(marks):
+        if self.pure and lines[0].startswith(marks):
             counts.update(lines)
             new = list(islice(reversed(counts), len(counts) - known))
             others = [line for line in new if not line.startswith(marks)]
             if not others:
                 self._note_firsts(lines, new, before)
-                return None
+                return []
             for line in others:
                 counts.pop(line)
             flags = list(map(bytes.startswith, lines, repeat(marks)))
+        elif firsts and not any(mark[:1] in firsts for mark in marks):
+            return [(0, len(lines))]
         else:
             flags = list(map(bytes.startswith, lines, repeat(marks)))
-            if True not in flags:
-                self._pure = False
-                return flags
             counts.update(compress(lines, flags))
         self._note_firsts(lines, list(islice(reversed(counts), len(counts) - known)), before)
-        self._pure = False not in flags
-        return None if self._pure else flags
+        self.pure = False not in flags
+        return _stretches(flags)
 
     def _note_firsts(self, lines: list[bytes], new: list[bytes], before: int) -> None:
         """Note where the ``new`` ones (latest first) of ``lines`` stand."""
@@ -108,3 +112,14 @@ class Tally:
             yield self.firsts[line], count, "", line
         for (rank, line), (count, first) in self.ranked.items():
             yield first, count, rank, line
+
+
+def _stretches(counted: list[bool]) -> list[tuple[int, int]]:
+    """Return where the flags are False: (first, one past the last)."""
+    total = len(counted)
+    counted += (False, True)  # so that both are found, at the end at the latest
+    found, end = [], 0
+    while (start := counted.index(False, end)) < total:
+        end = min(counted.index(True, start), total)
+        found.append((start, end))
+    return found
