@@ -178,3 +178,16 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"nothing\.log: no such file"):
         read([str(tmp_path / "nothing.log")])
+
+
+def test_a_text_that_was_pasted_indented_may_hold_empty_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", 100)
+    prefix = "V1120 10:45:41.000000 71 torch/_dynamo/guards.py:5396] [0/1] [__recompiles]"
+    lines = [f"{prefix} Recompiling function f in a.py:1", *("loss", "", " ") * 50]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(f"    {line}".rstrip() for line in lines), encoding="utf-8")
+    evidence, (source,) = read([str(path)])
+    assert evidence.kinds == {"recompiles": 1}
+    assert source.lines == 150

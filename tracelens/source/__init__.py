@@ -123,7 +123,7 @@ def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:
     segmenter.wrap = segmenter.kinds.wrapped_at(stream.head)
     indent = segmenter.kinds.indented_by(stream.head)
     for lines in stream.blocks(reader):
-        segmenter.feed([line[indent:] for line in lines] if indent else lines)
+        segmenter.feed([line[indent:] or b"\n" for line in lines] if indent else lines)
     return segmenter.finish()
 
 
