@@ -223,14 +223,16 @@ def _answer(draws: _Draws, effect: _Estimate, spread: _Estimate, bar: float) -> 
         return "slower", ""
     if not early and bar <= math.log1p(NO_GAIN) and effect.high < math.log1p(NO_GAIN):
         return "same", ""
-    bar_percent = f"{(math.exp(bar) - 1) * 100:.0f} %"
-    if bar > math.log1p(NO_GAIN) and abs(effect.centre) < bar:
+    needed_percent = f"{math.expm1(needed) * 100:.0f} %"
+    if needed > math.log1p(NO_GAIN) and abs(effect.centre) < needed:
         return "unclear", (
-            f"two runs of the unchanged program differ too much to see less than {bar_percent}"
+            f"two runs of the unchanged program differ too much to see less than {needed_percent}"
         )
+    if effect.low > 0 or effect.high < 0:
+        return "unclear", "not every block agrees on which program is faster"
     return "unclear", (
         f"the interval from {math.exp(effect.low):.3f} to {math.exp(effect.high):.3f} allows both "
-        f"no effect and one above {bar_percent}"
+        f"no effect and one above {needed_percent}"
     )
 
 
