@@ -157,6 +157,18 @@ def test_the_sizes_are_those_of_the_log() -> None:
     assert "dynamic=False" in sizes
 
 
+def test_a_product_is_tuned_anew_with_the_threads_of_the_log_and_with_one() -> None:
+    found, told = read("TUN001", "fires-one-of-three.log.gz")
+    assert micro.build("autotune", found, told) is None, "the log does not tell the threads"
+    environment = told.environment.model_copy(update={"threads": 16})
+    made = micro.build("autotune", found, told.model_copy(update={"environment": environment}))
+    assert made is not None
+    assert "torch.nn.Linear(256, 256, bias=True, dtype=torch.float32)" in made.before.source
+    assert made.before.source == made.after.source
+    assert made.before.env["OMP_NUM_THREADS"] == "16"
+    assert made.knob.env["OMP_NUM_THREADS"] == "1"
+
+
 def test_the_log_of_another_architecture_says_so() -> None:
     assert pair("ONE001", "fires-aarch64-bf16-frozen-linear.log").machine == "aarch64"
     assert pair("ONE001").machine == "x86_64"

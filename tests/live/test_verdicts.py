@@ -109,6 +109,19 @@ def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> N
     assert replacement(old, report(old), report(elsewhere)) is None
 
 
+def test_what_no_place_is_known_of_is_replaced_by_the_same_rule_only() -> None:
+    """Freezing may turn one library's unfused call into another's."""
+    old = finding("IND002", where=None, count=2)
+    again = finding("IND002", 3, where=None, count=2)
+    assert replacement(old, report(old), report(again)) == again
+    fewer = finding("IND002", 4, where=None, count=1)
+    assert replacement(old, report(old), report(fewer)) is None
+    other = finding("IND008", 5, where=None, count=2)
+    assert replacement(old, report(old), report(other)) is None
+    mild = finding("IND002", 6, where=None, count=2, severity=Severity.INFO)
+    assert replacement(old, report(old), report(mild)) is None
+
+
 @pytest.mark.parametrize(
     ("environment", "machine", "devices", "words"),
     [

@@ -246,7 +246,7 @@ class _Tester:
         if not seen:
             return _saying(start, "the finding did not show when the program was run again here")
         second = self._recorded(trial.after, "the changed program")
-        if why := _without_effect(trial.knob, second):
+        if why := _without_effect(trial.knob, first, second):
             return _saying(start, f"the change had no effect: {why}")
         instead = trial.instead(first.report, second.report)
         left = trial.count(second.report)
@@ -323,10 +323,13 @@ def _saying(start: Confirmation, reason: str) -> Confirmation:
     return start.model_copy(update={"state": "inconclusive", "reason": reason})
 
 
-def _without_effect(knob: Knob, recorded: Recorded) -> str:
+def _without_effect(knob: Knob, first: Recorded, second: Recorded) -> str:
     """Return which setting did not take effect, as the child itself told; empty when all did."""
+    threads = first.about.get("threads")
+    if threads and "OMP_NUM_THREADS" in knob.env and threads == second.about.get("threads"):
+        return f"the program has {threads} thread{'s' * (threads != '1')} with it and without"
     return "; ".join(
         note
-        for note in recorded.steps.notes
+        for note in second.steps.notes
         if any(note.startswith(f"{name}:") for name in knob.config)
     )

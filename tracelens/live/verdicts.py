@@ -73,18 +73,23 @@ def replacement(finding: Finding, before: Report, after: Report) -> Finding | No
     """Return the finding that has taken the place of one that is gone, if any.
 
     It is of the same family, says the same severity or worse about the same function, and the
-    unchanged run did not have it.
+    unchanged run did not have it. Where no place is known, it is of the same rule, as severe, and
+    seen as often.
     """
     known = {other.id for other in before.findings}
-    for other in after.shown:
-        if (
-            other.code[:3] == finding.code[:3]
-            and other.id not in known
-            and _same_function(finding, other)
-            and other.severity.rank <= min(finding.severity.rank, Severity.WARNING.rank)
-        ):
-            return other
-    return None
+    fresh = [other for other in after.shown if other.id not in known]
+    return next((other for other in fresh if _replaces(finding, other)), None)
+
+
+def _replaces(finding: Finding, other: Finding) -> bool:
+    if finding.where is None and other.where is None:
+        as_bad = other.severity.rank <= finding.severity.rank
+        return other.code == finding.code and as_bad and other.count >= finding.count
+    return (
+        other.code[:3] == finding.code[:3]
+        and _same_function(finding, other)
+        and other.severity.rank <= min(finding.severity.rank, Severity.WARNING.rank)
+    )
 
 
 def _same_function(finding: Finding, other: Finding) -> bool:

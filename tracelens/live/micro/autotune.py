@@ -15,12 +15,20 @@ __all__ = ["build", "product"]
 _DTYPES = {"float32": "torch.float32", "bfloat16": "torch.bfloat16", "float16": "torch.float16"}
 #: Larger products are not made from a log, in elements of the three matrices.
 MAX_ELEMENTS = 1 << 28
+#: The rule about times that no kernel can take, and the most threads that a log may ask for.
+DISBELIEVED = "TUN001"
+MAX_THREADS = 256
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 #: Operators that are a linear layer with frozen weights; the others are products of two arguments.
 _LINEAR = frozenset({"packed_linear", "linear_unary", "linear_binary"})
 
 
 def build(finding: Finding, report: Report) -> Pair | None:
-    """Return the product of ``finding`` with either kernel forced; None for other operators."""
+    """Return the product of ``finding`` with either kernel forced; None for other operators.
+
+    Where the finding is that its times cannot be believed, both are measured, with as many threads
+    as in the log, and with one.
+    """
     found = product(finding, report)
     if found is None:
         return None
@@ -28,8 +36,10 @@ def build(finding: Finding, report: Report) -> Pair | None:
     sizes = gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)
     if sizes > MAX_ELEMENTS or table.dtype not in _DTYPES:
         return None
-    winner = _family(table)
     label = f"{table.op} of {gemm.m}x{gemm.k} by {gemm.k}x{gemm.n} in {table.dtype}"
+    if finding.code == DISBELIEVED:
+        return _measured(f"{label}, tuned", _source(label, table, gemm, "ATEN,CPP"), report)
+    winner = _family(table)
     before, after = (_source(label, table, gemm, backend) for backend in ("CPP", "ATEN"))
     return Pair(
         Program(f"{label}, by the template", before),
@@ -41,9 +51,24 @@ def build(finding: Finding, report: Report) -> Pair | None:
     )
 
 
+def _measured(title: str, source: str, report: Report) -> Pair | None:
+    """Return the search with the log's number of threads, and with one; None where it had one."""
+    threads = report.environment.threads
+    if threads is None or not 1 < threads <= MAX_THREADS:
+        return None
+    many, one = (dict.fromkeys(_THREADS, str(count)) for count in (threads, 1))
+    return Pair(
+        Program(f"{title} with {threads} threads", source, env=many | {"MKL_DYNAMIC": "FALSE"}),
+        Program(f"{title} with one thread", source),
+        Knob("one thread", env=one),
+        lambda report: sum(f.count for f in report.findings if f.code == DISBELIEVED),
+    )
+
+
 def product(finding: Finding, report: Report) -> tuple[AutotuneTable, Gemm] | None:
     """Return the tuned product that a finding is about, from the report's table of searches."""
     texts = [f"{line.text} {line.note}" for line in finding.evidence]
+    texts += [finding.message] if finding.code == DISBELIEVED else []
     for row in report.tables.get("autotune", ()):
         if not any(str(row["winner"]) in text and row["shape"] in text for text in texts):
             continue

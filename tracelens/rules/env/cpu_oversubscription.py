@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -44,8 +46,9 @@ class CpuOversubscription(Rule):
     processes that run side by side to cores of their own; then record the log again.
 
     ## How a live run confirms it
-    The workload runs with one thread, and with the present number. Confirmed when the small
-    primitives get at least 10 times faster.
+    The program runs with one thread, and where that does not do, with one per processor. Confirmed
+    when primitives no longer wait and a step takes less time. ``OMP_NUM_THREADS`` sets the number;
+    a program that sets its own is told to have as many threads as before.
 
     ## See also
     <https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html>
@@ -57,11 +60,19 @@ class CpuOversubscription(Rule):
     claim = "time"
     suppresses = "time"
     experiment = Experiment(
-        Knob("one thread", env={"OMP_NUM_THREADS": "1"}),
+        Knob("one thread", env={"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}),
         confirms="small primitives no longer wait, and a step takes less time",
         refutes="a step takes no less time",
         leaves_open="other programs keep the processors busy",
     )
+
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """One thread never waits for another; else as many as there are processors here."""
+        del finding
+        count = _processors()
+        variables = dict.fromkeys(self.experiment.knob.env, str(count))
+        many = Knob(f"{count} threads, one per processor", env=variables)
+        return (self.experiment, replace(self.experiment, knob=many))
 
     def check(
         self,
@@ -134,6 +145,13 @@ class CpuOversubscription(Rule):
                     advice=_ADVICE,
                 )
                 return
+
+
+def _processors() -> int:
+    """Return how many processors a program started from here may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _who(threads: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -50,9 +51,9 @@ class UnfusedEpilogue(Rule):
     template, which does, can win. On a GPU, ``mode="max-autotune"``.
 
     ## How a live run confirms it
-    The same graph is run with and without the setting. Confirmed when the separate kernel is gone
-    from the generated code and the step is faster; refuted when the library still wins the AUTOTUNE
-    table.
+    The program runs frozen, and then frozen and tuned. Confirmed when the separate kernel is gone
+    from the generated code and the step is faster; refuted when it stays, because MKL is called
+    instead, or because the library wins the AUTOTUNE table.
 
     ## See also
     IND003 for AArch64, IND004 for weights that are not frozen, ONE013 for oneDNN's post-ops;
@@ -71,7 +72,17 @@ class UnfusedEpilogue(Rule):
             },
         ),
         structure="fewer",
+        confirms="fewer results pass through memory, and a step takes less time",
+        refutes="the kernel stays, behind the library's call that freezing or tuning chose instead",
+        leaves_open="the difference is within that of two unchanged runs",
     )
+
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """Freeze where nothing is frozen yet; that may do. Else freeze and tune."""
+        if why(Cause.UNFROZEN) not in finding.message:
+            return (self.experiment,)
+        frozen = Knob("freezing", config={"torch._inductor.config.freezing": True})
+        return replace(self.experiment, knob=frozen), self.experiment
 
     def check(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import EMPTY_CACHES
+from tracelens.experiment import Experiment, Knob
 from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding
@@ -47,8 +47,11 @@ class ImplausibleAutotuneTiming(Rule):
     TORCHINDUCTOR_CACHE_DIR to a folder that lasts, and delete what the busy run has left in it.
 
     ## How a live run confirms it
-    The search is repeated three times with one thread on a pinned core. Confirmed when times fall
-    by more than a factor of 5 or the winner changes; refuted when order and times stay.
+    The search is made again as it was, and with one thread, by your program or, where the log tells
+    the number of threads, by a small one. Confirmed when only the first has such times: the product
+    does not take that long, the threads waited for each other. Refuted when one thread is as slow.
+    A machine that was busy with other programs, and is not now, shows nothing: tune again, and keep
+    that.
 
     ## See also
     ENV001 for the usual reason, TUN002 for what the tables say where they can be believed.
@@ -58,7 +61,14 @@ class ImplausibleAutotuneTiming(Rule):
     name = "implausible-autotune-timing"
     # Not a claim about time: busy machines make it truer.
     claim = "structure"
-    unconfirmable = EMPTY_CACHES
+    experiment = Experiment(
+        Knob("one thread", env={"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}),
+        time="any",
+        micro="autotune",
+        confirms="with one thread no candidate takes that long",
+        refutes="with one thread candidates take as long",
+        leaves_open="the times are believable now: other programs had kept the processors busy",
+    )
 
     def check(
         self, tables: Table[AutotuneTable], *, execs: Table[PrimitiveExec]
