@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep what takes times in one process, where tests run in several: ``--dist loadgroup``."""
+    for item in items:
+        if item.get_closest_marker("live") is not None:
+            item.add_marker(pytest.mark.xdist_group("live"))
+
+
 @pytest.fixture(scope="session")
 def torch_python() -> str:
     """Return a Python that has torch; where the tests are complete, there must be one."""

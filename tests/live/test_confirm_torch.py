@@ -1,8 +1,5 @@
-"""Findings of programs that really run, tested by really running them again."""
+"""Findings of programs that really run, tested by really running them again, without timing."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -10,7 +7,6 @@ from typing import Literal
 import pytest
 
 from tests.live.reports import finding
-from tracelens import saved
 from tracelens.live import confirming
 from tracelens.live.confirming import Means
 from tracelens.live.lab import Lab, Timing
@@ -20,8 +16,6 @@ from tracelens.live.workload import Side, Workload
 from tracelens.report import Confirmation, Report
 
 pytestmark = pytest.mark.live
-
-ROOT = Path(__file__).parents[2]
 
 #: Recompiles for sizes and for an attribute, and breaks. No compiler is needed for what it shows.
 MANY = """
@@ -74,26 +68,6 @@ for number in range(2, 8):
     layer(torch.ones(3))
 for _ in range(3):
     normed(torch.ones(5))
-"""
-
-#: A step that is six times as fast where scalars stay in the graph: noise cannot hide that.
-SLOW = """
-import time
-
-import torch
-import torch._dynamo
-
-
-@torch.compile(backend="eager")
-def normed(x):
-    total = x.sum().item()
-    return torch.relu(x) / total
-
-
-pause = 0.005 if torch._dynamo.config.capture_scalar_outputs else 0.03
-for _ in range(24):
-    normed(torch.ones(5))
-    time.sleep(pause)
 """
 
 #: The step of a small network, as an entry.
@@ -159,7 +133,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, torch_python: str) -> Means:
     return Means(Workload((torch_python, str(path)), cwd=path.parent), torch_python)
 
 
-@pytest.mark.parametrize("code", ["RCP001", "RCP002", "RCP007", "GBR001", "GBR003", "GBR004"])
+@pytest.mark.parametrize("code", ["RCP002", "GBR004"])
 def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means, code: str) -> None:
     assert many.workload is not None
     shown = lab.record(Side(many.workload)).report
@@ -188,24 +162,3 @@ def test_an_entry_is_driven_and_compared(lab: Lab, tmp_path: Path, torch_python:
     assert answer.workload == "--entry bench:step"
     assert lab.compare(Side(entry))["max_rel"] < 1e-4
     assert len(lab.times(Side(entry))) >= 10
-
-
-def test_a_large_effect_is_confirmed_from_end_to_end(
-    tmp_path: Path, torch_python: str, torch_environment: dict[str, str]
-) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    call = [sys.executable, "-c", "import sys; from tracelens.cli import main; sys.exit(main())"]
-    program = ["--", torch_python, "slow.py"]
-    environment = torch_environment | {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
-    for command in (
-        ["run", "-o", "bundle", "-q", *program],
-        ["confirm", "bundle", "--only", "GBR001", "-q", *program],
-    ):
-        subprocess.run([*call, *command], cwd=tmp_path, env=environment, check=True, timeout=590)
-    found = saved.load(str(tmp_path / "bundle" / "report.json")).findings
-    answer = next(f.confirmation for f in found if f.code == "GBR001")
-    assert answer.state == "confirmed", answer.reason
-    assert answer.effect is not None
-    assert 3 < answer.effect.ratio < 9
-    assert answer.effect.iterations >= 20
-    assert answer.effect.blocks >= 3
