@@ -57,3 +57,44 @@ def test_a_line_cut_short_is_counted(tmp_path: Path) -> None:
     evidence, _ = read([str(path)])
     assert evidence.kinds == {"mkl_verbose": 1}
     assert evidence.unread_lines == 1
+
+
+@pytest.mark.parametrize(
+    ("routine", "dtype"),
+    [
+        ("SGEMM", "f32"),
+        ("SGEMM_BATCH_STRIDED", "f32"),
+        ("SGEMV", "f32"),
+        ("DGEMM", "f64"),
+        ("CGEMM", "c64"),
+        ("ZGEMM3M", "c128"),
+        ("GEMM_BF16BF16F32", "bf16"),
+        ("GEMM_BF16BF16F32_COMPUTE", "bf16"),
+        ("GEMM_F16F16F32", "f16"),
+        ("GEMM_S8U8S32", "int8"),
+        ("SGESDD", ""),
+        ("SGETRF", ""),
+        ("SDOT", ""),
+        ("FFT", ""),
+    ],
+)
+def test_a_routine_computes_in_the_type_of_its_name(routine: str, dtype: str) -> None:
+    assert MklCall(routine=routine).dtype == dtype
+
+
+@pytest.mark.parametrize("setting", ["highest", "high", "medium", "tf32", "bf16"])
+def test_what_a_setting_made_of_float32_products(setting: str) -> None:
+    """The program's own error says what ran: with bfloat16 it would be near 1e-2."""
+    log = LOG.with_name(f"precision-{setting}.log")
+    (said,) = (line for line in log.read_text(encoding="utf-8").splitlines() if "error" in line)
+    assert float(said.split()[-1]) < 1e-6
+    rows = {row["primitive"]: row for row in analyze(str(log)).tables["precision"]}
+    goes_to_onednn = setting in {"medium", "bf16"}
+    product = rows["matmul" if goes_to_onednn else "SGEMM"]
+    assert product["shape"] == "64x48:48x32"
+    assert (product["ran_in"], product["requested"]) == (
+        ("f32", "bf16") if goes_to_onednn else ("f32", "unknown")
+    )
+    assert ("SGEMM" in rows) is not goes_to_onednn
+    assert rows["SGEMM_BATCH"]["ran_in"] == rows["SGEMV"]["ran_in"] == "f32"
+    assert rows["DGEMM"]["ran_in"] == "f64"

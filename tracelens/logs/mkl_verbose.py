@@ -20,6 +20,23 @@ MAX_ROWS = 200
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}")
 #: Milliseconds per unit.
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
+#: ``SGEMM``, ``SGEMM_BATCH_STRIDED``, ``SGEMV``, and the names that tell the operands' types.
+_PRODUCT = re.compile(
+    r"(?:(?P<type>[SDCZH])(?:GEMM\w{0,30}|GEMV\w{0,30}|SYMM|SYRK|TRMM|HEMM|HERK)"
+    r"|GEMM_(?P<short>BF16BF16F32|F16F16F32|F16F16F16|S8U8S32|S16S16S32)(?:_\w{1,20})?)"
+)
+_TYPES = {
+    "S": "f32",
+    "D": "f64",
+    "C": "c64",
+    "Z": "c128",
+    "H": "f16",
+    "BF16BF16F32": "bf16",
+    "F16F16F32": "f16",
+    "F16F16F16": "f16",
+    "S8U8S32": "int8",
+    "S16S16S32": "int16",
+}
 _TIME = re.compile(r"\) (\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s) ")
 
 
@@ -42,7 +59,10 @@ class MklVerbose(Log):
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``mkl``: per call with its sizes, how often and how long, the longest first."""
+        """Return ``mkl``: per call with its sizes, how often and how long, the longest first.
+
+        And ``precision``: what products were computed in.
+        """
         calls = sorted(
             evidence.table(MklCall), key=lambda seen: (-seen.ms, seen.record.routine, seen.text)
         )
@@ -56,7 +76,13 @@ class MklVerbose(Log):
             }
             for seen in calls[:MAX_ROWS]
         ]
-        return {"mkl": rows} if rows else {}
+        return {**({"mkl": rows} if rows else {}), **_precisions(evidence)}
+
+
+def _precisions(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+    from tracelens.logs.onednn_verbose import OnednnVerbose  # noqa: PLC0415 -- one table for both
+
+    return OnednnVerbose.precisions(evidence)
 
 
 class MklCall(Record):
@@ -80,6 +106,23 @@ class MklCall(Record):
             if argument.isdecimal():
                 found.append(int(argument))
         return tuple(found)
+
+    @property
+    def dtype(self) -> str:
+        """The type that a product computes in, which its name begins with; empty for no product.
+
+        ``SGEMM`` is float32; ``GEMM_BF16BF16F32`` multiplies bfloat16 and adds in float32.
+        """
+        match = _PRODUCT.fullmatch(self.routine)
+        return "" if match is None else _TYPES[match["type"] or match["short"]]
+
+    @property
+    def shape(self) -> str:
+        """``64x48:48x32`` for a product of two matrices, as torch has them; else the sizes."""
+        if len(self.sizes) == 3:
+            m, n, k = self.sizes
+            return f"{n}x{k}:{k}x{m}"
+        return "x".join(map(str, self.sizes))
 
     @property
     def flops(self) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ConfigDict
 
 from tracelens.logs import Log, Record
+from tracelens.logs.mkl_verbose import MklCall
 from tracelens.onednn import precision, summary, work
 from tracelens.onednn.isa import native_types
 from tracelens.onednn.parts import (
@@ -361,8 +362,11 @@ class OnednnVerbose(Log):
         """
         isa = next((seen.record.isa for seen in evidence.table(CpuIsa)), "")
         execs = evidence.table(PrimitiveExec)
-        tables = {
-            "primitives": summary.primitives(execs, isa),
-            "precision": precision.rows(execs, isa),
-        }
-        return {name: rows for name, rows in tables.items() if rows}
+        rows = summary.primitives(execs, isa)
+        return {**({"primitives": rows} if rows else {}), **cls.precisions(evidence)}
+
+    @classmethod
+    def precisions(cls, evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
+        """Return ``precision``, with the products of MKL."""
+        isa = next((seen.record.isa for seen in evidence.table(CpuIsa)), "")
+        return precision.tables(evidence.table(PrimitiveExec), evidence.table(MklCall), isa)

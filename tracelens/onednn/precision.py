@@ -15,9 +15,10 @@ from tracelens.onednn.implementations import Grade, grade, has_jit_gemm
 from tracelens.onednn.isa import matrix_types, vector_types
 
 if TYPE_CHECKING:
+    from tracelens.logs.mkl_verbose import MklCall
     from tracelens.logs.onednn_verbose import Primitive, PrimitiveExec
 
-__all__ = ["PRODUCTS", "Arithmetic", "arithmetic", "is_emulated", "rows"]
+__all__ = ["PRODUCTS", "Arithmetic", "arithmetic", "is_emulated", "tables"]
 
 #: Primitives whose result is a sum of products.
 PRODUCTS = frozenset(
@@ -78,8 +79,17 @@ def is_emulated(run: Primitive, isa: str) -> bool:
     return on_x86 and source in {"bf16", "f16"} and source not in known
 
 
-def rows(execs: Table[PrimitiveExec], isa: str = "") -> list[dict[str, Any]]:
-    """Return one row per product, shape and implementation, the most expensive first."""
+def tables(
+    execs: Table[PrimitiveExec], calls: Table[MklCall], isa: str = ""
+) -> dict[str, list[dict[str, Any]]]:
+    """Return ``precision``: a row per product, shape and implementation, most expensive first."""
+    ranked = [*_of_primitives(execs, isa), *_of_mkl(calls)]
+    ranked.sort(key=lambda item: -item[0])
+    return {"precision": [row for _, row in ranked[:MAX_ROWS]]} if ranked else {}
+
+
+def _of_primitives(execs: Table[PrimitiveExec], isa: str) -> list[tuple[float, dict[str, Any]]]:
+    """Return milliseconds and row of each product of oneDNN."""
     found: dict[tuple[str, ...], list[Seen[PrimitiveExec]]] = {}
     for seen in execs:
         run = seen.record
@@ -87,11 +97,44 @@ def rows(execs: Table[PrimitiveExec], isa: str = "") -> list[dict[str, Any]]:
             said = arithmetic(run, isa)
             key = (run.primitive, run.shape, run.precision, *said[1:3], run.impl, said.why)
             found.setdefault(key, []).append(seen)
-    ranked = sorted(found.items(), key=lambda item: -sum(seen.ms for seen in item[1]))
     names = ("primitive", "shape", "dtypes", "requested", "ran_in", "impl", "why")
     return [
-        {**dict(zip(names, key, strict=True)), "count": sum(seen.count for seen in seens)}
-        for key, seens in ranked[:MAX_ROWS]
+        (
+            sum(seen.ms for seen in seens),
+            {**dict(zip(names, key, strict=True)), "count": sum(seen.count for seen in seens)},
+        )
+        for key, seens in found.items()
+    ]
+
+
+def _of_mkl(calls: Table[MklCall]) -> list[tuple[float, dict[str, Any]]]:
+    """Return milliseconds and row of each product of MKL.
+
+    A routine computes in the type of its name. With torch 2.13.0 on a CPU with AVX-512 and bfloat16
+    and without AMX, float32 products stay with ``SGEMM``, and their error near 2e-7, for
+    ``set_float32_matmul_precision("high")`` and for ``fp32_precision = "tf32"``; for ``"medium"``
+    and ``"bf16"`` torch calls oneDNN instead, except for batches and for products with a vector.
+    """
+    found: dict[tuple[str, str], list[Seen[MklCall]]] = {}
+    for seen in calls:
+        if seen.record.dtype:
+            found.setdefault((seen.record.routine, seen.record.shape), []).append(seen)
+    return [
+        (
+            sum(seen.ms for seen in seens),
+            {
+                "primitive": routine,
+                "shape": shape,
+                "dtypes": seens[0].record.dtype,
+                "requested": "unknown",
+                "ran_in": seens[0].record.dtype,
+                "impl": "mkl",
+                "why": f"MKL computes `{routine}` in the type of its name; "
+                "its line does not tell what a setting allows",
+                "count": sum(seen.count for seen in seens),
+            },
+        )
+        for (routine, shape), seens in found.items()
     ]
 
 

@@ -52,7 +52,7 @@ _KNOWN = {
     ),
     "precision": About(
         "Precision",
-        "What each product of oneDNN was allowed to run in, and what it ran in.",
+        "What each product of oneDNN or MKL was allowed to run in, and what it ran in.",
         ("primitive", "dtypes", "requested", "ran_in", "impl", "count", "why"),
     ),
     "primitives": About(
