@@ -11,7 +11,7 @@ from tracelens.errors import PluginError, SourceError, UsageError
 from tracelens.evidence import Evidence, arguments, needs
 from tracelens.index import Held, RuleFacts, TableFacts, kept
 from tracelens.logs import Log
-from tracelens.logs.recording import Recording, switched_on
+from tracelens.logs.recording import Recording, notes, switched_on
 from tracelens.registry import discover
 from tracelens.report import (
     Coverage,
@@ -291,7 +291,7 @@ def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
             )
             for unread in evidence.unread[:MAX_LISTED]
         ),
-        notes=tuple(evidence.notes),
+        notes=(*evidence.notes, *notes(evidence)),
     )
 
 

@@ -91,6 +91,7 @@ def test_code_of_a_log_is_run_on_request_and_never_without(
     log.write_text(text.replace(f"{first}\n", f"{first}\n{trap}"))
     given = engine.analyze(str(log))
     base = {name: value for name, value in torch_environment.items() if name != "OMP_NUM_THREADS"}
+    base["TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"] = "0"  # for one kernel, it takes longer
     with Untimed(base=base, seconds=300) as lab:
         said = confirm(given, lab, Means(None, torch_python), only=["IND006"])
         (tested,) = (f.confirmation for f in said.findings if f.code == "IND006")

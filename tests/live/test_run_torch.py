@@ -203,3 +203,20 @@ def test_torchrun_is_recorded(run: Run, torch_python: str, room: Path) -> None:
     assert sorted(ran.out.splitlines()) == ["rank 0", "rank 1"]
     ranks = {process.get("rank") for process in ran.environment["processes"]}
     assert {"0", "1"} <= ranks
+
+
+def test_a_trace_that_could_not_be_taken_is_told_in_the_report(run: Run) -> None:
+    ran = run(
+        """
+        import torch
+        step = torch.compile(lambda x: x + 1, backend="eager")
+        for _ in range(5):
+            step(torch.ones(3))
+        """,
+        "--trace",
+    )
+    (note,) = (text for text in ran.report["coverage"]["notes"] if "trace" in text)
+    assert note.startswith("no trace: it takes 15 calls of a compiled function")
+    assert note.endswith("made 4")
+    assert note in " ".join(ran.err.split())
+    assert not (ran.bundle / "trace.json.gz").exists()

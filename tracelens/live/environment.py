@@ -12,7 +12,7 @@ from typing import Any
 
 from tracelens.live.steps import Process
 
-__all__ = ["log_lines", "machine", "told"]
+__all__ = ["log_lines", "machine", "notes", "told"]
 
 #: What the kernel says about the processor and a log kind reads: ``cpu_info``.
 _CPU_LINE = re.compile(r"^(?:model name|flags|Features)\s*:.+$", re.MULTILINE)
@@ -66,7 +66,15 @@ def log_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
         switches = about.get("environment", {})
         facts |= {name: switches.get(name) for name in _SWITCHES}
     lines = [f"# tracelens: {name} {text}\n" for name, text in facts.items() if text is not None]
+    lines += [f"# tracelens: note {note}\n" for note in notes(processes) if "trace:" in note]
     return (_cpu_lines() + "".join(lines)).encode()
+
+
+def notes(processes: Sequence[Process]) -> list[str]:
+    """Return what the processes could not do; one that took the trace speaks for the others."""
+    taken = any(process.trace for process in processes)
+    told = dict.fromkeys(note for process in processes for note in process.notes)
+    return [note for note in told if not (taken and note.startswith("no trace:"))]
 
 
 def told(process: Process) -> dict[str, Any]:

@@ -177,8 +177,7 @@ def record(
     told = _told(folder)
     # A program without torch leaves a log without a word of ours: there is nothing to analyze.
     tape.close(environment.log_lines(told, whole=finished.code == 0) if told else b"")
-    notes = [*tape.notes, *_keep_traces(folder, told)]
-    notes += dict.fromkeys(note for one in told for note in one.notes)
+    notes = [*tape.notes, *_keep_traces(folder, told), *environment.notes(told)]
     facts |= {
         "finished": asdict(finished),
         "exit_code": finished.exit_code,

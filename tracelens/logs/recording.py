@@ -11,7 +11,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["LeftOut", "Recorded", "Recording", "switched_on"]
+__all__ = ["LeftOut", "Recorded", "Recording", "notes", "switched_on"]
 
 #: A switch as a log kind names it: ``TORCH_LOGS="guards,recompiles"``.
 _SWITCH = re.compile(r"(?P<name>TORCH_LOGS|ONEDNN_VERBOSE|TORCH_TRACE)=\"?(?P<value>[^\"]*)\"?$")
@@ -37,7 +37,7 @@ class Recording(Log):
 
 
 class Recorded(Record):
-    """A fact about the run: the version of torch, its threads, the accelerator, a switch."""
+    """A fact about the run: torch's version, threads, accelerator, a switch, what is missing."""
 
     name: str
     value: str
@@ -48,6 +48,12 @@ class LeftOut(Record):
 
     lines: int
     bytes: int
+
+
+def notes(evidence: Evidence) -> tuple[str, ...]:
+    """Return what was asked for and could not be recorded."""
+    told = (seen.record for seen in evidence.table(Recorded))
+    return tuple(dict.fromkeys(one.value for one in told if one.name == "note"))
 
 
 def switched_on(switch: str, evidence: Evidence) -> bool:

@@ -40,7 +40,7 @@ class Tracing:
             self._step(number)
         except Exception as error:
             self.active = False
-            self._journal.tell(note=f"trace: {error}")
+            self._journal.tell(note=f"no trace: {error}")
 
     def _step(self, number: int) -> None:
         if self._profiler is None:
@@ -64,7 +64,7 @@ class Tracing:
         profiler = torch.profiler
         if getattr(torch.autograd, "_profiler_enabled", bool)():
             self.active = False
-            self._journal.tell(note="trace: the program has a profiler of its own running")
+            self._journal.tell(note="no trace: the program has a profiler of its own running")
             return
         self._profiler = profiler.profile(
             schedule=profiler.schedule(wait=0, warmup=1, active=self._steps, repeat=1),
@@ -77,7 +77,7 @@ class Tracing:
         self.active = False
         self._profiler.stop()
         if self._taken < 2:
-            self._journal.tell(note="trace: the program ended before a whole step was traced")
+            self._journal.tell(note="no trace: the program ended before a whole step was traced")
             return
         name = f"trace-{os.getpid()}.json.gz"
         self._profiler.export_chrome_trace(os.path.join(self._journal.folder, name))
@@ -87,6 +87,10 @@ class Tracing:
         if not self.active:
             return
         if self._profiler is None:
-            self._journal.tell(note="trace: too few calls after the last compilation")
+            made, needed = max(self._calls.values(), default=0), self._skip + self._steps + 2
+            self._journal.tell(
+                note=f"no trace: it takes {needed} calls of a compiled function after the last "
+                f"compilation, and the program made {made}"
+            )
         else:
             self._finish()
