@@ -76,7 +76,7 @@ class MklVerbose(Log):
             }
             for seen in calls[:MAX_ROWS]
         ]
-        return {**({"mkl": rows} if rows else {}), **_precisions(evidence)}
+        return {"mkl": rows, **_precisions(evidence)} if rows else {}
 
 
 def _precisions(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
