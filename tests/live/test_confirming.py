@@ -36,6 +36,7 @@ class FakeLab(Lab):
         self.shown = {True: before, False: after}
         self.judgement = judgement
         self.notes = notes
+        self.facts = {"torch": "2.13.0"}
         self.runs: list[str] = []
 
     def record(self, side: Side) -> Recorded:
@@ -43,7 +44,7 @@ class FakeLab(Lab):
         shown = self.shown[side.knob is UNCHANGED]
         if isinstance(shown, BaseException):
             raise shown
-        return Recorded(shown, Steps(notes=self.notes), 1.0, {"torch": "2.13.0"})
+        return Recorded(shown, Steps(notes=self.notes), 1.0, self.facts)
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
         assert before.knob is UNCHANGED
@@ -127,6 +128,16 @@ def test_a_setting_that_does_not_exist_leaves_it_open() -> None:
     answer = said(FakeLab(known, report(), FASTER, notes=(note,)), known)
     assert answer.state == "inconclusive"
     assert note in answer.reason
+
+
+def test_a_program_that_sets_its_own_threads_leaves_it_open() -> None:
+    """It does not follow the variable: both sides would be the same."""
+    waiting = report(finding("ENV001"))
+    lab = FakeLab(waiting, report(), FASTER)
+    lab.facts["threads"] = "8"
+    answer = said(lab, waiting)
+    assert answer.state == "inconclusive"
+    assert "the program has 8 threads with it and without" in answer.reason
 
 
 def test_a_log_from_another_machine_is_not_tried() -> None:
