@@ -27,6 +27,7 @@ class ArtifactNotes(Log):
             "__overlap_scheduling",
             "__partitioned_scatter",
             "__side_effects",
+            "__verbose_guards",
         }
     )
 

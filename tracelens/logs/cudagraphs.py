@@ -49,6 +49,10 @@ class Cudagraphs(Log):
         "disabling cudagraphs due to ",
         "cudagraph partition due to ",
         "CUDAGraph supports dynamic shapes by ",
+        "Checkpointing cuda caching allocator state",
+        "Recording function ",
+        "Running eager of function ",
+        "Running warmup of function ",
         "recording cudagraph tree for ",
     )
     prefixed = True

@@ -125,6 +125,8 @@ class Warnings(Log):
         r"  |\s*$|If it is a (?:Python builtin|third-party)|This call originates from:"
         r"|Online softmax is|split the reduction|important use case|softmax\."
         r"|grad\.sizes\(\) = \[|bucket_view\.sizes\(\) = \["
+        r"|SOLUTION: Use torch|If you want to debug your score_mod"
+        r"|torch\.nn\.attention\.flex_attention\._FLEX|This will allow you to use print"
     )
     ends = re.compile(
         rf'  (?! |File ")\S|(?:{_NATIVE})(?!Warning: Grad strides)'
