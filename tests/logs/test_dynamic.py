@@ -142,3 +142,18 @@ def test_a_branch_on_a_size_guards_it_once_per_side() -> None:
     assert guards == ["s77 <= 10", "s77 > 10", "s86 >= 0", "s86 < 0"]
     marked = [row.record.source for row in evidence.table(MarkedDynamic)]
     assert marked == ["L['x']", "L['n']"]
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "what", "new", "old"),
+    [
+        ("automatic dynamic L['x'] dim 2 != [2]", "L['x']", "dim", "2", "[2]"),
+        ("automatic dynamic size L['x'] dim (4, 4) != (8,)", "L['x']", "dim", "(4, 4)", "(8,)"),
+    ],
+)
+def test_another_number_of_dimensions(
+    text: str, source: str, what: str, new: str, old: str
+) -> None:
+    (record,) = Dynamic.parse(text)
+    assert isinstance(record, ChangedValue)
+    assert (record.source, record.what, record.new, record.old) == (source, what, new, old)

@@ -125,3 +125,16 @@ def test_a_round_loses_as_many_nodes_as_it_fuses(version: str) -> None:
         (row.record.before - row.record.after) * row.count for row in evidence.table(FusionRound)
     )
     assert lost == evidence.table(Fused).count > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "none"),
+    [
+        ("op0 and op1 has 4096 shared data", 4096, ""),
+        ("op0 and op1 has shared data", None, ""),
+        ("op0 and op1 has no shared data", None, "no"),
+    ],
+)
+def test_what_two_nodes_share(text: str, score: int | None, none: str) -> None:
+    (record,) = Fusion.parse(text)
+    assert record == SharedData(first="op0", second="op1", score=score, none=none)

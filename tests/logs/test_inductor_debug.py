@@ -137,3 +137,17 @@ def test_the_frames_that_dynamo_compiled() -> None:
     assert {(row.record.function, row.record.line) for row in compiled} == {("<lambda>", 17)}
     metrics = evidence.table(CompilationMetrics).count
     assert compiled.count == metrics == len(truth(case)["compilation_metrics"])
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "batch", "m"),
+    [
+        ("Tuned aten.mm: m=16, n=4, k=8, mat1_dtype=torch.float32", "aten.mm", "", "16"),
+        ("Tuned aten.bmm: batch=4, m=5, n=6, k=8, mat1_dtype=torch.float32", "aten.bmm", "4", "5"),
+        ("Tuned aten.baddbmm: batch_size=s0, m=5, n=6, k=8", "aten.baddbmm", "s0", "5"),
+    ],
+)
+def test_a_batch_of_matrix_products(text: str, op: str, batch: str, m: str) -> None:
+    (record,) = InductorDebug.parse(text)
+    assert isinstance(record, TunedMm)
+    assert (record.op, record.batch, record.m) == (op, batch, m)

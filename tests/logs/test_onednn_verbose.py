@@ -7,6 +7,7 @@ from tracelens.evidence import Evidence, Place, Times
 from tracelens.grammars import Unreadable
 from tracelens.logs.onednn_verbose import (
     DispatchRejection,
+    LibraryMessage,
     LibraryRejection,
     NestedCreate,
     OnednnVerbose,
@@ -328,3 +329,11 @@ def test_the_table_is_sorted_by_time_and_adds_up() -> None:
 
 def test_no_executions_no_table() -> None:
     assert OnednnVerbose.tables(Evidence()) == {}
+
+
+def test_what_looks_like_a_place_in_a_file_is_none() -> None:
+    line = "onednn_verbose,v1,cpu,debuginfo,platform,cache,L1d:48KB,L2:1024KB,smt:1"
+    (record,) = OnednnVerbose.parse(line)
+    assert record == LibraryMessage(
+        api="cpu", level="debuginfo", message="platform,cache,L1d:48KB,L2:1024KB,smt:1"
+    )

@@ -370,3 +370,14 @@ def test_a_range_knows_the_dimension_whose_size_it_bounds(
     assert isinstance(check, RangeCheck)
     assert check.dimension == dimension
     assert check.is_zero_one is is_zero_one
+
+
+def test_a_mark_on_a_tensor_is_no_value() -> None:
+    reason = "_dynamo_static_indices should be absent but is present on runtime tensor"
+    (record,) = Recompiles.parse(
+        "Recompiling function f in /home/ana/proj/model.py:3\n"
+        "    triggered by the following guard failure(s):\n"
+        f"    - 1/0: {reason}"
+    )
+    assert isinstance(record, Recompile)
+    assert record.failures[0].check == Expression(text=reason)

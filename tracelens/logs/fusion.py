@@ -10,6 +10,7 @@ from pydantic import BeforeValidator
 from tracelens import grammars
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._text import Stripped
 
 __all__ = [
     "Candidate",
@@ -135,11 +136,13 @@ class FusionBenchmark(Record):
 
 
 class SharedData(Record):
-    """How many bytes two nodes have in common, as far as fusing them would save."""
+    """How much two nodes have in common, as far as fusing them would save."""
 
     first: str
     second: str
-    score: int
+    #: Bytes; torch 2.5 and earlier only say whether there is something.
+    score: int | None = None
+    none: Stripped = ""
 
 
 class FusionNote(Record):

@@ -79,9 +79,10 @@ class ShapeRelationGuard(Rule):
                 place.code or str(first.check),
                 title=f"`{history.function}` is compiled once more where `{first.check}` "
                 f"does not hold",
-                message=f"The entry is valid only while `{first.check}`, because of "
-                f"`{place.code}`: a condition on a symbolic value. Each side of it is compiled "
-                f"once, so the number of entries is bounded.",
+                message=f"The entry is valid only while `{first.check}`"
+                + (f", because of `{place.code}`" if place.code else "")
+                + ": a condition on a symbolic value. Each side of it is compiled once, so the "
+                "number of entries is bounded.",
                 count=len(steps),
                 where=_user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
