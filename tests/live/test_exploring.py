@@ -1,12 +1,17 @@
 """The what-if table, with runs that are made up."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.live.reports import report
 from tracelens.live.exploring import explore, levers
+from tracelens.live.keeping import Keeper
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
+from tracelens.render import Options
+from tracelens.render.text import Text
 
 PROGRAM = Workload(("python", "infer.py"))
 
@@ -73,3 +78,43 @@ def test_levers_depend_on_the_machine() -> None:
     assert {"freezing", "threads: 1", "threads: 4"} <= names
     assert "reduce-overhead" not in names
     assert "reduce-overhead" in {knob.text for knob in levers(1, gpu=True)}
+
+
+def page(rows: list[dict[str, object]]) -> list[str]:
+    shown = report().model_copy(update={"tables": {"explore": rows}})
+    return Text.render(shown, Options(width=80)).splitlines()
+
+
+def test_the_table_fits_a_terminal_and_notes_are_whole() -> None:
+    with FakeLab() as lab:
+        lines = page(explore(lab, PROGRAM))
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    assert "freezing + max-autotune     3.34        3  faster" in text
+    assert "..." not in text
+    assert "C++ wrapper: failed: it ended with exit code 1: no compiler" in text
+    assert "model.to(memory_format=torch.channels_last)" in text
+    assert "recompiles" not in text, "a column in which nothing differs says nothing"
+
+
+def test_what_a_setting_changes_has_a_column() -> None:
+    rows: list[dict[str, object]] = [
+        {"setting": "unchanged", "step_ms": 10.0, "compile_s": 2.0, "recompiles": 7},
+        {"setting": "dynamic sizes", "step_ms": 9.0, "compile_s": 1.0, "recompiles": 0},
+    ]
+    assert "  setting        step ms  compile s  recompiles" in page(rows)
+
+
+def test_rounds_are_kept(tmp_path: Path) -> None:
+    with FakeLab(rounds=20) as lab:
+        lab._keeper = Keeper(tmp_path / "kept", {}, tmp_path)
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
+        assert rows["unchanged"].get("step_ms") is not None
+    with FakeLab() as lab:
+        lab._keeper = Keeper(tmp_path / "kept", {}, tmp_path)
+        again = {row["setting"]: row for row in explore(lab, PROGRAM)}
+        runs = lab.runs
+    assert again["freezing + max-autotune"]["speedup"] == 3.0
+    with FakeLab() as lab:
+        explore(lab, PROGRAM)
+        assert 0 < runs < lab.runs

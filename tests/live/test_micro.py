@@ -48,7 +48,9 @@ SUPPORTED = {
     "RCP017": "fires-growing.log",
     "GBR001": "fires-item-2.13.log",
     "GBR003": "fires-print-2.13.log",
+    "GBR004": "fires-logger-2.13.log",
     "GBR008": "fires-nonzero-2.13.log",
+    "GBR019": "fires-lstm.log",
 }
 
 
@@ -248,7 +250,9 @@ def test_a_program_runs_the_primitive_of_the_log(
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("code_", ["ONE001", "ONE002", "ONE003", "GBR003", "GBR008", "RCP013"])
+@pytest.mark.parametrize(
+    "code_", ["ONE001", "ONE002", "ONE003", "GBR004", "GBR008", "GBR019", "RCP013"]
+)
 def test_the_defect_is_in_the_first_program_and_not_in_the_second(
     code_: str, torch_python: str, torch_environment: dict[str, str], tmp_path: Path
 ) -> None:

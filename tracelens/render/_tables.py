@@ -32,7 +32,16 @@ _KNOWN = {
         "Each setting alone, timed against the unchanged program in the same rounds. Speedup is "
         "unchanged divided by changed, with its 99 % interval; error is the largest difference "
         "from eager.",
-        ("setting", "step_ms", "speedup", "interval", "verdict", "note"),
+        (
+            "setting",
+            "step_ms",
+            "speedup",
+            "verdict",
+            "compile_s",
+            "error",
+            "recompiles",
+            "graph_breaks",
+        ),
     ),
     "frames": About("Compiled frames", "What was compiled, in the order of compilation."),
     "graph_breaks": About(
@@ -72,7 +81,13 @@ _KNOWN = {
 }
 #: The columns that a bar makes easier to compare, best first.
 _BARS = ("share", "ms", "total_ms", "count", "calls")
-_HEADINGS = {"cpu": "CPU", "gbs": "GB/s", "gflops": "GFLOP/s", "impl": "implementation"}
+_HEADINGS = {
+    "cpu": "CPU",
+    "graph_breaks": "breaks",
+    "gbs": "GB/s",
+    "gflops": "GFLOP/s",
+    "impl": "implementation",
+}
 
 
 class Column(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from tracelens.render import Options, Renderer, _live, _words
 from tracelens.render._absent import missing
@@ -212,8 +213,26 @@ class _Page:
         if rows:
             known = about(name)
             yield self.paint("bold", elide(one_line(known.title), self.width))
-            yield from _grid(layout(rows, MAX_ROWS, known.brief), self.width)
+            if name == ASKED_FOR:
+                yield from self.settings(rows)
+            else:
+                yield from _grid(layout(rows, MAX_ROWS, known.brief), self.width)
             yield ""
+
+    def settings(self, rows: list[dict[str, Any]]) -> Iterator[str]:
+        """Yield what each setting brought, in what they differ, and below it what is to be said."""
+        keys = [
+            key
+            for key in about(ASKED_FOR).brief
+            if len({row.get(key) for row in rows} - {None}) > 1
+        ]
+        yield from _grid(layout(rows, len(rows), keys), self.width)
+        for row in rows:
+            if row.get("note"):
+                note = wrap(one_line(f"{row.get('setting')}: {row['note']}"), self.width - 4)
+                yield from (
+                    f"{'    ' if number else '  '}{line}" for number, line in enumerate(note)
+                )
 
     def not_judged(self) -> Iterator[str]:
         absent = missing(self.report)

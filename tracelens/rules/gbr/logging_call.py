@@ -52,7 +52,8 @@ class LoggingCall(SiteRule):
                 "logging.Logger.info, logging.Logger.warning, logging.Logger.error, "
                 "transformers.utils.logging.info_once, transformers.utils.logging.warning_once"
             },
-        )
+        ),
+        micro="graph_break",
     )
     families: ClassVar[frozenset[str]] = frozenset({"logger"})
 

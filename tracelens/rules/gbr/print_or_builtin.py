@@ -57,6 +57,7 @@ class PrintOrBuiltin(Rule):
             "print is called after the graph",
             config={"torch._dynamo.config.reorderable_logging_functions": "builtins.print"},
         ),
+        micro="graph_break",
     )
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:

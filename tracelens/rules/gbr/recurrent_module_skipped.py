@@ -42,7 +42,8 @@ class RecurrentModuleSkipped(SiteRule):
     name = "recurrent-module-skipped"
     severity = Severity.WARNING
     experiment = Experiment(
-        Knob("recurrent modules are compiled", config={"torch._dynamo.config.allow_rnn": True})
+        Knob("recurrent modules are compiled", config={"torch._dynamo.config.allow_rnn": True}),
+        micro="graph_break",
     )
     families: ClassVar[frozenset[str]] = frozenset({"recurrent"})
 
