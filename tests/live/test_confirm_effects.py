@@ -1,6 +1,7 @@
 """Effects that are there, from a recording to a verdict, by the commands that a user types.
 
-Each program's effect is five times or more, so that a busy machine does not hide it.
+The effect on a step is five times or more, so that a busy machine does not hide it. Where a whole
+run is timed, starting Python and torch is part of it, and twice is more than a short run shows.
 """
 
 import os
@@ -146,7 +147,7 @@ def test_a_size_that_is_compiled_anew_until_the_limit(room: Room) -> None:
     found = room.confirm(bundle, "RCP001", "RCP002", program=program)
     assert sorted(each.code for each in found) == ["RCP001", "RCP002"]
     for each in found:
-        check(each.confirmation, 1.5)
+        check(each.confirmation, 1.2)
         assert each.confirmation.effect is not None
         assert each.confirmation.effect.of == "run"
 
@@ -155,7 +156,7 @@ def test_an_attribute_that_is_compiled_anew(room: Room) -> None:
     program = "rcp001_variants attribute"
     bundle = room.record(program).bundle
     (found,) = room.confirm(bundle, "RCP007", program=program)
-    check(found.confirmation, 1.5)
+    check(found.confirmation, 1.2)
 
 
 def test_a_number_that_is_compiled_anew(room: Room) -> None:
