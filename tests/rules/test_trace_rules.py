@@ -9,7 +9,7 @@ import pytest
 
 from tests.corpus import ROOT, cases, needs_corpus
 from tests.traces.writing import Json, kernel, launch, op, read, span
-from tracelens.engine import judge, select_rules
+from tracelens.engine import analyze, judge, select_rules
 from tracelens.report import Finding, Severity
 from tracelens.source import read as read_files
 
@@ -164,3 +164,25 @@ def test_real_traces_of_gpus(path: str, codes: set[str]) -> None:
     assert ROOT is not None
     warned = {f.code for f in ask(str(ROOT / "traces" / path)) if f.severity == Severity.WARNING}
     assert warned == codes
+
+
+ALONE = sorted(
+    path
+    for path in (Path(__file__).parents[2] / "fixtures" / "rules").glob("TRC*/fires-*.json*")
+    if path.parent.name[:6] != "TRC018"  # one finding is about all traces that were recorded so
+)
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: f"{path.parent.name[:6]}-{path.stem}")
+def test_each_of_two_traces_is_judged_by_itself(path: Path, tmp_path: Path) -> None:
+    """A kernel that both of two ranks run is one row of a table, with the time of both."""
+    copies = [tmp_path / f"{name}{''.join(path.suffixes)}" for name in ("one", "two")]
+    for copy in copies:
+        copy.write_bytes(path.read_bytes())
+    code = path.parent.name[:6]
+
+    def said(*paths: Path) -> list[tuple[object, ...]]:
+        findings = analyze(*map(str, paths), select=[code]).findings
+        return [(f.title, f.message, f.count, f.cost) for f in findings]
+
+    assert sorted(said(*copies), key=str) == sorted(said(copies[0]) * len(copies), key=str)

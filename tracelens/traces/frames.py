@@ -40,7 +40,8 @@ def events_of_frames(
         for name in seen.record.kernels
     )
     headers = evidence.table(TraceHeader)
-    for source in dict.fromkeys(row.first.input for row in (*regions, *graphs, *kernels)):
+    sources = (part.place.input for row in (*regions, *graphs, *kernels) for part in row.split())
+    for source in dict.fromkeys(sources):
         process = _process_of(source, headers, processes)
         if process is None:
             continue
@@ -69,7 +70,7 @@ def _process_of(
     source: str, headers: Table[TraceHeader], processes: set[Process]
 ) -> Process | None:
     """Return the process that a trace is of: the one of its rank, or the only one there is."""
-    rank = next((h.record.rank for h in headers if h.first.input == source), None)
+    rank = next((header.record.rank for header in headers.within(source)), None)
     found = [process for process in processes if process[1] == f"rank{rank}"]
     if not found and len(processes) == 1:
         found = list(processes)

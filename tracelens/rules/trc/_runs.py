@@ -90,7 +90,7 @@ def runs(windows: Table[Window], steps: Table[Step]) -> Iterator[Run]:
     """Yield the run that each trace shows."""
     for window in windows:
         of_it = sorted(
-            (row for row in steps if row.first.input == window.first.input),
+            steps.within(window.first.input),
             key=lambda row: row.record.start_ms,
         )
         yield Run(window, tuple(_steady(of_it)), tuple(of_it))

@@ -76,7 +76,7 @@ class ConvolutionOnSlowPath(Rule):
         for window in windows:
             if window.record.kernels:
                 continue
-            of_it = [row for row in operators if row.first.input == window.first.input]
+            of_it = operators.within(window.first.input)
             slow = [row for row in of_it if row.record.op in SLOW]
             fast = sum(row.count for row in of_it if row.record.op in ONEDNN)
             whole = window.record.ms - (window.record.compile_ms or 0.0)

@@ -69,19 +69,19 @@ class CopyAndLayoutOverhead(Rule):
         """Yield one finding per trace that spends much time on moving data."""
         for window in windows:
             source = window.first.input
-            busy = sum(row.record.busy_ms for row in devices if row.first.input == source)
+            busy = sum(row.record.busy_ms for row in devices.within(source))
             if busy:
                 rows = [
                     _Row(row, row.ms, str(row.record), row.count)
-                    for row in (*kernels, *copies)
-                    if row.first.input == source and _moves(row.record)
+                    for row in (*kernels.within(source), *copies.within(source))
+                    if _moves(row.record)
                 ]
                 yield from self._found(rows, busy, "the GPU's time")
             elif (window.record.compile_ms or 0.0) <= COMPILING * window.record.ms:
                 rows = [
                     _Row(row, row.record.ms, row.record.name, 0)
-                    for row in own
-                    if row.first.input == source and row.record.name in COPIES
+                    for row in own.within(source)
+                    if row.record.name in COPIES
                 ]
                 yield from self._found(rows, window.record.ms, "the trace")
 

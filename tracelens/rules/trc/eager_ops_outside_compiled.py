@@ -71,8 +71,7 @@ class EagerOpsOutsideCompiled(Rule):
                 yield self._finding(run, eager, compiled, own)
 
     def _finding(self, run: Run, eager: float, compiled: float, own: Table[SelfTime]) -> Finding:
-        rows = [row for row in own if row.first.input == run.window.first.input]
-        rows = [row for row in rows if "::" in row.record.name]
+        rows = [row for row in own.within(run.window.first.input) if "::" in row.record.name]
         rows.sort(key=lambda row: (-row.record.ms, row.record.name))
         rest = run.ms - eager - compiled - _elsewhere(run)
         python = (

@@ -61,9 +61,9 @@ class ExposedCollectives(Rule):
             if device.span_ms <= 0 or device.exposed_ms < MIN_SHARE * device.span_ms:
                 continue
             source = row.first.input
-            rows = [k for k in kernels if k.first.input == source and k.record.is_collective]
+            rows = [k for k in kernels.within(source) if k.record.is_collective]
             rows.sort(key=lambda kernel: -kernel.ms)
-            header = next((h.record for h in headers if h.first.input == source), TraceHeader())
+            header = next((h.record for h in headers.within(source)), TraceHeader())
             world = f" {header.world_size} ranks take part." if header.world_size else ""
             rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
             share = device.exposed_ms / device.span_ms

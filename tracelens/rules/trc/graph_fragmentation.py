@@ -77,7 +77,7 @@ class GraphFragmentation(Rule):
         self, run: Run, frames: list[str], regions: Table[CompiledRegion], known: Compiled
     ) -> Finding:
         calls, nested = run.total("regions") / run.n, run.total("nested")
-        within = [row for row in regions if row.first.input == run.window.first.input]
+        within = list(regions.within(run.window.first.input))
         empty = [row.record.frame for row in within if row.record.frame and _is_small(row.ms, run)]
         named = [frame for frame in frames if frame]
         which = f": {', '.join(f'`{frame}`' for frame in named[:12])}" if named else ""

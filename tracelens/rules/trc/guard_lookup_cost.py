@@ -71,7 +71,7 @@ class GuardLookupCost(Rule):
             if run.ms <= 0 or ms < MIN_SHARE * run.ms or ms < MIN_MS * run.n:
                 continue
             if run.waits_for_host:
-                of_it = [row for row in stages if row.first.input == run.window.first.input]
+                of_it = list(stages.within(run.window.first.input))
                 yield self._finding(run, ms, of_it, Compiled(frames, run.window.first.input))
 
     def _finding(

@@ -73,8 +73,9 @@ class HostDeviceSync(Rule):
             idle = run.total("idle_after_wait_ms")
             whole = run.idle * run.ms
             if run.on_device and idle >= max(MIN_SHARE * run.ms, MIN_OF_IDLE * whole, MIN_MS):
-                waits = [row for row in calls if row.record.synchronizes and _same(row, run)]
-                readers = [row for row in operators if row.record.op in READERS and _same(row, run)]
+                source = run.window.first.input
+                waits = [row for row in calls.within(source) if row.record.synchronizes]
+                readers = [row for row in operators.within(source) if row.record.op in READERS]
                 yield self._finding(run, idle, waits, readers)
 
     def _finding(
@@ -106,10 +107,6 @@ class HostDeviceSync(Rule):
             cost=Cost(ms=idle, share=idle / run.ms, basis="upper_bound", of=run.of),
             advice=_ADVICE,
         )
-
-
-def _same(row: Seen[RuntimeCall] | Seen[Operator], run: Run) -> bool:
-    return row.first.input == run.window.first.input
 
 
 _ADVICE = (

@@ -57,7 +57,7 @@ class InputStarved(Rule):
         """Yield one finding per trace that waits for data."""
         for each in runs(windows, steps):
             run = replace(each, steps=each.steps[1:]) if each.n > 1 else each
-            of_it = [row for row in loads if row.first.input == run.window.first.input]
+            of_it = list(loads.within(run.window.first.input))
             ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
             if of_it and run.ms > 0 and ms >= MIN_SHARE * run.ms:
                 yield self._finding(run, of_it, ms)

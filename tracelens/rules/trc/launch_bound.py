@@ -70,7 +70,8 @@ class LaunchBound(Rule):
                 continue
             if _held_up(run) < IDLE * run.ms:
                 continue
-            times = _times(run, [*kernels, *generated])
+            source = run.window.first.input
+            times = _times((*kernels.within(source), *generated.within(source)))
             short = times.n > 0 and 1000 * times.median < SHORT_US and n >= MIN_KERNELS * run.n
             share = run.total("launch_ms") / run.ms
             if short or (share >= MIN_LAUNCHING and launches >= MIN_KERNELS * run.n):
@@ -112,12 +113,11 @@ def _held_up(run: Run) -> float:
     return max(0.0, run.idle * run.ms - others)
 
 
-def _times(run: Run, rows: Iterable[Seen[TraceEvent]]) -> Times:
+def _times(rows: Iterable[Seen[TraceEvent]]) -> Times:
     """Return the times of all kernels of one trace."""
     times = Times()
     for row in rows:
-        on_device = row.record.category in {"kernel", "Kernel"}
-        if on_device and row.times and row.first.input == run.window.first.input:
+        if row.record.category in {"kernel", "Kernel"} and row.times:
             times.merge(row.times)
     return times
 

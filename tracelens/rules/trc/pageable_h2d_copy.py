@@ -56,13 +56,12 @@ class PageableH2DCopy(Rule):
         """Yield one finding per trace that copies much from pageable memory."""
         for run in runs(windows, steps):
             n = max(1, len(run.all_steps))
-            for row in transfers:
+            for row in transfers.within(run.window.first.input):
                 copy = row.record
                 if not copy.name.startswith("Memcpy HtoD (Pageable"):
                     continue
-                same = row.first.input == run.window.first.input
                 whole = run.window.record.ms
-                if same and copy.bytes >= MIN_BYTES * n and copy.ms >= MIN_SHARE * whole:
+                if copy.bytes >= MIN_BYTES * n and copy.ms >= MIN_SHARE * whole:
                     yield self._finding(run, row, n)
 
     def _finding(self, run: Run, row: Seen[Transfer], n: int) -> Finding:

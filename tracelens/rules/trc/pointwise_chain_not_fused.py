@@ -56,14 +56,10 @@ class PointwiseChainNotFused(Rule):
         """Yield one finding per trace in which such sequences take time."""
         for window in windows:
             of_it = [
-                row
-                for row in chains
-                if row.first.input == window.first.input and len(set(row.record.kernels)) > 1
+                row for row in chains.within(window.first.input) if len(set(row.record.kernels)) > 1
             ]
             of_it.sort(key=lambda row: (-row.record.ms, row.record.kernels))
-            busy = sum(
-                row.record.busy_ms for row in devices if row.first.input == window.first.input
-            )
+            busy = sum(row.record.busy_ms for row in devices.within(window.first.input))
             ms = sum(row.record.ms for row in of_it)
             times = sum(row.record.count for row in of_it)
             if busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:

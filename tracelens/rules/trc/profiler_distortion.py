@@ -62,7 +62,7 @@ class ProfilerDistortion(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per way in which traces were recorded."""
         ways: dict[tuple[str, ...], list[Seen[TraceHeader]]] = {}
-        stacks = {row.first.input for row in functions}
+        stacks = {part.place.input for row in functions for part in row.split()}
         timed = {row.first.input for row in windows}
         for row in headers:
             options = [option for option in (*HEAVY, *LIGHT) if getattr(row.record, option)]
@@ -82,7 +82,7 @@ class ProfilerDistortion(Rule):
         heavy = [option for option in options if option in HEAVY]
         named = ", ".join(f"{option}=True" for option in options)
         inputs = {row.first.input for row in rows}
-        python = [row for row in functions if row.first.input in inputs]
+        python = [row for source in sorted(inputs) for row in functions.within(source)]
         calls = sum(row.count for row in python)
         stops = f" It stopped at {calls} Python calls." if calls else ""
         effect = (

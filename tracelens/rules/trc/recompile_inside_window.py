@@ -66,7 +66,7 @@ class RecompileInsideWindow(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per trace that compiles after its first step."""
         for run in runs(windows, steps):
-            within = [row for row in phases if row.first.input == run.window.first.input]
+            within = list(phases.within(run.window.first.input))
             late = [row for row in run.all_steps[1:] if (row.record.compile_ms or 0.0) >= MIN_MS]
             known = Compiled(frames, run.window.first.input)
             if late:

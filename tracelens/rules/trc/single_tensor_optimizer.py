@@ -61,10 +61,8 @@ class SingleTensorOptimizer(Rule):
             single, multi = run.total("optimizer_single"), run.total("optimizer_multi")
             rows = [
                 row
-                for row in calls
-                if row.first.input == run.window.first.input
-                and row.record.call == "step"
-                and not row.record.category.startswith("gpu_")
+                for row in calls.within(run.window.first.input)
+                if row.record.call == "step" and not row.record.category.startswith("gpu_")
             ]
             n = run.n if run.steps else max(1, sum(row.count for row in rows))
             share = run.total("optimizer_ms") / run.ms if run.ms > 0 else 0.0

@@ -68,8 +68,8 @@ class Tf32NotUsed(Rule):
         """Yield one finding per trace with slow products on a device that has faster ones."""
         for header in headers:
             source = header.first.input
-            rows = [row for row in kernels if row.first.input == source and _is_plain(row.record)]
-            busy = sum(row.record.busy_ms for row in devices if row.first.input == source)
+            rows = [row for row in kernels.within(source) if _is_plain(row.record)]
+            busy = sum(row.record.busy_ms for row in devices.within(source))
             ms = sum(row.ms for row in rows)
             if _has_tf32(header.record) and busy and ms >= MIN_SHARE * busy:
                 rows.sort(key=lambda row: -row.ms)
