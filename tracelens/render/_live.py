@@ -67,10 +67,10 @@ def _changed(value: Confirmation) -> str:
 
 def _structure(half: Structure) -> str:
     predicted = {"gone": "that it is gone", "fewer": "fewer", "stays": "that it stays"}
-    words = (
-        f"seen {_words.number(half.before)} times unchanged and {_words.number(half.after)} times "
-        f"changed; predicted was {predicted[half.predicted]}: {'holds' if half.holds else 'fails'}"
-    )
+    sides = f"{_words.plural(half.before, 'time')} unchanged, "
+    sides += f"{_words.plural(half.after, 'time')} changed"
+    held = "holds" if half.holds else "fails"
+    words = f"seen {sides}; predicted was {predicted[half.predicted]}: {held}"
     return f"{words} ({half.note})" if half.note else words
 
 
