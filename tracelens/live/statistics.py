@@ -36,6 +36,8 @@ FLOOR, BUSY_FLOOR = 0.03, 0.25
 #: Times the spread of unchanged against unchanged that an effect must exceed, and the same for an
 #: answer before the second look, where few blocks can look alike by chance.
 SPREADS, EARLY_SPREADS = 2.0, 3.0
+#: ... which need not exceed twice the spread by more than this ratio.
+EARLY_MARGIN = 1.5
 #: An interval that reaches no further than this above 1 shows that there is no gain to be had, as
 #: long as the bar is not higher.
 NO_GAIN = 0.05
@@ -215,7 +217,8 @@ class _Draws:
 def _answer(draws: _Draws, effect: _Estimate, spread: _Estimate, bar: float) -> tuple[Answer, str]:
     blocks = len(draws.medians)
     early = blocks < LOOKS[1]
-    needed = max(bar, EARLY_SPREADS * spread.reach) if early else bar
+    more = min((EARLY_SPREADS - SPREADS) * spread.reach, math.log(EARLY_MARGIN))
+    needed = max(bar, SPREADS * spread.reach + more) if early else bar
     side = draws.one_sided() if blocks < LOOKS[2] else (effect.low > 0) - (effect.high < 0)
     if effect.low > 0 and effect.centre > needed and side > 0:
         return "faster", ""
