@@ -64,20 +64,21 @@ def _hand_over_structured(
 ) -> None:
     """Read the payload of a record only where a table needs it."""
     log, body = block.log, block.body
-    head = body[0].decode("utf-8", "replace")
+    head = body[0][:-1].decode("utf-8", "replace")
     skimmed = log.skim(head)
     tick = None
     if skimmed is None:
         frame = log.frame_of(head)
     else:
         if skimmed.is_event:
-            tick = log.tick(b"\n".join(body[1:]))
+            tick = log.tick(b"".join(body[1:]))
         frame = skimmed.frame or (tick.frame if tick is not None else "")
     place = _place(block, name, rank or told, frame, evidence)
     if tick is not None:
         evidence.tick(log, place, tick, len(body))
     elif skimmed is None or skimmed.is_event:
-        text = b"\n".join(body).decode("utf-8", "replace")
+        payload = [line[1:] for line in body[1:]]
+        text = b"".join((body[0], *payload))[:-1].decode("utf-8", "replace")
         evidence.add(log, text, place, lines=len(body))
     elif skimmed.unknown:
         evidence.add_known(f"{log.name} {skimmed.unknown}", len(body), block.line)

@@ -57,7 +57,11 @@ class Open(Lines):
 
 @dataclass(slots=True)
 class Block(Lines):
-    """A bare record, or a structured one: its lines have no torch prefix, or only the first has."""
+    """A bare record, or a structured one: its lines have no torch prefix, or only the first has.
+
+    Those of a structured one are kept as they stand in the input, newline and all: most are never
+    looked at.
+    """
 
     log: type[Log]
     pid: str = ""
@@ -70,8 +74,8 @@ class Block(Lines):
         Lines.shift(self, lines)
         self.next += lines
 
-    def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> int:
-        """Return how many characters to cut off a line that goes on with this; -1: it does not.
+    def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> bool:
+        """Tell whether a line goes on with this.
 
         Args:
             text: The line.
@@ -81,9 +85,9 @@ class Block(Lines):
         """
         del number, rank, begins
         if self.log.structured:
-            return 1 if text.startswith("\t") else -1
+            return text.startswith("\t")
         goes_on = self.log.continues
-        return 0 if goes_on is not None and goes_on.match(text) else -1
+        return goes_on is not None and bool(goes_on.match(text))
 
     def ends_with(self, text: str) -> bool:
         """Tell whether a line that went on with this is its last one."""
@@ -102,15 +106,15 @@ class Headed(Block):
         when = clock(head.clock) if head.clock else None
         return cls(number, [head.text], log, when=when, prefix=head.prefix, next=end + 1)
 
-    def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> int:
-        """Return 0 for a line that may belong to this, -1 for others.
+    def admits(self, text: str, number: int, rank: str, begins: Callable[[str], bool]) -> bool:
+        """Tell whether a line may belong to this.
 
         One record is written at once: what stands behind a line of others does not belong to it,
         unless a launcher mixed the ranks.
         """
         if number != self.next and not rank:
-            return -1
+            return False
         goes_on = self.log.continues
         if goes_on is not None:
-            return 0 if goes_on.match(text) else -1
-        return -1 if LEVELLED.match(text.encode()) or begins(text) else 0
+            return bool(goes_on.match(text))
+        return not (LEVELLED.match(text.encode()) or begins(text))

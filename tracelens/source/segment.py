@@ -99,7 +99,8 @@ class Segmenter:
             if lines[at].startswith(prefix):
                 end = _reach(lines, firsts, at + 1, stop, prefix)
                 skip = len(prefix)
-                body += [line[skip:-1] for line in lines[at:end]]
+                run = lines[at:end]
+                body += run if prefix == _TAB else [line[skip:-1] for line in run]
                 at = end
             else:
                 at += 1
@@ -222,7 +223,7 @@ class Segmenter:
             self._close_block(rank)
         pid, when = match["writer"].decode(), clock(match["clock"])
         log = self.kinds.load(self.kinds.structured)
-        block = Block(number, [line], log, pid, when)
+        block = Block(number, [line + b"\n"], log, pid, when)
         self._blocks[rank] = block
         if not rank:
             self._current = (_TAB, block.body)
@@ -242,9 +243,9 @@ class Segmenter:
         block = self._blocks.get(rank)
         if block is not None:
             begins = begins or (head is not None and isinstance(block, Headed) and not block.prefix)
-            cut = -1 if begins else block.admits(text, number, rank, self.kinds.begins_bare)
-            if cut >= 0 and len(block.body) < MAX_RECORD_LINES:
-                block.go_on(line[cut:], number)
+            admitted = not begins and block.admits(text, number, rank, self.kinds.begins_bare)
+            if admitted and len(block.body) < MAX_RECORD_LINES:
+                block.go_on(line + b"\n" if block.log.structured else line, number)
                 block.next = self._end + 1
                 if block.ends_with(text):
                     self._close_block(rank)
