@@ -6,14 +6,13 @@ merging is associative: the parts of one file, or the logs of many ranks, may be
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
 from tracelens import limits
-from tracelens.errors import PluginError
+from tracelens.demands import arguments, needs
 from tracelens.grammars import Unreadable
 from tracelens.limits import Limits, Unread
 from tracelens.logs import Log, Record, Tick
@@ -182,6 +181,21 @@ class Evidence:
         """Tell whether this very text of ``log`` has been read."""
         return (log.name, text) in self._texts
 
+    def spare_line(self, end: int) -> bool:
+        """Leave line ``end``, which was cut, to itself: read what refused it without it."""
+        refused = ((k, u) for k, u in self._texts.items() if isinstance(u, Unread))
+        for key, held in refused:
+            if held.place is not None and held.ends_at(end):
+                log, rest = Log.of(key[0]), key[1].rpartition("\n")[0]
+                if rest and isinstance(self._read(log, rest, held.place), Unread):
+                    return False
+                del self._texts[key]
+                self.unread_lines -= held.lines
+                if rest:
+                    self.add(log, rest, held.place, lines=held.lines - 1)
+                return True
+        return False
+
     def has_room(self, kind: str) -> bool:
         """Tell whether another distinct text of ``kind`` would be read."""
         return not self._limits.excess(kind)
@@ -239,7 +253,7 @@ class Evidence:
         try:
             records = log.parse(text)
         except Unreadable as error:
-            return Unread(log.name, text[:2000], 0, 0, place.line, str(error))
+            return Unread(log.name, text[:2000], 0, 0, place.line, str(error), place)
         except RecursionError:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
@@ -360,50 +374,3 @@ class Evidence:
 def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
     quote = text[:MAX_QUOTE]
     return tuple(Seen(record, 0, [], quote) for record in records)
-
-
-def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:
-    """Return parameter -> (record type, required?) of a function whose annotations are tables.
-
-    Positional parameters are required evidence; keyword-only ones are used when they are there. A
-    parameter annotated ``Evidence`` receives everything, and its record type here is ``None``.
-
-    Raises:
-        PluginError: Another annotation; names the function's file and line.
-    """
-    return _needs(getattr(function, "__func__", function))
-
-
-@cache
-def _needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:
-    """Read the annotations of a function, once: they take longer than most rules."""
-    code = inspect.unwrap(function).__code__
-    where = f"{code.co_filename}:{code.co_firstlineno}"
-    try:
-        hints = get_type_hints(function)
-    except NameError as error:
-        raise PluginError(f"{where}: {function.__qualname__}: {error}") from error
-    found: dict[str, tuple[type[Record] | None, bool]] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name in {"self", "cls"}:
-            continue
-        hint = hints.get(name)
-        if hint is Evidence:
-            found[name] = (None, False)
-            continue
-        inner = get_args(hint)[0] if get_origin(hint) is Table else None
-        if not (isinstance(inner, type) and issubclass(inner, Record)):
-            raise PluginError(
-                f"{where}: {function.__qualname__}: parameter {name!r} is annotated {hint!r}",
-                hint="annotate it Table[SomeRecord]",
-            )
-        found[name] = (inner, parameter.kind is not inspect.Parameter.KEYWORD_ONLY)
-    return found
-
-
-def arguments(function: Callable[..., Any], evidence: Evidence) -> dict[str, Any]:
-    """Return the tables that ``function`` asks for by its annotations."""
-    return {
-        name: evidence if kind is None else evidence.table(kind)
-        for name, (kind, _) in needs(function).items()
-    }

@@ -7,6 +7,10 @@ not (every text different, every line another site) is either not a log or not w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracelens.tables import Place
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -46,6 +50,13 @@ class Unread:
     lines: int
     first_line: int
     reason: str
+    #: Where it stands, while one input is being read.
+    place: Place | None = None
+
+    def ends_at(self, line: int) -> bool:
+        """Tell whether its last line stands at ``line``, and nothing else refused is like it."""
+        place = self.place if self.count == 1 else None
+        return place is not None and place.line_of(self.lines - 1) == line
 
 
 class Limits:

@@ -10,7 +10,9 @@ from tracelens.evidence import Evidence
 from tracelens.logs.autotune import Autotune, AutotuneTable, LooseChoices
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.compile_times import PhaseTimes
+from tracelens.logs.key_averages import KeyAverages
 from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec, PrimitiveStart
+from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import LooseFailures, Recompile
 from tracelens.logs.warnings import TorchWarning
 from tracelens.source import read
@@ -169,6 +171,60 @@ def test_what_begins_has_no_time_yet(begun: str, tmp_path: Path) -> None:
     (row,) = pasted(tmp_path, line).table(PrimitiveStart)
     assert row.record.shape == "64x128:128x96"
     assert not row.times
+
+
+@pytest.mark.parametrize("end", range(1, len(EXEC)))
+def test_a_last_line_that_was_cut_is_a_gap_and_no_refusal(end: int, tmp_path: Path) -> None:
+    evidence = pasted(tmp_path, EXEC, EXEC[:end], end="")
+    (row,) = evidence.table(PrimitiveExec)
+    assert row.count in {1, 2}
+    assert bool(evidence.gaps) == (end >= len("onednn_verbose,"))
+
+
+def test_a_record_is_read_without_its_last_line_that_was_cut(tmp_path: Path) -> None:
+    lines = (*TRACEBACK[:4], "", "from user code:", '   File "/home/ana/proj/model.py", line 5, i')
+    prefix = "V1120 10:45:41.470000 30895 torch/_dynamo/guards.py:2940] [2/6] [__recompiles] "
+    first = f"{prefix}Recompiling function f in /home/ana/proj/model.py:3"
+    assert pasted(tmp_path, *lines, end="").table(Failure)
+    evidence = pasted(tmp_path, first, f"{prefix}    triggered by the foll", end="")
+    (row,) = evidence.table(Recompile)
+    assert (row.record.function, row.first.frame) == ("f", "2/6")
+    assert [gap[0] for gap in evidence.gaps.values()] == ["ends in the middle of a line"]
+
+
+def test_what_is_refused_before_the_end_stays_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"onednn_verbose,v1,nonsense\n{EXEC}", encoding="utf-8")
+    evidence = read([str(path)])[0]
+    assert [unread.first_line for unread in evidence.unread] == [1]
+
+
+def test_torch_2_0_prefixes_the_first_line_alone(tmp_path: Path) -> None:
+    prefix = "[2023-02-22 19:35:35,457] torch._dynamo.convert_frame: [WARNING] "
+    limit = (
+        f"{prefix}torch._dynamo hit config.cache_size_limit (64)",
+        "   function: 'step' (/home/ana/proj/model.py:78)",
+        "   reasons:  tensor 'x' size mismatch at index 0. expected 7, actual 8",
+        "to diagnose recompilation issues, see https://pytorch.org/docs/master/troubleshooting.",
+    )
+    evidence = pasted(tmp_path, "epoch 1", *limit, *limit, "  loss 0.5")
+    (row,) = evidence.table(RecompileLimit)
+    assert (row.record.function, row.record.line, row.count) == ("step", 78, 2)
+    assert evidence.understood_lines == 8
+
+
+def test_the_profilers_table_without_its_rules(tmp_path: Path) -> None:
+    evidence = pasted(
+        tmp_path,
+        "              Name    Self CPU %      Self CPU   CPU total %     CPU total    # of Calls",
+        "          aten::mm        72.77%        2.775s        72.77%        2.775s          7200",
+        "      aten::linear        14.62%     557.318ms        96.82%        3.692s          9624",
+    )
+    (row,) = evidence.table(KeyAverages)
+    assert [(a.name, a.calls) for a in row.record.averages()] == [
+        ("aten::mm", 7200),
+        ("aten::linear", 9624),
+    ]
 
 
 def test_phases_up_to_where_the_log_was_cut(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ class RecompileLimits(Log):
     opens = marks
     continues = re.compile(r"\s|$|User stack trace:|[Tt]o (?:log all|diagnose)")
     prefixed = True
+    cuts = re.compile(r"torch\._dynamo hit config\.")
+    ends = re.compile(r"[Tt]o diagnose ")
 
 
 class RecompileLimit(Record):

@@ -137,7 +137,7 @@ def _find_gaps(stream: Stream, evidence: Evidence) -> None:
         evidence.gaps[Place(stream.path, 1)] = (what, first.decode("utf-8", "replace"))
     if stream.truncated:
         evidence.gaps[end] = ("ends where its compressed file was cut", "")
-    elif stream.tail and _is_ours(stream.tail):
+    elif stream.tail and (evidence.spare_line(stream.lines) or _is_ours(stream.tail)):
         evidence.gaps[end] = (
             "ends in the middle of a line",
             stream.tail.decode("utf-8", "replace"),

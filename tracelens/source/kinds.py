@@ -11,6 +11,7 @@ from tracelens.logs import Log
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.source.heads import Head, Heads
 from tracelens.source.prefixes import TORCH
+from tracelens.source.records import Open
 
 __all__ = ["Kinds"]
 
@@ -149,6 +150,17 @@ class Kinds:
                 (log for paths, log in self.modules if site.module.startswith(paths)), None
             )
         return None if log is None else self.load(log)
+
+    def goes_on(self, record: Open, text: str) -> bool:
+        """Tell whether ``text``, a line without prefix, may be of a record of Python logging."""
+        parts = TORCH.match(record.prefix)
+        if parts is None or parts["site21"] is None:
+            return False
+        first, last = (record.body[at].decode("utf-8", "replace") for at in (0, -1))
+        log = self.of_record(read_site(parts["site21"].decode()), first)
+        if log is None or log.continues is None or (log.ends is not None and log.ends.match(last)):
+            return False
+        return bool(log.continues.match(text))
 
     def of_head(self, head: Head) -> tuple[Site, type[Log] | None]:
         """Return the site and the kind of a record of which only the first line is prefixed."""

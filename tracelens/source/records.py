@@ -53,6 +53,14 @@ class Open(Lines):
 
     prefix: bytes
     rank: str
+    #: Torch 2.0 writes the prefix before the first line alone.
+    headed: bool = False
+
+    def may_take(self, number: int) -> bool:
+        """Tell whether a line without the prefix, which stands at ``number``, may go on with it."""
+        offset, start = self.jumps[-1] if self.jumps else (0, self.line)
+        follows = start + len(self.body) - offset == number
+        return follows and self.prefix.startswith(b"[2") and (self.headed or len(self.body) == 1)
 
 
 @dataclass(slots=True)

@@ -240,6 +240,16 @@ class Segmenter:
                 self._leads.setdefault(rank, []).append((number, line, self._end))
                 return
             self._led.add(rank)
+        held = self._open.get((rank, b""))
+        if (
+            held is not None
+            and not begins
+            and held.may_take(number)
+            and self.kinds.goes_on(held, text)
+        ):
+            held.headed = True
+            held.go_on(line, number)
+            return
         block = self._blocks.get(rank)
         if block is not None:
             begins = begins or (head is not None and isinstance(block, Headed) and not block.prefix)

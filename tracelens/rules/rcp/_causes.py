@@ -81,6 +81,11 @@ _ADVICE = {
         "counted together.",
         code="model.forward = torch.compile(model.forward)",
     ),
+    "RCP018": Advice(
+        text="Let sizes of parameters become symbols.",
+        setting="torch._dynamo.config.force_parameter_static_shapes = False",
+        since="2.1",
+    ),
 }
 
 

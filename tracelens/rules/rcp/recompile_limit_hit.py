@@ -8,6 +8,7 @@ from dataclasses import replace
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame
@@ -27,6 +28,8 @@ MAX_QUOTED = 4
 AVOIDABLE = frozenset({"RCP002", "RCP004", "RCP005", "RCP007"})
 #: Causes whose values are ids of objects: they say nothing to a reader but how many there are.
 IDENTITIES = frozenset({"RCP008", "RCP009", "RCP030"})
+#: What torch raises where it must not go on eagerly: the newer and the older name.
+FATAL = frozenset({"FailOnRecompileLimitHit", "FailOnCacheLimitHit"})
 
 
 class RecompileLimitHit(Rule):
@@ -53,7 +56,8 @@ torch._dynamo hit config.recompile_limit (8)
 
     ## When it is harmless
     When the inputs that ran eagerly were a warm-up over sizes that never come again. With
-    ``fullgraph=True`` it is an error of the program instead.
+    ``fullgraph=True`` nothing runs eagerly: torch raises ``FailOnRecompileLimitHit``, and the
+    finding says so where the log shows it.
 
     ## What to do
     Remove the cause: make sizes dynamic, pass numbers as tensors, keep names and objects out of
@@ -98,6 +102,7 @@ torch._dynamo hit config.recompile_limit (8)
         recompiles: Table[Recompile],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        failures: Table[Failure],
     ) -> Iterator[Finding]:
         """Yield one finding per function, whichever ranks hit the limit."""
         del compiled
@@ -108,10 +113,13 @@ torch._dynamo hit config.recompile_limit (8)
             if not limit.is_accumulated:
                 key = (limit.function, limit.file, limit.line)
                 groups.setdefault(key, []).append((place, seen))
+        fatal = _fatal_among([place for place, _ in limits.events()], failures)
         for definition, hits in groups.items():
             own = [history for history in found if history.definition == definition]
             history = max(own, key=lambda h: len(h.steps), default=None)
-            yield self._finding(hits, history, frames, trees)
+            yield self._finding(
+                hits, history, frames, trees, fatal=any(place in fatal for place, _ in hits)
+            )
 
     def _finding(
         self,
@@ -119,19 +127,22 @@ torch._dynamo hit config.recompile_limit (8)
         history: History | None,
         frames: Table[Frame],
         trees: Table[GuardTree],
+        *,
+        fatal: bool,
     ) -> Finding:
         place, seen = hits[0]
         limit = seen.record
         causes = _causes(limit, history)
         line = _line(limit, history, trees)
         first = causes[0][0].code if causes else ""
+        name = f"`{limit.function}`" if limit.function else "a function"
+        what = "which ended the program" if fatal else "other inputs now run eagerly"
         return self.finding(
             limit.function,
             _user_code.short(limit.file),
             line.code if line else "",
-            title=f"`{limit.function}` hit the limit of {limit.limit} entries: "
-            f"other inputs now run eagerly",
-            message=_told(limit, history, causes),
+            title=f"{name} hit the limit of {limit.limit} entries{',' if fatal else ':'} {what}",
+            message=_told(limit, history, causes, fatal=fatal),
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
             where=_user_code.where(line),
@@ -139,6 +150,16 @@ torch._dynamo hit config.recompile_limit (8)
             cost=_cost(first, history, frames),
             advice=[*advice_for(first), _raise(limit)],
         )
+
+
+def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place]:
+    """Return those of ``places`` after which torch raised an exception instead of going on."""
+    found = set()
+    for at, seen in failures.events():
+        if seen.record.error.rpartition(".")[2] in FATAL:
+            before = [p for p in places if p.input == at.input and p.line < at.line]
+            found.update(sorted(before, key=lambda place: place.line)[-1:])
+    return found
 
 
 def _causes(limit: RecompileLimit, history: History | None) -> list[tuple[Cause, int, list[str]]]:
@@ -152,11 +173,16 @@ def _told(
     limit: RecompileLimit,
     history: History | None,
     causes: list[tuple[Cause, int, list[str]]],
+    *,
+    fatal: bool,
 ) -> str:
-    text = (
-        f"Dynamo compiled `{limit.function}` {limit.limit} times and then gave up: calls that fit "
-        f"none of these entries run without compilation."
+    name = f"`{limit.function}`" if limit.function else "a function whose name is not in the log"
+    end = (
+        "here that is an exception, as with fullgraph=True."
+        if fatal
+        else "calls that fit none of these entries run without compilation."
     )
+    text = f"Dynamo compiled {name} {limit.limit} times and then gave up: {end}"
     if not causes:
         return text
     if history is None:
@@ -191,7 +217,8 @@ def _quotes(
     place: Place, seen: Seen[RecompileLimit], history: History | None
 ) -> Iterator[EvidenceLine]:
     yield seen.quote(place=place)
-    yield seen.quote("the reason that torch prints", at=2, place=place)
+    if seen.record.reason is not None:
+        yield seen.quote("the reason that torch prints", at=2, place=place)
     for step in history.steps[: MAX_QUOTED - 2] if history else []:
         yield step.quote(f"entry {step.number}")
 
