@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tracelens import engine
 from tracelens.evidence import Evidence
 from tracelens.logs.autotune import Autotune, AutotuneTable, LooseChoices
 from tracelens.logs.compile_errors import Failure
@@ -250,3 +251,12 @@ def test_guards_that_failed_of_a_function_that_was_not_pasted(tmp_path: Path) ->
     checks = ("    - 2/1: L['k'] == 2", "    - 2/0: tensor 'x' rank mismatch. expected 3, actual 4")
     (row,) = pasted(tmp_path, *(prefix + check for check in checks)).table(LooseFailures)
     assert len(row.record.failures) == 2
+
+
+def test_a_break_whose_reason_was_cut_off_is_counted_without_one(tmp_path: Path) -> None:
+    prefix = "V1120 10:45:41.470000 30895 torch/_dynamo/output.py:53] [0/0] [__graph_breaks] "
+    lines = ("Graph break: from user code at:", '  File "/home/ana/proj/model.py", line 5, in f')
+    path = tmp_path / "pasted.txt"
+    path.write_text("\n".join(f"    {prefix}{line}" for line in lines), encoding="utf-8")
+    (finding,) = engine.analyze(str(path), select=["GBR012"]).findings
+    assert "proj/model.py:5 (1)." in finding.message

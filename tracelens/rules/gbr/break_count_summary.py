@@ -88,7 +88,8 @@ in user code at /home/ana/proj/model.py:39
 def _listed(group: list[BreakSite]) -> str:
     record = group[0].record
     types = ", ".join(dict.fromkeys(_cut(site.record.text) for site in group))
-    return f"{_user_code.short(record.file, record.line)} ({records(group)}, {types})"
+    told = f"{records(group)}, {types}" if types else str(records(group))  # cut before the reason
+    return f"{_user_code.short(record.file, record.line)} ({told})"
 
 
 def _adds_nothing(ranked: list[list[BreakSite]]) -> bool:
