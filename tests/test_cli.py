@@ -11,10 +11,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-import typer
 
 from tracelens import __version__, engine
-from tracelens.cli import app, main
+from tracelens.cli import main
+from tracelens.cli._app import command as command_line
 from tracelens.cli._terminal import Progress
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.registry import discover
@@ -671,9 +671,9 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
 
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Yield every command and its options, as typer builds them."""
-    group = typer.main.get_command(app)
+    group = command_line()
     yield "tracelens", [name for parameter in group.params for name in parameter.opts]
-    for name, command in group.commands.items():  # type: ignore[attr-defined]
+    for name, command in group.commands.items():
         options = [o for p in command.params for o in (*p.opts, *p.secondary_opts)]
         yield f"tracelens {name}", [option for option in options if option.startswith("-")]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from tracelens.errors import PluginError
+from tracelens.hints import hints_of
 from tracelens.logs import Record
 from tracelens.tables import Table
 
@@ -22,6 +23,8 @@ def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, 
 
     Positional parameters are required evidence; keyword-only ones are used when they are there. A
     parameter annotated ``Evidence`` receives everything, and its record type here is ``None``.
+    Record types that only annotations name may be imported under ``if TYPE_CHECKING``: where the
+    index knows what a function asks for, log kinds that are not in the input stay unimported.
 
     Raises:
         PluginError: Another annotation; names the function's file and line.
@@ -37,7 +40,7 @@ def _needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None,
     code = inspect.unwrap(function).__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
     try:
-        hints = get_type_hints(function)
+        hints = hints_of(function)
     except NameError as error:
         raise PluginError(f"{where}: {function.__qualname__}: {error}") from error
     found: dict[str, tuple[type[Record] | None, bool]] = {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from tracelens import __version__, frames, phases
+from tracelens import __version__, phases
 from tracelens.errors import PluginError, SourceError, UsageError
-from tracelens.evidence import Evidence, arguments, needs
+from tracelens.evidence import Evidence, arguments
 from tracelens.index import Held, RuleFacts, TableFacts, kept
 from tracelens.logs import Log
 from tracelens.logs.recording import Recording, notes, switched_on
@@ -114,7 +115,7 @@ def judge(
         found: list[Finding] = []
         if verdict is None:
             rule = asked[facts.code] = known.load() if isinstance(known, RuleFacts) else known
-            verdict, found = _ask(rule, facts, evidence)
+            verdict, found = _ask(rule, facts, partial(_tables, known, held, evidence), evidence)
         reason = _ignored(known, ignore)
         if reason is not None and found:
             found = [finding.model_copy(update={"ignored": reason}) for finding in found]
@@ -133,11 +134,28 @@ def judge(
         tables=_merged(
             (
                 *(log.tables(evidence) for log in logs),
-                frames.tables(evidence),
+                _frames(held, evidence),
                 phases.tables(evidence),
             )
         ),
     )
+
+
+def _tables(known: Rule | RuleFacts, held: Held, evidence: Evidence) -> dict[str, Any]:
+    """Return what the rule asks for."""
+    if not isinstance(known, RuleFacts):
+        return arguments(known.check, evidence)
+    return held.tables(known.tables) | dict.fromkeys(known.whole, evidence)
+
+
+def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
+    """Return the summary of what was compiled."""
+    index = kept()
+    if index is not None and not held.may_fill(index.frames) and not evidence.ticks:
+        return {}
+    from tracelens import frames  # noqa: PLC0415 -- joined from most log kinds
+
+    return frames.tables(evidence)
 
 
 def _without_asking(facts: RuleFacts, held: Held, evidence: Evidence) -> Verdict | None:
@@ -168,18 +186,20 @@ def _absent(facts: RuleFacts, lacking: Sequence[TableFacts], evidence: Evidence)
     )
 
 
-def _ask(rule: Rule, facts: RuleFacts, evidence: Evidence) -> tuple[Verdict, list[Finding]]:
-    kinds = [kind for kind, _ in needs(rule.check).values() if kind is not None]
-    lacking = [
-        table
-        for table, kind in zip(facts.tables, kinds, strict=True)
-        if table.required and table.switches and not len(evidence.table(kind))
-    ]
-    if lacking:
-        return _absent(facts, lacking, evidence), []
+def _ask(
+    rule: Rule, facts: RuleFacts, tables: Callable[[], dict[str, Any]], evidence: Evidence
+) -> tuple[Verdict, list[Finding]]:
     base = Verdict(code=rule.code, name=rule.name, verdict=Outcome.QUIET)
     try:
-        found = list(rule.check(**arguments(rule.check, evidence)))
+        given = tables()
+        lacking = [
+            table
+            for table in facts.tables
+            if table.required and table.switches and not len(given[table.parameter])
+        ]
+        if lacking:
+            return _absent(facts, lacking, evidence), []
+        found = list(rule.check(**given))
     except PluginError:
         raise
     except Exception as error:  # a broken rule must not take the report down

@@ -6,7 +6,7 @@ merging is associative: the parts of one file, or the logs of many ranks, may be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -90,6 +90,8 @@ class Evidence:
         self.ticks: dict[tuple[str, str, str, str], Ticks] = {}
         #: Where -> (what is missing there, the line).
         self.gaps: dict[Place, tuple[str, str]] = {}
+        #: Returns the tables of a function that what is installed is known of, else None.
+        self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] = _unknown
 
     def span(self, place: Place) -> None:
         """Let the compile id at ``place`` reach to its clock."""
@@ -351,7 +353,9 @@ class Evidence:
     def _rows(self, kind: type[R]) -> Iterable[Seen[R]]:
         join = getattr(kind, "join", None)
         if join is not None:
-            return cast("Iterable[Seen[R]]", join(**arguments(join, self)))
+            known = self.subscribed(join)
+            tables = arguments(join, self) if known is None else known
+            return cast("Iterable[Seen[R]]", join(**tables))
         rows = [
             seen.completed(self)
             for held in self._texts.values()
@@ -369,6 +373,10 @@ class Evidence:
     def processes(self) -> Processes:
         """Which logs are of the same process. Only for evidence that is complete."""
         return Processes(self.spans, self.structured, self.numbers)
+
+
+def _unknown(function: Callable[..., Any]) -> None:
+    del function
 
 
 def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:

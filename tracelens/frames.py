@@ -16,19 +16,15 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Evidence, Place, Seen
-from tracelens.library_calls import LibraryRun
 from tracelens.logs import Record
 from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.chrome_trace import CompiledRegion
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.phases import BACKWARD, FRAME, FramePhases, total
-from tracelens.traces.frames import events_of_frames
 
 __all__ = ["Frame", "Sighting", "tables"]
 
@@ -143,6 +139,11 @@ def _executions(
 ) -> defaultdict[tuple[str, str, str], list[Sighting]]:
     """Return oneDNN executions and events of traces by the only compilation they can be of."""
     found: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)
+    if not _has_executions(evidence):
+        return found
+    from tracelens.library_calls import LibraryRun  # noqa: PLC0415 -- see _has_executions
+    from tracelens.traces.frames import events_of_frames  # noqa: PLC0415
+
     for row in evidence.table(LibraryRun):
         run, part = row.record.run, row.record.part
         if (compilation := row.record.compilation) is not None:
@@ -151,6 +152,11 @@ def _executions(
     for compilation, event in events_of_frames(evidence, known):
         found[compilation].append(Sighting(event.first, event))
     return found
+
+
+def _has_executions(evidence: Evidence) -> bool:
+    """Tell whether there are logs of what ran; to import their record types takes time, too."""
+    return not evidence.kinds.keys().isdisjoint({"chrome_trace", "onednn_verbose"})
 
 
 def _number(item: tuple[tuple[str, str, str], object]) -> tuple[str, str, list[int], str]:
@@ -215,7 +221,8 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     found = sorted(
         ((row.first.compilation, row.record) for row in evidence.table(Frame)), key=_number
     )
-    rows = [_row(frame) for _, frame in found[:MAX_ROWS]]
+    ran = _has_executions(evidence)
+    rows = [_row(frame) | (_ran(frame) if ran else {}) for _, frame in found[:MAX_ROWS]]
     known = {key for row in rows for key, value in row.items() if value not in {None, ""}}
     filled = [{key: value for key, value in row.items() if key in known} for row in rows]
     return {"frames": filled} if filled else {}
@@ -223,13 +230,7 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
 
 def _row(frame: Frame) -> dict[str, Any]:
     modules = [seen.record for seen in frame.of(OutputModule)]
-    regions = frame.of(CompiledRegion)
-    seconds, later, onednn, trace = (
-        frame.compile_seconds,
-        frame.backward_seconds,
-        frame.ms(PrimitiveExec),
-        frame.ms(CompiledRegion),
-    )
+    seconds, later = frame.compile_seconds, frame.backward_seconds
     return {
         "frame": frame.id,
         "writer": frame.writer,
@@ -242,7 +243,16 @@ def _row(frame: Frame) -> dict[str, Any]:
         "breaks": sum(not seen.record.announced for seen in frame.of(GraphBreak)) or None,
         "kernels": sum(len(module.kernels) for module in modules) if modules else None,
         "library_calls": sum(1 for m in modules for _ in m.extern_calls()) if modules else None,
+    }
+
+
+def _ran(frame: Frame) -> dict[str, Any]:
+    from tracelens.logs.chrome_trace import CompiledRegion  # noqa: PLC0415 -- see _has_executions
+    from tracelens.logs.onednn_verbose import PrimitiveExec  # noqa: PLC0415
+
+    onednn, trace = frame.ms(PrimitiveExec), frame.ms(CompiledRegion)
+    return {
         "onednn_ms": None if onednn is None else round(onednn, 3),
-        "calls": sum(seen.count for seen in regions) or None,
+        "calls": sum(seen.count for seen in frame.of(CompiledRegion)) or None,
         "trace_ms": None if trace is None else round(trace, 3),
     }

@@ -13,8 +13,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator
-from importlib.metadata import entry_points
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,15 @@ import msgspec
 from tracelens import __version__, grammars
 from tracelens.evidence import Evidence, needs
 from tracelens.logs import Log, Record
-from tracelens.registry import discover
+from tracelens.registry import discover, installed
 from tracelens.rules import Rule
+from tracelens.tables import Table
 
 __all__ = ["Held", "Index", "LogFacts", "RuleFacts", "TableFacts", "kept", "logs", "switches"]
 
 #: Indexes that are kept: a user may have several environments.
 MAX_KEPT = 20
-GROUPS = {"tracelens.logs", "tracelens.rules"}
+GROUPS = ("logs", "rules")
 
 
 class LogFacts(msgspec.Struct, frozen=True):
@@ -89,8 +89,12 @@ class LogFacts(msgspec.Struct, frozen=True):
 
 
 class TableFacts(msgspec.Struct, frozen=True):
-    """One table that a rule reads."""
+    """One table that a rule reads, or that another table is joined from."""
 
+    #: As the rule calls it.
+    parameter: str
+    #: The record type, as ``module:class``.
+    of: str
     #: Of the record type.
     name: str
     required: bool
@@ -104,10 +108,12 @@ class TableFacts(msgspec.Struct, frozen=True):
     switches: tuple[str, ...]
 
     @classmethod
-    def read(cls, kind: type[Record], *, required: bool) -> TableFacts:
+    def read(cls, kind: type[Record], *, required: bool, parameter: str = "") -> TableFacts:
         """Write down what there is to know about the table of ``kind``."""
         types, joins = sources(kind)
         return cls(
+            parameter=parameter,
+            of=_name(kind),
             name=kind.__name__,
             required=required,
             plain=types == {kind},
@@ -115,6 +121,12 @@ class TableFacts(msgspec.Struct, frozen=True):
             joins=tuple(sorted(map(_name, joins))),
             switches=tuple(switches(kind)),
         )
+
+    @classmethod
+    def all(cls, function: Callable[..., Any]) -> tuple[TableFacts, ...]:
+        """Write down which tables ``function`` asks for."""
+        wanted = [(name, kind, must) for name, (kind, must) in needs(function).items()]
+        return tuple(cls.read(k, required=must, parameter=name) for name, k, must in wanted if k)
 
 
 class RuleFacts(msgspec.Struct, frozen=True):
@@ -127,18 +139,22 @@ class RuleFacts(msgspec.Struct, frozen=True):
     tables: tuple[TableFacts, ...]
     #: Whether it reads what is in no table, too.
     everything: bool
+    #: The parameters that receive the evidence as a whole.
+    whole: tuple[str, ...]
 
     @classmethod
     def read(cls, rule: Rule) -> RuleFacts:
         """Write down what ``rule`` declares."""
-        wanted = needs(rule.check).values()
+        wanted = needs(rule.check)
+        whole = tuple(name for name, (kind, _) in wanted.items() if kind is None)
         return cls(
             module=type(rule).__module__,
             of=type(rule).__qualname__,
             code=rule.code,
             name=rule.name,
-            tables=tuple(TableFacts.read(kind, required=must) for kind, must in wanted if kind),
-            everything=not wanted or any(kind is None for kind, _ in wanted),
+            tables=TableFacts.all(rule.check),
+            everything=not wanted or bool(whole),
+            whole=whole,
         )
 
     def load(self) -> Rule:
@@ -152,6 +168,10 @@ class Index(msgspec.Struct, frozen=True):
 
     logs: tuple[LogFacts, ...]
     rules: tuple[RuleFacts, ...]
+    #: The record types that are joined from tables, as ``module:class``: from which.
+    joins: dict[str, tuple[TableFacts, ...]]
+    #: The table that the report sums up by compiled frame.
+    frames: TableFacts
 
 
 class Held:
@@ -161,6 +181,23 @@ class Held:
         self._evidence = evidence
         self._types = frozenset(map(_name, evidence.types()))
         self._joined: dict[str, bool] = {}
+        index = kept()
+        self._known = {} if index is None else index.joins
+        evidence.subscribed = self._subscribed
+
+    def tables(self, wanted: Iterable[TableFacts]) -> dict[str, Table[Any]]:
+        """Return tables by parameter; one that cannot have rows is not looked for."""
+        return {
+            table.parameter: self._evidence.table(_find(*table.of.split(":")))
+            if self.may_fill(table)
+            else Table(())
+            for table in wanted
+        }
+
+    def _subscribed(self, join: Callable[..., Any]) -> dict[str, Any] | None:
+        """Return the tables that a record type is joined from."""
+        wanted = self._known.get(_name(getattr(join, "__self__", object)))
+        return None if wanted is None else self.tables(wanted)
 
     def may_fill(self, table: TableFacts) -> bool:
         """Tell whether something that rows of ``table`` come from is there."""
@@ -237,11 +274,24 @@ def kept() -> Index | None:
 
 
 def _made() -> Index:
+    from tracelens.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
+
     rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
     return Index(
         logs=tuple(map(LogFacts.read, discover("logs", Log))),
         rules=tuple(map(RuleFacts.read, rules)),
+        joins=dict(_joins(Record)),
+        frames=TableFacts.read(Frame, required=False),
     )
+
+
+def _joins(kind: type[Record]) -> Iterator[tuple[str, tuple[TableFacts, ...]]]:
+    """Yield the record types below ``kind`` that are joined from tables."""
+    join = getattr(kind, "join", None)
+    if join is not None and all(part for part, _ in needs(join).values()):
+        yield _name(kind), TableFacts.all(join)
+    for below in kind.__subclasses__():
+        yield from _joins(below)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -260,7 +310,7 @@ def _write(path: Path, data: bytes) -> None:
 def _digest() -> str:
     """Return what changes with any module of a package that log kinds or rules are in."""
     found = hashlib.sha256(f"{__version__}\0{sys.version}".encode())
-    entries = {(e.group, e.value) for group in sorted(GROUPS) for e in entry_points(group=group)}
+    entries = {(entry.group, entry.value) for group in GROUPS for entry in installed(group)}
     for root in sorted({value.partition(".")[0] for _, value in entries}):
         for line in _files(root):
             found.update(line.encode("utf-8", "surrogateescape"))

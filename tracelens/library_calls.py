@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
@@ -18,11 +18,13 @@ from tracelens.inductor.origins import Lines
 from tracelens.inductor.tasks import tasks
 from tracelens.logs import Record
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.problems import Task, task_of
 from tracelens.tables import Part
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["LibraryCall", "LibraryRun"]
 

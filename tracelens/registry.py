@@ -11,15 +11,30 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from types import ModuleType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tracelens.errors import PluginError
 
-__all__ = ["discover"]
+__all__ = ["discover", "installed"]
 
 T = TypeVar("T")
+
+
+class _Entries(Protocol):
+    def select(self, *, group: str) -> EntryPoints: ...
+
+
+@cache
+def _entries() -> _Entries:
+    """Return all entry points, found once: every package that is installed is looked at."""
+    return entry_points()
+
+
+def installed(group: str) -> EntryPoints:
+    """Return the entry points under ``tracelens.<group>`` of all packages."""
+    return _entries().select(group=f"tracelens.{group}")
 
 
 @cache
@@ -32,7 +47,7 @@ def discover(group: str, base: type[T]) -> tuple[type[T], ...]:
         PluginError: A module cannot be imported, or two classes share a name.
     """
     found: dict[str, type[T]] = {}
-    for entry in entry_points(group=f"tracelens.{group}"):
+    for entry in installed(group):
         for module in _modules(entry):
             for cls in vars(module).values():
                 if not (inspect.isclass(cls) and issubclass(cls, base)):

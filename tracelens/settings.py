@@ -11,14 +11,17 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Record
-from tracelens.logs.compile_errors import Failure
-from tracelens.logs.inductor_debug import DebugFolder, HashDetails
-from tracelens.logs.torch_trace import CompilationMetrics
-from tracelens.logs.variables import EnvironmentVariable
-from tracelens.logs.warnings import TorchWarning
+
+if TYPE_CHECKING:
+    from tracelens.logs.compile_errors import Failure
+    from tracelens.logs.inductor_debug import DebugFolder, HashDetails
+    from tracelens.logs.torch_trace import CompilationMetrics
+    from tracelens.logs.variables import EnvironmentVariable
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["SKIPPED_GUARDS", "Setting"]
 

@@ -6,29 +6,20 @@ Every module here without a leading underscore is one command; a new command is 
 from __future__ import annotations
 
 import gc
-import importlib
 import itertools
-import pkgutil
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
-from tracelens.cli._app import app
 from tracelens.cli._terminal import flush, say
 from tracelens.errors import TracelensError
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 #: Garbage is collected less often than Python does by itself: what a run makes, it keeps, and
 #: looking through it again and again is a fifth of the time that a small log takes.
-COLLECT = (50_000, 20, 100)
-
-for _module in pkgutil.iter_modules(__path__):
-    if not _module.name.startswith("_"):
-        importlib.import_module(f"{__name__}.{_module.name}")
+COLLECT = (100_000, 20, 100)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,8 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    command = typer.main.get_command(app)
-    result = command.main(args=argv, prog_name="tracelens", standalone_mode=False)
+    from tracelens.cli._app import command
+
+    result = command(argv).main(args=argv, prog_name="tracelens", standalone_mode=False)
     return result if isinstance(result, int) else 0
 
 
@@ -77,6 +69,8 @@ def _hoisted(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _complain(error: Exception) -> int:
     """Say in one line on standard error what went wrong, and return the exit code."""
+    import typer
+
     if isinstance(error, TracelensError):
         message, hint, code = str(error), error.hint, error.exit_code
     elif isinstance(error, typer.Abort):

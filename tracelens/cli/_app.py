@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from tracelens import __version__
+from tracelens import __version__, cli
 from tracelens.cli._terminal import supports_color
 
-__all__ = ["Terminal", "app"]
+__all__ = ["Terminal", "app", "command"]
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def _typer() -> typer.Typer:
+    return typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = _typer()
 
 
 class Color(StrEnum):
@@ -56,3 +64,23 @@ def root(
     """Read the logs of a torch.compile'd model and say what is slow, where, and what to set."""
     del debug, version
     ctx.obj = Terminal(color=supports_color() if color is Color.AUTO else color is Color.ALWAYS)
+
+
+def command(argv: Sequence[str] = ()) -> typer.core.TyperGroup:
+    """Return the command line; where ``argv`` names a command, with that one alone.
+
+    To import and build the others takes longer than to read a small log.
+    """
+    names = [found.name for found in pkgutil.iter_modules(cli.__path__)]
+    names = [name for name in names if not name.startswith("_")]
+    named = next((word for word in argv if not word.startswith("-")), "")
+    wanted = [f"{cli.__name__}.{name}" for name in ([named] if named in names else names)]
+    for name in wanted:
+        importlib.import_module(name)
+    known = {info.callback.__module__: info for info in app.registered_commands if info.callback}
+    chosen = _typer()
+    chosen.registered_callback = app.registered_callback
+    chosen.registered_commands = [known[name] for name in wanted]
+    built = typer.main.get_command(chosen)
+    assert isinstance(built, typer.core.TyperGroup)  # noqa: S101 -- it has a callback
+    return built

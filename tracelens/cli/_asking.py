@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,6 +116,7 @@ def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Repor
         if rule.code not in asked:
             raise UsageError(f"--require: {rule.code} {rule.name} is not among the selected rules")
     files = expand(tuple(paths))
+    gc.freeze()  # what is imported by now stays, and need not be looked through
     progress = Progress.on_terminal(files)
     try:
         return engine.analyze(
@@ -126,6 +128,7 @@ def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Repor
             progress=progress,
         )
     finally:
+        gc.unfreeze()
         if progress is not None:
             progress.clear()
 

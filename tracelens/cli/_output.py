@@ -106,6 +106,8 @@ class Plan:
         Raises:
             UsageError: A format or a suffix that no renderer has, or a file that is an input.
         """
+        if quiet and name is None and not files:
+            return cls(())
         renderers = _renderers()
         if name is not None and name not in renderers:
             known = ", ".join(sorted(renderers))

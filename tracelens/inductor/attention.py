@@ -59,7 +59,7 @@ def fused_calls(module: OutputModule) -> Iterator[tuple[Step, str]]:
 def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
     """Yield the attentions of one module that are taken apart, one per softmax."""
     module = seen.record
-    flow = Dataflow(module)
+    flow = module.flow
     done: set[int] = set()
     for step in module.body:
         if not _is_product(module, step):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.loops import Nest, nest_of
 from tracelens.logs import Record
-from tracelens.logs.kernel_code import KernelSource
 from tracelens.logs.output_code import OutputModule
 from tracelens.tables import Place, Seen, Table
+
+if TYPE_CHECKING:
+    from tracelens.logs.kernel_code import KernelSource
 
 __all__ = ["CppKernel"]
 

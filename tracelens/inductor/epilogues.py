@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.dataflow import Content
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.statements import ExternCall, KernelCall
-from tracelens.logs.autotune import AutotuneTable, Gemm
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import EvidenceLine
 from tracelens.tables import Seen, Table
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable, Gemm
 
 __all__ = ["PRODUCTS", "TemplateCall", "Unfused", "template_calls", "unfused", "winner"]
 
@@ -130,7 +133,7 @@ def quote(seen: Seen[OutputModule], step: Step, note: str = "") -> EvidenceLine:
 def unfused(seen: Seen[OutputModule]) -> Iterator[Unfused]:
     """Yield the epilogues of one module that are kernels of their own, one per kernel call."""
     module = seen.record
-    flow = Dataflow(module)
+    flow = module.flow
     found: dict[int, Unfused] = {}
     for step, call in module.extern_calls():
         if call.op not in PRODUCTS or any(text not in {"", "none"} for text in call.strings):
@@ -148,7 +151,7 @@ def unfused(seen: Seen[OutputModule]) -> Iterator[Unfused]:
 def template_calls(seen: Seen[OutputModule]) -> Iterator[TemplateCall]:
     """Yield the generated matrix products of one module."""
     module = seen.record
-    flow = Dataflow(module)
+    flow = module.flow
     for step, call in module.kernel_calls():
         kernel = module.kernels.get(call.kernel)
         if kernel is None or not kernel.is_template:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tracelens.inductor.statements import Origin as Nodes
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.aot_graphs import AotGraph
-from tracelens.logs.graph_code import FxGraph, Node, Origin
 from tracelens.logs.output_code import OutputModule
 from tracelens.tables import Place, Seen, Table
 
-__all__ = ["Lines"]
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph, Node, Origin
 
-Calls = list[tuple[Node, Origin]]
+    Calls = list[tuple[Node, Origin]]
+
+__all__ = ["Lines"]
 
 #: Names of operators that a library computes as a product or a convolution.
 PRODUCTS = frozenset(
@@ -54,7 +56,7 @@ class Lines:
                 stands in one line only decides.
         """
         graphs = self._graphs.get(_key(seen.first), [])
-        traced = [graph for graph in graphs if not isinstance(graph, AotGraph)]
+        traced = [graph for graph in graphs if graph.traced]
         names = set(comment.nodes) if comment is not None else set()
         found = _each(origin for node, origin in self._calls(traced) if node.label in names)
         if found:
@@ -72,7 +74,7 @@ class Lines:
         that it is computed from.
         """
         graphs = self._graphs.get(_key(seen.first), [])
-        traced = [graph for graph in graphs if not isinstance(graph, AotGraph)]
+        traced = [graph for graph in graphs if graph.traced]
         lines = self.of(seen, comment)
         if comment is None or not lines:
             return lines
@@ -87,7 +89,7 @@ class Lines:
     def inputs(self, seen: Seen[OutputModule]) -> tuple[str, ...]:
         """Return what Dynamo calls the inputs of the traced graph, such as ``L_self_weight_``."""
         graphs = self._graphs.get(_key(seen.first), [])
-        traced = (graph for graph in graphs if not isinstance(graph, AotGraph))
+        traced = (graph for graph in graphs if graph.traced)
         return tuple(parameter.input for graph in traced for parameter in graph.inputs)
 
     def _calls(self, graphs: Iterable[FxGraph]) -> Iterator[tuple[Node, Origin]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 from typing import NamedTuple
 
-from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.dataflow import Content
 from tracelens.inductor.statements import Dim, ExternCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.onednn.problems import Task
@@ -51,7 +51,7 @@ class Call(NamedTuple):
 def tasks(module: OutputModule) -> Iterator[Call]:
     """Yield the calls whose sizes are known, in order."""
     calls = [(step, code) for step, code in module.extern_calls() if _is_known(code.op)]
-    flow = Dataflow(module) if calls else None
+    flow = module.flow if calls else None
     for step, code in calls:
         assert flow is not None  # noqa: S101 -- there are calls
         given = flow.operands(step)

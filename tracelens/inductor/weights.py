@@ -50,7 +50,7 @@ def unprepared(row: Seen[OutputModule]) -> Iterator[Unprepared]:
     if row.record.graph != "inference":
         return
     frozen = {constant.result for constant in row.record.constants}
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     for step, call in row.record.extern_calls():
         weight = weight_of(flow, step)
         if weight is None or not call.target.startswith("extern"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from tracelens.logs import Log, Record
 from tracelens.logs.graph_code import FxGraph, GraphCode, GraphFragment
@@ -31,6 +32,8 @@ class AotGraphs(Log):
 
 class AotGraph(FxGraph):
     """One graph. ``name`` says of which stage: ``Forward graph 0``, ``AFTER POST GRAD``."""
+
+    traced: ClassVar[bool] = False
 
     @property
     def stage(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
@@ -116,6 +116,9 @@ class Submodule(Record):
 class FxGraph(Record):
     """One graph. Its statements are read only when ``nodes`` or ``calls`` is asked for."""
 
+    #: Whether it is as Dynamo traced it, one node for each call in the user's program.
+    traced: ClassVar[bool] = True
+
     #: ``__compiled_fn_1_...``, ``Forward graph 0``, ``AFTER POST GRAD``: who hands it to whom.
     name: str
     file: Unquoted = ""
@@ -128,6 +131,13 @@ class FxGraph(Record):
     def inputs(self) -> tuple[Parameter, ...]:
         """The inputs, in order."""
         return tuple(_read("parameters", self.parameters))
+
+    @property
+    def devices(self) -> set[str]:
+        """The kinds of devices that its inputs are on, as far as the log says."""
+        types = [parameter.type for parameter in self.inputs]
+        found = [type_.device for type_ in types if isinstance(type_, TensorType)]
+        return {device.partition(":")[0] for device in found if device}
 
     @property
     def nodes(self) -> tuple[Node, ...]:

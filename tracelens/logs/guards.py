@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -120,7 +121,7 @@ class GuardTree(Record):
 
     guards: tuple[Guard, ...] = ()
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many nodes check something."""
         return sum(1 for guard in self.guards if not guard.is_manager)

@@ -159,9 +159,13 @@ class HashDetails(Record):
     def components(self) -> tuple[Component, ...]:
         """The parts, in order; of a value that takes several lines, the first line."""
         grammar = grammars.load(InductorDebug.name, __name__)
+        # Line by line: most lines are the same in all keys, and are then read once.
+        lines = (f"\n{line}" for line in self.body.split("\n")[1:])
         try:
             return tuple(
-                grammar.nested("component", str(text)) for text in grammar.parse(self.body, "body")
+                grammar.nested("component", str(text))
+                for line in lines
+                for text in grammar.nested("body", line)
             )
         except grammars.Unreadable:
             return ()

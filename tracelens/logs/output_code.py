@@ -31,6 +31,7 @@ from tracelens.logs import Log, Record
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
+    from tracelens.inductor.dataflow import Dataflow
 
 __all__ = [
     "Alias",
@@ -159,6 +160,13 @@ class OutputModule(Record):
             elif inside:
                 found.append(step)
         return tuple(found)
+
+    @cached_property
+    def flow(self) -> Dataflow:
+        """Who writes and who reads each buffer."""
+        from tracelens.inductor.dataflow import Dataflow  # noqa: PLC0415 -- it is made of modules
+
+        return Dataflow(self)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.aot_graphs import AotGraph
-from tracelens.logs.cudagraphs import (
-    CudagraphPartition,
-    CudagraphSkip,
-    PartitionCut,
-    PartitionStack,
-)
-from tracelens.logs.graph_code import TensorType
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import EvidenceLine, Where
 from tracelens.rules import _user_code
+
+if TYPE_CHECKING:
+    from tracelens.logs.aot_graphs import AotGraph
+    from tracelens.logs.cudagraphs import (
+        CudagraphPartition,
+        CudagraphSkip,
+        PartitionCut,
+        PartitionStack,
+    )
+
+    #: A reason, the place where it was seen, and the record that holds it.
+    Sighting = tuple[Place, Seen[CudagraphSkip]]
 
 __all__ = ["CPU", "DEVICES", "MUTATION", "OPERATION", "Cut", "Skip", "cuts", "is_cpu_only", "skips"]
 
@@ -43,9 +48,6 @@ OPERATION = (
 MAX_QUOTED = 3
 #: What a cut is about when no kernel runs there: a check on sizes, done by the host anyway.
 NO_KERNEL = ("ir=AssertScalar", "ir=DynamicScalar")
-
-#: A reason, the place where it was seen, and the record that holds it.
-Sighting = tuple[Place, Seen[CudagraphSkip]]
 
 
 @dataclass
@@ -167,10 +169,5 @@ def _older(table: Table[CudagraphPartition]) -> Iterator[Cut]:
 def is_cpu_only(modules: Table[OutputModule], graphs: Table[AotGraph]) -> bool:
     """Return whether the log shows graphs, and all of them run on the CPU."""
     devices = {seen.record.device for seen in modules if seen.record.device}
-    devices |= {
-        parameter.type.device.partition(":")[0]
-        for seen in graphs
-        for parameter in seen.record.inputs
-        if isinstance(parameter.type, TensorType) and parameter.type.device
-    }
+    devices = devices.union(*(seen.record.devices for seen in graphs))
     return devices == {"cpu"}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.aot_graphs import AotGraph
-from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun, Partitions
-from tracelens.logs.inductor_debug import CompileStep, HashDetails
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.cgr._skips import is_cpu_only
+
+if TYPE_CHECKING:
+    from tracelens.logs.aot_graphs import AotGraph
+    from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun, Partitions
+    from tracelens.logs.inductor_debug import CompileStep, HashDetails
 
 __all__ = ["ReduceOverheadWithoutEffect"]
 

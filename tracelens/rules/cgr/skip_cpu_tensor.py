@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.aot_graphs import AotGraph
-from tracelens.logs.cudagraphs import (
-    CudagraphPartition,
-    CudagraphSkip,
-    PartitionCut,
-    PartitionStack,
-)
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.cgr._skips import CPU, Cut, Skip, cuts, is_cpu_only, skips
+
+if TYPE_CHECKING:
+    from tracelens.logs.aot_graphs import AotGraph
+    from tracelens.logs.cudagraphs import (
+        CudagraphPartition,
+        CudagraphSkip,
+        PartitionCut,
+        PartitionStack,
+    )
 
 __all__ = ["SkipCpuTensor"]
 

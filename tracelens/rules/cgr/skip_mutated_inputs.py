@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.aot_graphs import AotGraph
-from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.cgr._skips import MUTATION, Skip, is_cpu_only, skips
+
+if TYPE_CHECKING:
+    from tracelens.logs.aot_graphs import AotGraph
+    from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun
 
 __all__ = ["SkipMutatedInputs"]
 

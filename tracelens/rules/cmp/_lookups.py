@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Record
-from tracelens.logs.inductor_debug import (
-    CacheBypass,
-    CacheEvent,
-    CompileStep,
-    CompileThreads,
-    HashDetails,
-)
 from tracelens.report import EvidenceLine
+
+if TYPE_CHECKING:
+    from tracelens.logs.inductor_debug import (
+        CacheBypass,
+        CacheEvent,
+        CompileStep,
+        CompileThreads,
+        HashDetails,
+    )
 
 __all__ = ["CacheUse", "Lookup", "successive"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
@@ -13,10 +13,12 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_log import CompileSpan
-from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.report import EvidenceLine, Where
 from tracelens.rules import _user_code
+
+if TYPE_CHECKING:
+    from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["CompileSeconds"]
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.compile_errors import Failure
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
+
+if TYPE_CHECKING:
+    from tracelens.logs.compile_errors import Failure
 
 __all__ = ["DataDependentGuardError"]
 

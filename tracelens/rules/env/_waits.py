@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Seen, Table, Times
 from tracelens.logs import Record
-from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
 from tracelens.onednn.implementations import COMPUTE, Grade, grade, has_jit_gemm
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
 
 __all__ = ["Waits", "Writer", "writers"]
 

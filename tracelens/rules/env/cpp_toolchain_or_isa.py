@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import strips
-from tracelens.logs.compile_errors import Failure
-from tracelens.logs.schedule import VectorizationDisabled
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.settings import Setting
+
+if TYPE_CHECKING:
+    from tracelens.logs.compile_errors import Failure
+    from tracelens.logs.schedule import VectorizationDisabled
+    from tracelens.logs.warnings import TorchWarning
+    from tracelens.settings import Setting
 
 __all__ = ["CppToolchainOrIsa"]
 

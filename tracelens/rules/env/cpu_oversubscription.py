@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuCount
-from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.env._waits import Writer, writers
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
 
 __all__ = ["CpuOversubscription"]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.settings import Setting
+
+if TYPE_CHECKING:
+    from tracelens.settings import Setting
 
 __all__ = ["DebugSettingsOn"]
 

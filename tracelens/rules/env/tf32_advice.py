@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["Tf32Advice"]
 

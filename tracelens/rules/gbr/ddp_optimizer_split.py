@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.ddp import DdpBuckets
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.gbr._breaks import records, sites
+
+if TYPE_CHECKING:
+    from tracelens.logs.ddp import DdpBuckets
 
 __all__ = ["DdpOptimizerSplit"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
@@ -12,9 +12,11 @@ from tracelens.frames import Frame
 from tracelens.logs import Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree
-from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Where
 from tracelens.rules import _user_code
+
+if TYPE_CHECKING:
+    from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["GuardedEntry", "by_function", "root_line"]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.inductor.epilogues import Unfused, winner
-from tracelens.logs.autotune import AutotuneTable
 from tracelens.report import Advice, Severity
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable
 
 __all__ = ["Cause", "advice", "cause_of", "moved", "severity", "why"]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.evidence import Seen, Table
-from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.statements import ExternCall
 from tracelens.logs import Record
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.logs.perf_hints import FallbackKernel, PaddingSkipped
 from tracelens.report import EvidenceLine
+
+if TYPE_CHECKING:
+    from tracelens.logs.perf_hints import FallbackKernel, PaddingSkipped
 
 __all__ = [
     "ARITHMETIC",
@@ -140,7 +142,7 @@ def fallbacks(
     """Return the operators that are called in ATen, in order of appearance."""
     found: dict[tuple[str, str], Fallback] = {}
     for seen in modules:
-        flow = Dataflow(seen.record)
+        flow = seen.record.flow
         for step, code in seen.record.extern_calls():
             key = _split(code.target)
             if key is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Table
-from tracelens.logs.onednn_verbose import CpuIsa
 from tracelens.logs.output_code import OutputModule
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import CpuIsa
 
 __all__ = ["heaviest", "is_arm", "is_training", "listed", "size", "things"]
 

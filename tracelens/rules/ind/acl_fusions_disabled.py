@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.inductor.epilogues import Unfused, unfused
 from tracelens.inductor.origins import Lines
-from tracelens.logs.graph_code import FxGraph
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, is_arm, listed, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["AclFusionsDisabled"]
 

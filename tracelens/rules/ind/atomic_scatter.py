@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.dataflow import Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._fallbacks import SCATTERS, fallbacks
 from tracelens.rules.ind._graphs import heaviest, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["AtomicScatter"]
 
@@ -110,7 +112,7 @@ class AtomicScatter(Rule):
 
 
 def _atomics(row: Seen[OutputModule]) -> Iterator[_Scatter]:
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     for step, call in row.record.kernel_calls():
         kernel = row.record.kernels.get(call.kernel)
         if kernel is None or "atomic_add" not in kernel.source:

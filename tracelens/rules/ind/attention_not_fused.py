@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._attention import Cause, advice, cause_of, severity, why
 from tracelens.rules.ind._graphs import heaviest, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["AttentionNotFused"]
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.inductor.cpp import CppKernel
-from tracelens.logs.onednn_verbose import EngineRuntime
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.ind._graphs import things
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import EngineRuntime
 
 __all__ = ["BakedThreadCountMismatch"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -11,11 +12,13 @@ from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.scalar import Slow, slow
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.graph_code import FxGraph
-from tracelens.logs.schedule import VectorizationDisabled
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, listed
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.schedule import VectorizationDisabled
 
 __all__ = ["CppKernelNotVectorised"]
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.weights import Unprepared, unprepared
-from tracelens.logs.graph_code import FxGraph
-from tracelens.logs.onednn_verbose import CpuIsa
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, is_arm, is_training, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.onednn_verbose import CpuIsa
 
 __all__ = ["CpuInferenceNotFrozen"]
 

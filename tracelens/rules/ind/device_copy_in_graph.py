@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.dataflow import Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import Allocation
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["DeviceCopyInGraph"]
 
@@ -130,7 +132,7 @@ def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
         code = step.code
         if isinstance(code, Allocation) and code.where:
             devices[code.result] = code.where
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     for step, call in row.record.extern_calls():
         if call.op != "copy_":
             continue

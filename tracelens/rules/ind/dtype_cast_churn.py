@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -11,11 +12,13 @@ from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.weights import weight_of
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, is_training, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["DtypeCastChurn"]
 
@@ -106,7 +109,7 @@ class DtypeCastChurn(Rule):
 
 
 def _casts(row: Seen[OutputModule]) -> Iterator[_Cast]:
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     for step, call in row.record.kernel_calls():
         if "_to_copy" not in call.kernel:
             continue

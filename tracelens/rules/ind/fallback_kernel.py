@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.origins import Lines
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
-from tracelens.logs.perf_hints import FallbackKernel as Hint
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._fallbacks import (
@@ -22,6 +21,10 @@ from tracelens.rules.ind._fallbacks import (
     fallbacks,
 )
 from tracelens.rules.ind._graphs import heaviest, listed, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.perf_hints import FallbackKernel as Hint
 
 __all__ = ["FallbackKernel"]
 

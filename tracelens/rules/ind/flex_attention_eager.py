@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import fused_calls
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Finding, Severity, Where
 from tracelens.rules import Rule, _user_code
+
+if TYPE_CHECKING:
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["FlexAttentionEager"]
 

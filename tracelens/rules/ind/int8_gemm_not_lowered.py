@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
@@ -12,11 +13,13 @@ from tracelens.inductor.epilogues import quote
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import KernelCall
 from tracelens.inductor.weights import tensors, weight_of
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["Int8GemmNotLowered"]
 
@@ -120,7 +123,7 @@ class Int8GemmNotLowered(Rule):
 
 
 def _products(row: Seen[OutputModule]) -> Iterator[_Product]:
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     constants = {constant.result for constant in row.record.constants}
     for step, _ in row.record.extern_calls():
         weight = weight_of(flow, step)

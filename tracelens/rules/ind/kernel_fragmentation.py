@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.dataflow import Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
@@ -99,7 +98,7 @@ class KernelFragmentation(Rule):
 
 
 def _small(row: Seen[OutputModule]) -> Iterator[_Small]:
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     for step, call in row.record.kernel_calls():
         kernel = row.record.kernels.get(call.kernel)
         if kernel is None or kernel.is_template:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import ExternCall, KernelCall
-from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, size, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["LayoutConversionKernels"]
 
@@ -117,7 +120,7 @@ class LayoutConversionKernels(Rule):
 
 
 def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
-    flow = Dataflow(row.record)
+    flow = row.record.flow
     for step, call in row.record.kernel_calls():
         kernel = row.record.kernels.get(call.kernel)
         if kernel is None or not kernel.is_copy or any(n in kernel.fused for n in _NEEDED):

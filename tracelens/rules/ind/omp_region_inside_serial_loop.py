@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
@@ -11,10 +12,12 @@ from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import Region, regions
 from tracelens.inductor.origins import Lines
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.graph_code import FxGraph
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.rules.ind._graphs import heaviest, things
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["OmpRegionInsideSerialLoop"]
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import Unfused, unfused, winner
-from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.ind._causes import Cause, advice, cause_of, moved, severity, why
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["UnfusedEpilogue"]
 

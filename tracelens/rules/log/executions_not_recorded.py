@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
-from tracelens.logs.onednn_verbose import (
-    CreateCheck,
-    DispatchRejection,
-    ExecCheck,
-    LibraryRejection,
-    LibraryVersion,
-    Notice,
-    PrimitiveCreate,
-    PrimitiveExec,
-)
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import (
+        CreateCheck,
+        DispatchRejection,
+        ExecCheck,
+        LibraryRejection,
+        LibraryVersion,
+        Notice,
+        PrimitiveCreate,
+        PrimitiveExec,
+    )
 
 __all__ = ["ExecutionsNotRecorded"]
 

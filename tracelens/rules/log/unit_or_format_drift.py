@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
-from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.onednn_verbose import LibraryVersion
 from tracelens.logs.recompiles import Recompile, Source
 from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.onednn_verbose import LibraryVersion
 
 __all__ = ["UnitOrFormatDrift"]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.compile_errors import Failure
 from tracelens.logs.graph_code import FxGraph, TensorType
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule, _user_code
+
+if TYPE_CHECKING:
+    from tracelens.logs.compile_errors import Failure
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["LowPrecisionFusionDifference"]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.compile_errors import Failure
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
 from tracelens.settings import SKIPPED_GUARDS, Setting
+
+if TYPE_CHECKING:
+    from tracelens.logs.compile_errors import Failure
 
 __all__ = ["UnsafeKnobsInUse"]
 

@@ -6,10 +6,13 @@ The versions are those of the AArch64 wheels that were run: 2.6.0, 2.10.0, 2.13.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.reasons import Reason, remedy
 from tracelens.report import Advice
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["for_recurrent", "for_reference"]
 

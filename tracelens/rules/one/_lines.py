@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.library_calls import LibraryCall, LibraryRun
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.report import EvidenceLine, Where
 from tracelens.rules import _user_code
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryCall, LibraryRun
+    from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["UserLines"]
 

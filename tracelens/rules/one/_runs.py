@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tracelens.evidence import Seen, Table, Times
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveCreate, PrimitiveExec
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.report import Cost
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveCreate, PrimitiveExec
 
 __all__ = [
     "Runs",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tracelens.logs.onednn_verbose import Primitive
+from typing import TYPE_CHECKING
+
 from tracelens.onednn.problems import Product, product_of
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import Primitive
 
 __all__ = ["Product", "product_of", "rows_of", "unpacks"]
 

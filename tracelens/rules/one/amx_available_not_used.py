@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.library_calls import LibraryRun
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.isa import matrix_types
 from tracelens.onednn.precision import PRODUCTS, arithmetic
@@ -17,6 +16,10 @@ from tracelens.rules import Rule
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, percent, times
 from tracelens.rules.one._shapes import product_of
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryRun
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["AmxAvailableNotUsed"]
 

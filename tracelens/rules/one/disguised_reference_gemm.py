@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.library_calls import LibraryRun
-from tracelens.logs.onednn_verbose import CpuIsa, NestedCreate, PrimitiveExec
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
@@ -15,6 +14,10 @@ from tracelens.rules import Rule
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 from tracelens.rules.one._shapes import unpacks
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryRun
+    from tracelens.logs.onednn_verbose import CpuIsa, NestedCreate, PrimitiveExec
 
 __all__ = ["DisguisedReferenceGemm"]
 

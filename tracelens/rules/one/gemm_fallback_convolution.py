@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.library_calls import LibraryRun
-from tracelens.logs.onednn_verbose import (
-    CpuIsa,
-    DispatchRejection,
-    LibraryRejection,
-    PrimitiveCreate,
-    PrimitiveExec,
-)
 from tracelens.onednn.implementations import has_jit_gemm
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.summary import quote
@@ -22,6 +15,16 @@ from tracelens.rules import Rule
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._refusals import Refusals
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, is_unrolled, times
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryRun
+    from tracelens.logs.onednn_verbose import (
+        CpuIsa,
+        DispatchRejection,
+        LibraryRejection,
+        PrimitiveCreate,
+        PrimitiveExec,
+    )
 
 __all__ = ["GemmFallbackConvolution"]
 

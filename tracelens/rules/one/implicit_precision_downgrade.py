@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.precision import PRODUCTS, Arithmetic, arithmetic
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["ImplicitPrecisionDowngrade"]
 

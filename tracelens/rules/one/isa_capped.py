@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.cpu_info import CpuFlags, IsaLimit
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.isa import Level, level, matrix_types, vector_types
 from tracelens.onednn.precision import PRODUCTS
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._runs import Spent, instruction_set, steady
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["IsaCapped"]
 

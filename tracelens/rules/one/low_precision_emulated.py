@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.library_calls import LibraryRun
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.precision import PRODUCTS, arithmetic, is_emulated
 from tracelens.onednn.summary import quote
@@ -16,6 +15,10 @@ from tracelens.rules import Rule
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 from tracelens.rules.one._shapes import rows_of
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryRun
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["LowPrecisionEmulated"]
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._runs import Runs, groups, percent, times
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["ManyTinyPrimitives"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.library_calls import LibraryRun
-from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
@@ -16,6 +14,11 @@ from tracelens.rules import Rule
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._runs import Spent, instruction_set, steady, times
 from tracelens.rules.one._shapes import Product, product_of
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryRun
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["PlainLayoutWeights"]
 

@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.library_calls import LibraryRun
-from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.onednn_verbose import (
-    CpuIsa,
-    DispatchRejection,
-    LibraryRejection,
-    LibraryVersion,
-    NestedCreate,
-    PrimitiveCreate,
-    PrimitiveExec,
-)
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.summary import quote
@@ -27,6 +16,19 @@ from tracelens.rules.one._advice import for_recurrent, for_reference
 from tracelens.rules.one._lines import UserLines
 from tracelens.rules.one._refusals import Refusal, Refusals
 from tracelens.rules.one._runs import Runs, groups, instruction_set, percent
+
+if TYPE_CHECKING:
+    from tracelens.library_calls import LibraryRun
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.onednn_verbose import (
+        CpuIsa,
+        DispatchRejection,
+        LibraryRejection,
+        LibraryVersion,
+        NestedCreate,
+        PrimitiveCreate,
+        PrimitiveExec,
+    )
 
 __all__ = ["ReferenceKernelDispatch"]
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.onednn_verbose import (
-    CpuIsa,
-    ExternalKernel,
-    LibraryVersion,
-    PrimitiveExec,
-)
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._runs import Spent, groups, instruction_set, times
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import (
+        CpuIsa,
+        ExternalKernel,
+        LibraryVersion,
+        PrimitiveExec,
+    )
 
 __all__ = ["StrictAccumulationF16"]
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
-from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.summary import quote
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._runs import Runs, Spent, groups, percent, times
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["VerboseSummary"]
 

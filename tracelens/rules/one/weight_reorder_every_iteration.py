@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn import work
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.parts import MemoryDescriptor
@@ -15,6 +15,9 @@ from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.one._runs import instruction_set, percent
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["WeightReorderEveryIteration"]
 

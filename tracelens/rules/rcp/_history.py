@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.guards import GuardTree
@@ -122,8 +123,20 @@ class Series:
         return list(dict.fromkeys(seen))
 
 
-def histories(recompiles: Table[Recompile]) -> list[History]:
-    """Return the histories in ``recompiles``, in the order of their first recompile."""
+_HISTORIES: WeakKeyDictionary[Table[Recompile], tuple[History, ...]] = WeakKeyDictionary()
+
+
+def histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
+    """Return the histories in ``recompiles``, in the order of their first recompile.
+
+    Most rules of the family ask: of one table, they are made once.
+    """
+    if recompiles not in _HISTORIES:
+        _HISTORIES[recompiles] = tuple(_histories(recompiles))
+    return _HISTORIES[recompiles]
+
+
+def _histories(recompiles: Table[Recompile]) -> list[History]:
     found: list[History] = []
     current: dict[tuple[str, str, str, str, int], tuple[History, Variants]] = {}
     for place, seen in recompiles.events():

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Seen
-from tracelens.inductor.dataflow import Content, Dataflow
+from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import PRODUCTS, makes
 from tracelens.inductor.statements import ExternCall
 from tracelens.logs import Record
-from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.inductor_debug import HashDetails
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.logs.torch_trace import CompilationMetrics
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.inductor_debug import HashDetails
+    from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = [
     "Cause",
@@ -89,7 +91,7 @@ def products(row: Seen[OutputModule]) -> Iterator[Product]:
     module = row.record
     if module.device != "cpu":
         return
-    flow = Dataflow(module)
+    flow = module.flow
     for step, call in module.extern_calls():
         if call.op not in PRODUCTS or call.op in _NEVER:
             continue

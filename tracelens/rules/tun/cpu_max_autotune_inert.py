@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
-from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.inductor_debug import CacheEvent, HashDetails
 from tracelens.logs.output_code import OutputModule
-from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.tun._untuned import (
@@ -22,6 +20,11 @@ from tracelens.rules.tun._untuned import (
     is_of,
     products,
 )
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.inductor_debug import CacheEvent, HashDetails
+    from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["CpuMaxAutotuneInert"]
 

@@ -1,0 +1,135 @@
+"""What one run of the command costs before it has read a line, counted so that noise is no matter.
+
+Half of the time that a small log takes is importing. What a log does not need stays unimported.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.cli._app import command
+from tracelens.engine import choose, judge
+from tracelens.evidence import Evidence, needs
+from tracelens.index import Held, kept
+from tracelens.inductor.dataflow import Dataflow
+from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.output_code import OutputModule
+from tracelens.rules.rcp import _history
+from tracelens.rules.rcp._history import History
+from tracelens.source import read
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+RULES = FIXTURES / "rules"
+ONEDNN = RULES / "ONE001-reference-kernel-dispatch" / "fires-lstm-training.log"
+OUTPUT_CODE = RULES / "IND012-device-copy-in-graph" / "fires-one-small-tensor.log"
+RECOMPILES = FIXTURES / "logs" / "recompiles" / "fn-x-n.log"
+
+RUN = """
+import sys
+from tracelens.cli import main
+main(sys.argv[1:])
+print(*sorted(sys.modules), sep="\\n", file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with the index in it."""
+    folder = tmp_path_factory.mktemp("cache", numbered=True)
+    folder.chmod(0o700)
+    imported(folder, "analyze", str(ONEDNN), "-q")
+    return folder
+
+
+def imported(cache: Path, *argv: str) -> set[str]:
+    """Run the command in a process of its own; return the modules that it imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *argv],
+        env=os.environ | {"TRACELENS_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+def kinds(modules: set[str]) -> set[str]:
+    """The log kinds among modules."""
+    names = (name.removeprefix("tracelens.logs.") for name in modules if "tracelens.logs." in name)
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_help_needs_no_models(cache: Path) -> None:
+    modules = imported(cache, "--help")
+    assert modules.isdisjoint({"pydantic", "lark", "jinja2", "tracelens.engine"})
+
+
+def test_a_onednn_log_imports_little_of_what_reads_torch_logs(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(ONEDNN), "-q")
+    assert "onednn_verbose" in kinds(modules)
+    assert len(kinds(modules)) <= 8, kinds(modules)
+    assert modules.isdisjoint({"jinja2", "tracelens.frames", "tracelens.cli.run"})
+
+
+def test_a_compile_log_imports_little_else(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(OUTPUT_CODE), "-q")
+    assert "output_code" in kinds(modules)
+    assert len(kinds(modules)) <= 11, kinds(modules)
+    assert not kinds(modules) & {"chrome_trace", "cudagraphs", "graph_code", "onednn_verbose"}
+
+
+def test_the_others_are_there_when_they_are_asked_for() -> None:
+    everything = command()
+    assert list(everything.commands) == sorted(everything.commands)
+    assert {"analyze", "confirm", "explain", "rules", "run"} <= set(everything.commands)
+    assert list(command(["--debug", "rules", "--json"]).commands) == ["rules"]
+    assert list(command(["anaylze", "x"]).commands) == list(everything.commands)
+
+
+def test_dataflow_is_made_once_per_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    make = Dataflow.__init__
+
+    def counted(self: Dataflow, module: OutputModule) -> None:
+        made.append(id(module))
+        make(self, module)
+
+    monkeypatch.setattr(Dataflow, "__init__", counted)
+    evidence, inputs = read([str(OUTPUT_CODE)])
+    judge(evidence, inputs)
+    modules = [id(row.record) for row in evidence.table(OutputModule)]
+    assert sorted(made) == sorted(modules)
+
+
+def test_histories_are_made_once_per_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    make = _history._histories
+
+    def counted(recompiles: object) -> list[History]:
+        made.append(recompiles)
+        return make(recompiles)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_history, "_histories", counted)
+    analyze(str(RECOMPILES))
+    assert len(made) == len({id(table) for table in made}) == 1
+
+
+def test_what_only_a_type_checker_imports_is_asked_for_all_the_same() -> None:
+    facts = next(rule for rule in choose(["IND001"]))
+    rule = facts.load() if hasattr(facts, "load") else facts
+    module = sys.modules[type(rule).__module__]
+    assert not hasattr(module, "FxGraph"), "choose another rule: this one imports it to use it"
+    assert FxGraph in {kind for kind, _ in needs(rule.check).values()}
+
+
+def test_the_index_knows_what_tables_are_joined_from() -> None:
+    if (index := kept()) is not None:
+        assert "tracelens.settings:Setting" in index.joins
+    held = Held(Evidence())
+    assert held.tables(()) == {}
