@@ -36,6 +36,11 @@ class _Joined(Record):
         frozen=True, extra="forbid", arbitrary_types_allowed=True
     )
 
+    @classmethod
+    def walks(cls) -> tuple[type[Record], ...]:
+        """Without generated code there is no call, and nothing comes from one."""
+        return (OutputModule,)
+
 
 class LibraryCall(_Joined):
     """A product or a convolution that generated code leaves to a library, once per compilation."""

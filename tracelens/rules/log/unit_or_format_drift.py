@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, Source
 from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.guards import GuardTree
     from tracelens.logs.onednn_verbose import LibraryVersion
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["UnitOrFormatDrift"]
 
@@ -104,4 +104,4 @@ def _first(table: Table[R], wanted: Callable[[R], bool]) -> EvidenceLine | None:
 def _has_scope(recompile: Recompile) -> bool:
     """Whether a name is printed with the dictionary that holds it."""
     sources = (getattr(failure.check, "source", None) for failure in recompile.failures)
-    return any(isinstance(source, Source) and bool(source.scope) for source in sources)
+    return any(bool(getattr(source, "scope", "")) for source in sources)

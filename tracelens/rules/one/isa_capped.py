@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuFlags, IsaLimit
-from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.isa import Level, level, matrix_types, vector_types
 from tracelens.onednn.precision import PRODUCTS
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
@@ -18,6 +17,7 @@ from tracelens.rules.one._runs import Spent, instruction_set, steady
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["IsaCapped"]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.output_code import OutputModule
 from tracelens.onednn import work
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
@@ -16,6 +15,7 @@ from tracelens.rules.one._runs import Spent, instruction_set, steady, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["PostOpNotFused"]
 
