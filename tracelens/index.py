@@ -187,9 +187,11 @@ class Held:
 
     def tables(self, wanted: Iterable[TableFacts]) -> dict[str, Table[Any]]:
         """Return tables by parameter; one that cannot have rows is not looked for."""
+        # Phases, which are in no record, make rows of frames of which nothing else is known.
+        timed = bool(self._evidence.ticks)
         return {
             table.parameter: self._evidence.table(_find(*table.of.split(":")))
-            if self.may_fill(table)
+            if timed or self.may_fill(table)
             else Table(())
             for table in wanted
         }
