@@ -28,6 +28,11 @@ class _Break(NamedTuple):
     whole_head: tuple[str, ...] = ()
 
 
+_OPERATOR = (
+    'library = torch.library.Library("tracelens", "DEF")',
+    'library.define("shift(Tensor x) -> Tensor")',
+    'library.impl("shift", lambda x: x + 1, "CPU")',
+)
 _BREAKS: Mapping[str, _Break] = {
     "GBR001": _Break(
         "a number is read out of a tensor",
@@ -73,6 +78,13 @@ _BREAKS: Mapping[str, _Break] = {
         "no print in the loop",
         whole=("for number in range(3):", "    x = torch.relu(x + number)", "return x"),
     ),
+    "GBR007": _Break(
+        "a context manager that cannot be entered",
+        ("with open(os.devnull):", "    y = torch.relu(x)", "return y + 1"),
+        "the context manager left out",
+        whole=("y = torch.relu(x)", "return y + 1"),
+        head=("import os",),
+    ),
     "GBR008": _Break(
         "an operator whose result size depends on the data",
         ("return torch.nonzero(x) + 1",),
@@ -86,12 +98,33 @@ _BREAKS: Mapping[str, _Break] = {
         whole=("y = torch.relu(x)", "return y + 1"),
         head=("import sys",),
     ),
+    "GBR011": _Break(
+        "an operator without a fake implementation",
+        ("return torch.relu(torch.ops.tracelens.shift(x))",),
+        "the fake implementation registered",
+        head=_OPERATOR,
+        whole=("return torch.relu(torch.ops.tracelens.shift(x))",),
+        whole_head=(*_OPERATOR, 'library._register_fake("shift", torch.empty_like)'),
+    ),
+    "GBR016": _Break(
+        "a random number of NumPy's",
+        ("scale = numpy.random.RandomState(0).rand()", "return torch.relu(x) * float(scale)"),
+        "the number drawn with torch",
+        whole=("return torch.relu(x) * torch.rand(())",),
+        head=("import numpy",),
+    ),
     "GBR019": _Break(
         "a recurrent module in a compiled function",
         ("return layer(x[None])[0] + 1",),
         "recurrent modules are compiled",
         setting="torch._dynamo.config.allow_rnn = True",
         head=("layer = torch.nn.LSTM(8, 8).eval().requires_grad_(False)",),
+    ),
+    "GBR020": _Break(
+        "an attribute of a tensor is set",
+        ("y = torch.relu(x)", "y.requires_grad = True", "return y + 1"),
+        "no assignment",
+        whole=("y = torch.relu(x)", "return y + 1"),
     ),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.graph_breaks import Cause, GraphBreak
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule, _user_code
@@ -59,7 +59,13 @@ class BreakInLoopSkipsFrame(Rule):
     code = "GBR006"
     name = "break-in-loop-skips-frame"
     severity = Severity.ERROR
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="graph_break",
+        confirms="without the break in the loop, it is gone and the step is faster",
+        refutes="the break stays",
+        leaves_open="the break is gone, and the step as slow: the break was cheap",
+    )
 
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per function that was given up."""

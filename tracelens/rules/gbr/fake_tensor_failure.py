@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
@@ -51,7 +51,13 @@ class FakeTensorFailure(SiteRule):
     code = "GBR011"
     name = "fake-tensor-failure"
     severity = Severity.WARNING
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="graph_break",
+        confirms="with the fake implementation, the break is gone and the step is faster",
+        refutes="the break stays",
+        leaves_open="the break is gone, and the step as slow: the break was cheap",
+    )
     families: ClassVar[frozenset[str]] = frozenset({"fake"})
 
     def what(self, site: BreakSite) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.report import Advice, Severity
 from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule, named
@@ -45,7 +45,13 @@ class UntraceableFunction(SiteRule):
     code = "GBR009"
     name = "untraceable-function"
     severity = Severity.WARNING
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="graph_break",
+        confirms="without the call, the break is gone and the step is faster",
+        refutes="the break stays",
+        leaves_open="the break is gone, and the step as slow: the break was cheap",
+    )
     families: ClassVar[frozenset[str]] = frozenset({"skipped"})
 
     def what(self, site: BreakSite) -> str:

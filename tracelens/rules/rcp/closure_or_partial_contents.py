@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -52,7 +52,12 @@ class ClosureOrPartialContents(Rule):
     code = "RCP026"
     name = "closure-or-partial-contents"
     severity = Severity.INFO
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="the number as an argument, nothing is compiled again",
+        refutes="it is compiled again all the same",
+    )
 
     def check(
         self,

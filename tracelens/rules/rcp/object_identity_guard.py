@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -61,7 +61,12 @@ class ObjectIdentityGuard(Rule):
     code = "RCP008"
     name = "object-identity-guard"
     severity = Severity.WARNING
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="always the same object, nothing is compiled again",
+        refutes="it is compiled again all the same",
+    )
 
     def check(
         self,

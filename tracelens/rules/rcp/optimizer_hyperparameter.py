@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -51,7 +51,12 @@ class OptimizerHyperparameter(Rule):
     code = "RCP022"
     name = "optimizer-hyperparameter"
     severity = Severity.WARNING
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="with the learning rate in a tensor, nothing is compiled again for a value",
+        refutes="it is compiled again all the same",
+    )
 
     def check(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -50,7 +50,12 @@ class RequiresGradMismatch(Rule):
     code = "RCP012"
     name = "requires-grad-mismatch"
     severity = Severity.INFO
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="detached before the call, nothing is compiled again",
+        refutes="it is compiled again all the same",
+    )
 
     def check(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
@@ -55,7 +55,12 @@ class ShapeRelationGuard(Rule):
     code = "RCP023"
     name = "shape-relation-guard"
     severity = Severity.INFO
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        UNCHANGED,
+        micro="recompile",
+        confirms="the branch taken before the call, one entry less is compiled",
+        refutes="as many entries are compiled",
+    )
 
     def check(
         self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
