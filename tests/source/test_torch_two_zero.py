@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tracelens import phases
 from tracelens.evidence import Evidence
-from tracelens.logs import Log
 from tracelens.logs.compile_times import PhaseTimes
 from tracelens.logs.dynamo_debug import TraceStep
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.registry import discover
 from tracelens.source import read
-from tracelens.source.kinds import Kinds
-from tracelens.source.segment import Segmenter
 
 LOG = Path(__file__).parents[2] / "fixtures" / "logs" / "formats" / "torch20.log"
 
@@ -48,17 +42,6 @@ def test_lines_without_a_prefix_go_on_with_the_record_above() -> None:
         "runs": 2,
         "seconds": 1.0,
     }
-
-
-@pytest.mark.parametrize("cut", range(1, 17))
-def test_it_is_read_alike_in_two_parts(cut: int) -> None:
-    lines = LOG.read_bytes().splitlines(keepends=True)
-    kinds = Kinds(discover("logs", Log))
-    first, second = Segmenter(kinds, "a"), Segmenter(kinds, "a", from_start=False)
-    first.feed(lines[:cut])
-    second.feed(lines[cut:])
-    first.extend(second)
-    said(first.finish())
 
 
 def test_lines_of_the_program_are_the_programs(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from operator import itemgetter
 
 from tracelens.evidence import Evidence
 from tracelens.limits import MAX_RECORD_LINES, MAX_WRITERS
-from tracelens.logs.torch_log import read_site
 from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
@@ -55,8 +54,6 @@ class Segmenter:
         self._partial: dict[str, tuple[bytes, int]] = {}
         #: Where the line in hand ends, which may be several lines joined.
         self._end = 0
-        #: The record that goes on with lines without its prefix.
-        self._tail: Open | None = None
         #: The width at which the whole text was wrapped; 0 when it was not.
         self.wrap = 0
         #: What the lines of the record in hand begin with, transport and all, and its lines.
@@ -218,26 +215,6 @@ class Segmenter:
             held = self._open[key] = Open(number, [text], prefix, rank)
         return held.body
 
-    def _goes_on(self, line: bytes, text: str, rank: str, number: int) -> bool:
-        """Add a bare line to the record above it, if that is one of torch 2.0.
-
-        Its prefix is that of torch 2.1, which stands before every line, before the first line only.
-        """
-        held = self._open.get((rank, b""))
-        if held is None or not (held is self._tail or len(held.body) == 1):
-            return False
-        offset, start = held.jumps[-1] if held.jumps else (0, held.line)
-        parts = TORCH.match(held.prefix)
-        if number != start + len(held.body) - offset or parts is None or not parts["site21"]:
-            return False
-        site = read_site(parts["site21"].decode("utf-8", "replace"))
-        log = self.kinds.of_record(site, held.body[0].decode("utf-8", "replace"))
-        if log is None or log.continues is None or not log.continues.match(text):
-            return False
-        held.go_on(line, number)
-        self._tail = held
-        return True
-
     def _envelope(self, line: bytes, match: re.Match[bytes], rank: str, number: int) -> None:
         """Begin a structured record: its payload follows on lines that begin with a tab."""
         assert self.kinds.structured is not None  # noqa: S101 -- the caller asked
@@ -258,8 +235,6 @@ class Segmenter:
         may = line[:1] in heads.firsts or (b"torch." in line and line[:1] != b"\t")
         head = heads.find(line) if may else None
         begins = head is not None and head.prefix != b""
-        if rank not in self._blocks and not begins and self._goes_on(line, text, rank, number):
-            return
         if self._heads is not None and rank not in self._led:
             if not begins and self._may_lead(text, rank, number):
                 self._leads.setdefault(rank, []).append((number, line, self._end))
@@ -337,10 +312,6 @@ class Segmenter:
         shift = self.lines
         self._fold()
         after._fold()
-        for rank, lines in after._leads.items():
-            for number, line, end in lines:
-                self._end = end + shift
-                self._bare(line, rank, number + shift)
         heads = after._heads or {}
         for key in sorted(heads.keys() | after._open.keys()):
             first = heads.get(key) or after._open[key]
@@ -351,7 +322,6 @@ class Segmenter:
         self._replay(after, shift)
         self.evidence.merge(after.evidence, shift=shift)
         self.writers.update(after.writers)
-        self._tail = after._tail or self._tail
         self.lines += after.lines
         self._current = (_NEVER, [])
 
@@ -368,7 +338,11 @@ class Segmenter:
             self._close(key)
 
     def _replay(self, after: Segmenter, shift: int) -> None:
-        """Take over the open blocks of ``after``."""
+        """Read the bare lines that ``after`` could not place, then take over its open blocks."""
+        for rank, lines in after._leads.items():
+            for number, line, end in lines:
+                self._end = end + shift
+                self._bare(line, rank, number + shift)
         for rank in after._led:
             if self._heads is not None:
                 self._led.add(rank)
