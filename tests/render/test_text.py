@@ -78,6 +78,15 @@ def test_a_log_of_the_machine_alone_is_not_called_clean(reports: dict[str, Repor
     assert text.startswith("Nothing compiled was seen in run.log")
 
 
+def test_an_error_that_no_rule_knows_comes_first(reports: dict[str, Report]) -> None:
+    row = {"error": "InductorError", "message": "no attribute", "count": 1}
+    where = {"file": "/home/ana/proj/model.py", "line": 7}
+    failed = reports["clean"].model_copy(update={"tables": {"errors": [row | where]}})
+    text = Text.render(failed, Options())
+    assert text.startswith("No rule explains the error in run.log")
+    assert "  InductorError: no attribute\n    at ~/proj/model.py:7\n" in text
+
+
 def test_what_could_not_be_judged_is_one_command(reports: dict[str, Report]) -> None:
     text = Text.render(reports["reference"], Options())
     assert '\n  TORCH_LOGS="graph_breaks,recompiles"\n  and a trace of torch.profiler\n' in text

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Stripped
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
 
 __all__ = ["CompileErrors", "Failure", "LogError", "Specialized", "StackFrame", "Topic"]
 
@@ -39,6 +42,8 @@ PHRASES: dict[str, Topic] = {
 }
 
 
+#: Characters of a message that a table keeps.
+MAX_MESSAGE = 300
 #: Exceptions that only torch has; a notebook shows them without their module.
 TORCHS_OWN = (
     "BackendCompilerFailed",
@@ -107,6 +112,28 @@ class CompileErrors(Log):
         """Leave the program's own tracebacks to the program."""
         failures = [record for record in records if isinstance(record, Failure)]
         return len(failures) < len(records) or any(failure.is_torch for failure in failures)
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return ``errors``: each exception once, with the user's line that it is about."""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for seen in evidence.table(Failure):
+            failure = seen.record
+            if not failure.error:
+                continue
+            at = failure.user_stack[-1] if failure.user_stack else None
+            row = rows.setdefault(
+                (failure.error, failure.message),
+                {
+                    "error": failure.error,
+                    "message": failure.message[:MAX_MESSAGE],
+                    "count": 0,
+                    "file": at.file if at else None,
+                    "line": at.line if at else None,
+                },
+            )
+            row["count"] += seen.count
+        return {"errors": list(rows.values())} if rows else {}
 
 
 class Specialized(Record):

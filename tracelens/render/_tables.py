@@ -27,6 +27,9 @@ _KNOWN = {
         "Which candidate won for each shape, and by how much.",
         ("op", "shape", "winner", "winner_ms", "ratio"),
     ),
+    "errors": About(
+        "Errors", "Exceptions of torch in the log.", ("error", "message", "where", "count")
+    ),
     "explore": About(
         "What if: the standard settings on this program",
         "Each setting alone, timed against the unchanged program in the same rounds. Speedup is "

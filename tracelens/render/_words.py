@@ -197,6 +197,8 @@ def headline(report: Report) -> str:
     ]
     if parts:
         return joined(parts)
+    if errors := report.tables.get("errors"):
+        return f"No rule explains the {'error' if len(errors) == 1 else 'errors'}"
     kinds = {kind for source in report.inputs for kind in source.kinds}
     if kinds and kinds <= _MACHINE_KINDS:
         return "Nothing compiled was seen"

@@ -70,6 +70,7 @@ class _Page:
         if not self.report.shown:
             yield from self.result()
             yield ""
+            yield from self.errors()
         full = MAX_FULL if not self.options.verbose else len(self.report.shown)
         for finding in self.report.shown[:full]:
             yield from self.finding(finding)
@@ -195,6 +196,15 @@ class _Page:
             yield f"  {finding.code} {elide(text, self.width - len(finding.code) - 3)}"
         if len(folded) > most:
             yield f"  and {len(folded) - most} more (-v lists them)"
+
+    def errors(self) -> Iterator[str]:
+        """Yield the exceptions that the log shows, where no rule said anything about them."""
+        for row in self.report.tables.get("errors", [])[:MAX_ROWS]:
+            said = ": ".join(filter(None, (row["error"], row["message"])))
+            yield from self.wrapped("", one_line(said), 2)
+            if row.get("file"):
+                yield from self.wrapped("", one_line(f"at {row['file']}:{row['line']}"), 4)
+            yield ""
 
     def tables(self) -> Iterator[str]:
         """Yield what the logs say of the machine, and summaries with what matters most of each."""
