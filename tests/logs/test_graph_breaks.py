@@ -384,3 +384,24 @@ def test_breaks_of_the_data_parallel_wrapper_are_its_own() -> None:
     wrapper = "/home/ana/venv/lib/python3.11/site-packages/torch/nn/parallel/distributed.py"
     assert told("Unsupported method call", "call_method", wrapper).family == "ddp"
     assert told(skipped, context.replace("DistributedDataParallel", "Pool")).family == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("error", "soft"),
+    [
+        ("torch._dynamo.exc.Unsupported: Attempt to trace generator", True),
+        ("torch._dynamo.exc.CacheLimitExceeded: cache_size_limit reached", True),
+        ("torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", False),
+        ("RuntimeError: Unsupported: no kernel", False),
+    ],
+)
+def test_what_dynamo_leaves_out_by_itself(error: str, soft: bool) -> None:
+    (record,) = GraphBreaks.parse(
+        "WON'T CONVERT forward /home/ana/proj/model.py line 5\ndue to:\n"
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/venv/lib/python3.11/site-packages/torch/_dynamo/convert_frame.py", '
+        f"line 9, in compile\n    raise error\n{error}"
+    )
+    assert isinstance(record, NotConverted)
+    assert record.error == error
+    assert record.is_soft is soft

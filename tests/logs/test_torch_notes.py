@@ -16,6 +16,7 @@ from tracelens.logs.torch_notes import (
 )
 from tracelens.source import read
 
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "logs" / "notes"
 PREFIX = "V1120 19:28:11.334000 19923 "
 
 
@@ -103,3 +104,10 @@ def test_what_rules_learn_from_is_not_passed_over(tmp_path: Path) -> None:
     )
     assert not evidence.kinds
     assert sum(lines for lines, _ in evidence.known.values()) == 3
+
+
+def test_every_part_of_torch_is_read() -> None:
+    evidence = read([str(FIXTURES / "every-part.log.gz")])[0]
+    assert not evidence.known
+    assert not evidence.unread
+    assert set(evidence.kinds) >= {"torch_notes", "inductor_debug", "dynamic", "dynamo_debug"}

@@ -274,11 +274,24 @@ class GraphBreak(_Told):
         return self.cause.site.number if self.cause and self.cause.site else ""
 
 
+#: Exceptions of Dynamo that stop nothing but the compilation of one frame.
+SOFT = frozenset({"Unsupported", "UserError", "CacheLimitExceeded", "RecompileLimitExceeded"})
+
+
 class NotConverted(_Told):
-    """A frame that runs eagerly because compiling it failed and errors are suppressed."""
+    """A frame that runs eagerly because compiling it failed."""
 
     at: int = 0
     function: str
     file: str
     line: int
     error: str = ""
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether Dynamo leaves the frame out by itself, as it does at a graph break.
+
+        It says so with ``TORCH_LOGS="dynamo"``. Every other error stops the program, or is
+        suppressed where the user wants that.
+        """
+        return self.error.partition(":")[0].rpartition(".")[2] in SOFT

@@ -23,7 +23,9 @@ class SuppressedErrors(Rule):
         [15/0] [__graph_breaks] WON'T CONVERT forward /home/ana/proj/model.py line 12
 
     ## When it is harmless
-    Never: either the failure is a bug to report, or the function should not be compiled.
+    Never: either the failure is a bug to report, or the function should not be compiled. Functions
+    that Dynamo leaves out because of a graph break, or at its recompile limit, stand in the log of
+    ``TORCH_LOGS="dynamo"`` in the same words: they are no errors, and other rules are about them.
 
     ## What to do
     Let the error through, and report it; meanwhile leave the function out on purpose.
@@ -45,6 +47,8 @@ class SuppressedErrors(Rule):
         """Yield one finding per function; torch prints these lines without being asked."""
         for seen in skipped:
             record = seen.record
+            if record.is_soft:
+                continue
             place = _user_code.short(record.file, record.line)
             error = f" The error: {record.error}." if record.error else ""
             yield self.finding(
