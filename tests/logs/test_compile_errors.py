@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
@@ -40,6 +42,25 @@ def test_the_traceback_and_the_users_frame() -> None:
         (59, "full", "def full(x): print(x)")
     ]
     assert record.is_torch
+
+
+def test_a_report_lists_each_exception_once(tmp_path: Path) -> None:
+    text = (
+        f"{TRACEBACK}torch._inductor.exc.InductorError: no attribute\n\nfrom user code:\n"
+        '   File "/home/ana/proj/model.py", line 59, in full\n    def full(x): print(x)\n\n'
+    )
+    log = tmp_path / "run.log"
+    log.write_text(f"{text}epoch 1\n{text}")
+    evidence, _ = read([str(log)])
+    assert CompileErrors.tables(evidence)["errors"] == [
+        {
+            "error": "torch._inductor.exc.InductorError",
+            "message": "no attribute",
+            "count": 2,
+            "file": "/home/ana/proj/model.py",
+            "line": 59,
+        }
+    ]
 
 
 @pytest.mark.parametrize(
