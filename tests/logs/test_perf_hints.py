@@ -50,7 +50,7 @@ def test_each_hint_is_a_record_of_its_own(text: str, record: Record) -> None:
 
 def test_a_warning_of_torch_2_1_is_the_same_hint() -> None:
     segmenter = Segmenter(Kinds([Log.of("perf_hints")]), "log")
-    segmenter.feed([f"{OLD}Using FallbackKernel: aten.cumsum".encode()])
+    segmenter.feed([f"{OLD}Using FallbackKernel: aten.cumsum\n".encode()])
     (row,) = segmenter.finish().table(FallbackKernel)
     assert row.record.op == "aten.cumsum"
 
