@@ -39,6 +39,9 @@ class Knob:
     config: Mapping[str, Value] = field(default_factory=dict)
     #: Keyword arguments of every ``torch.compile`` in the program: ``{"dynamic": True}``.
     compile: Mapping[str, Value] = field(default_factory=dict)
+    #: The memory format that compiled modules and the images they are called with are given:
+    #: ``channels_last``.
+    layout: str = ""
     #: Whether results may differ; then the difference is measured as well.
     changes_results: bool = False
 
@@ -47,7 +50,8 @@ class Knob:
         """What to show of it, name -> value as one would paste it."""
         shown = {name: "unset" if value is None else value for name, value in self.env.items()}
         shown |= {name: repr(value) for name, value in self.config.items()}
-        return shown | {f"torch.compile({name}=)": repr(v) for name, v in self.compile.items()}
+        shown |= {f"torch.compile({name}=)": repr(v) for name, v in self.compile.items()}
+        return shown | ({"model.to(memory_format=)": f"torch.{self.layout}"} if self.layout else {})
 
 
 #: The program as it is.

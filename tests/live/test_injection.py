@@ -128,6 +128,39 @@ print(json.dumps([torch._inductor.config.freezing, torch.get_float32_matmul_prec
     assert len(told.seconds) == 3
 
 
+IMAGES = """
+import json, torch
+torch.manual_seed(0)
+layer = {layer}
+step = torch.compile(layer.eval(), backend="eager")
+with torch.no_grad():
+    made = [step({argument}) for _ in range(3)]
+layout = torch.channels_last
+print(json.dumps([one.is_contiguous(memory_format=layout) for one in made]))
+"""
+
+
+@pytest.mark.live
+def test_modules_and_images_get_another_memory_format(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    knob = Knob("layout", layout="channels_last")
+    images = IMAGES.format(layer="torch.nn.Conv2d(4, 8, 3)", argument="torch.ones(2, 4, 9, 9)")
+    env = injection.environment(knob, tmp_path, base=torch_environment)
+    assert tell(torch_python, env, images) == [True] * 3
+    assert steps.read(tmp_path).notes == ()
+    assert tell(torch_python, torch_environment, images) == [False] * 3
+    rows = IMAGES.format(layer="torch.nn.Linear(9, 3)", argument="torch.ones(2, 4, 9, 9)")
+    folder = tmp_path / "second"
+    folder.mkdir()
+    env = injection.environment(knob, folder, base=torch_environment)
+    assert tell(torch_python, env, rows) == [False] * 3
+    (note,) = steps.read(folder).notes
+    assert note.startswith(
+        "model.to(memory_format=): no compiled module has weights of four dimensions"
+    )
+
+
 def test_the_files_of_a_killed_process_are_read(tmp_path: Path) -> None:
     lines = [
         {"process": {"pid": 7, "began": 1_000}},

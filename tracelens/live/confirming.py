@@ -331,5 +331,5 @@ def _without_effect(knob: Knob, first: Recorded, second: Recorded) -> str:
     return "; ".join(
         note
         for note in second.steps.notes
-        if any(note.startswith(f"{name}:") for name in knob.config)
+        if any(note.startswith(f"{name}:") for name in knob.settings)
     )

@@ -25,10 +25,6 @@ TABLE = "explore"
 EAGER = Knob("eager", config={"torch._dynamo.config.disable": True})
 #: How crowded it was around one run is looked at for all runs of a call together.
 NOTHING = conditions.Strain(0.0, load.Usage(0.0, 0))
-_CHANNELS_LAST = (
-    "channels_last",
-    "not tried: it is set on the model and its inputs: model.to(memory_format=torch.channels_last)",
-)
 Row = dict[str, Any]
 
 
@@ -50,6 +46,7 @@ def levers(threads: int, *, gpu: bool) -> list[Knob]:
             changes_results=True,
         ),
     ]
+    found.append(Knob("channels_last", layout="channels_last"))
     if gpu:
         found.append(Knob("reduce-overhead", compile={"mode": "reduce-overhead"}))
     counts = {1, threads // 2, load.processors()} - {0, threads}
@@ -119,7 +116,7 @@ class _Rounds:
         try:
             one.recorded = self.lab.record(side)
             unset = [
-                note for note in one.recorded.steps.notes if note.split(":")[0] in one.knob.config
+                note for note in one.recorded.steps.notes if note.split(":")[0] in one.knob.settings
             ]
             if unset:
                 one.note = f"had no effect: {unset[0]}"
@@ -168,6 +165,7 @@ def _together(tries: Sequence[_Try]) -> Knob:
     config: dict[str, Any] = {}
     arguments: dict[str, Any] = {}
     names: list[str] = []
+    layout = ""
     for one in ranked:
         knob = one.knob
         if env.keys() & knob.env.keys() or arguments.keys() & knob.compile.keys():
@@ -175,17 +173,16 @@ def _together(tries: Sequence[_Try]) -> Knob:
         env |= knob.env
         config |= knob.config
         arguments |= knob.compile
+        layout = layout or knob.layout
         names.append(knob.text)
     if len(names) < 2:
         return UNCHANGED
     changes = any(one.knob.changes_results for one in ranked)
-    return Knob(" + ".join(names), env, config, arguments, changes_results=changes)
+    return Knob(" + ".join(names), env, config, arguments, layout, changes_results=changes)
 
 
 def _rows(base: _Try, tries: Sequence[_Try]) -> list[Row]:
-    name, why = _CHANNELS_LAST
-    rows = [_row(base, unchanged=True), *map(_row, tries)]
-    return [*rows, {"setting": name, "note": why}]
+    return [_row(base, unchanged=True), *map(_row, tries)]
 
 
 def _row(one: _Try, *, unchanged: bool = False) -> Row:

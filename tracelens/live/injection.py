@@ -70,6 +70,7 @@ def environment(
         "folder": str(folder.absolute()) if folder else None,
         "config": dict(knob.config),
         "compile": dict(knob.compile),
+        "layout": knob.layout,
         "steps": steps,
         "sync": sync,
         "trace": asdict(trace) if trace else None,

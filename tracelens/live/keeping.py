@@ -157,8 +157,7 @@ class Keeper:
         return f"blocks-{_digest([name, keys])}"
 
     def _key(self, side: Side) -> str:
-        knob = side.knob
-        changes = [dict(knob.env), dict(knob.config), dict(knob.compile)]
+        changes = sorted(side.knob.settings.items())
         return _digest([self._here, self._workload(side.workload), changes])
 
     def _workload(self, workload: Workload) -> list[object]:

@@ -353,8 +353,7 @@ def _key(side: Side) -> str:
     """Name a side: equal sides have equal names."""
     workload, knob = side.workload, side.knob
     parts = (workload.argv, str(workload.cwd), dict(workload.env))
-    changes = (dict(knob.env), dict(knob.config), dict(knob.compile))
-    return json.dumps([parts, changes], sort_keys=True)
+    return json.dumps([parts, knob.settings], sort_keys=True)
 
 
 _Found = TypeVar("_Found")

@@ -77,7 +77,7 @@ def pair(finding: Finding, log: Path, knob: Knob) -> Pair | None:
 
     None where there is no such module, or where the change is one of how code is generated.
     """
-    if knob.config or knob.compile or not knob.env:
+    if knob.config or knob.compile or knob.layout or not knob.env:
         return None
     places = [quote.line for quote in finding.evidence]
     for module in modules(_lines(log)):

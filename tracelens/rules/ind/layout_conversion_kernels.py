@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.kernels import KernelDef
@@ -74,7 +74,8 @@ class LayoutConversionKernels(Rule):
     ``.contiguous()`` out, and let the result have whatever strides are cheapest.
 
     ## How a live run confirms it
-    The same step without the conversion. Confirmed when the kernel is gone and the step is faster.
+    The same step with modules and images in ``channels_last`` from the start. Confirmed when the
+    kernel is gone and the step is faster.
 
     ## See also
     IND004 (weights that are copied in every call), IND024 (why a layout was not changed);
@@ -84,7 +85,12 @@ class LayoutConversionKernels(Rule):
     code = "IND008"
     name = "layout-conversion-kernels"
     severity = Severity.INFO
-    unconfirmable = IN_THE_PROGRAM
+    experiment = Experiment(
+        Knob("modules and images in channels_last", layout="channels_last"),
+        confirms="the conversion is gone, and a step takes less time",
+        refutes="it stays, or a step takes longer",
+        leaves_open="no compiled module has weights of four dimensions",
+    )
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for convolutions and one for everything else."""

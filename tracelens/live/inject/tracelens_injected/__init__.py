@@ -25,11 +25,14 @@ def begin(text: str) -> None:
     if spec.get("lively") and stat.S_ISFIFO(os.fstat(1).st_mode):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     # Imported here: a Python that is not asked for anything pays nothing.
-    from . import about, compiles, enough, hooks, journal, logs, settings, steps, tracing
+    from . import about, compiles, enough, hooks, journal, layouts, logs, settings, steps, tracing
 
     hook = hooks.Hooks()
     book = journal.Journal(spec["folder"]) if spec.get("folder") else None
     settings.install(hook, spec.get("config") or {}, spec.get("compile") or {}, book)
+    layout = layouts.Layout(spec["layout"]) if spec.get("layout") else None
+    if layout is not None:
+        layout.install(hook, book)
     if spec.get("silent"):
         settings.install(hook, spec["silent"], {}, None)
     if spec.get("logs"):
@@ -42,5 +45,6 @@ def begin(text: str) -> None:
         if spec.get("steps"):
             trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
             count = enough.Enough(spec["enough"], book) if spec.get("enough") else None
-            steps.install(hook, book, trace=trace, sync=bool(spec.get("sync")), enough=count)
+            sync = bool(spec.get("sync"))
+            steps.install(hook, book, trace=trace, sync=sync, enough=count, layout=layout)
     hook.activate()

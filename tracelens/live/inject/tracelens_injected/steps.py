@@ -20,6 +20,7 @@ from typing import Any
 from .enough import Enough
 from .hooks import Hooks
 from .journal import MANY, Journal
+from .layouts import Layout
 from .tracing import Tracing
 
 __all__ = ["install"]
@@ -39,6 +40,7 @@ def install(
     trace: Tracing | None = None,
     sync: bool = False,
     enough: Enough | None = None,
+    layout: Layout | None = None,
 ) -> None:
     """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
 
@@ -54,7 +56,8 @@ def install(
                 return result
             try:
                 number = next(numbers)
-                timed = _timed(result, number, journal, trace, _synchronize if sync else None)
+                wait = _synchronize if sync else None
+                timed = _timed(result, number, journal, trace, wait, layout=layout)
                 dynamo.skip_code(timed.__code__)
             except Exception:
                 return result
@@ -74,6 +77,8 @@ def _timed(
     journal: Journal,
     trace: Tracing | None,
     wait: Callable[[], None] | None,
+    *,
+    layout: Layout | None,
 ) -> Any:
     rows, clock = journal.rows, time.perf_counter_ns
 
@@ -88,6 +93,8 @@ def _timed(
         _depth.inside = True
         start = clock()
         try:
+            if layout is not None:
+                args, kwargs = layout.prepared(args, kwargs)
             return function(*args, **kwargs)
         finally:
             if wait is not None:
