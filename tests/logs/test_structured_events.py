@@ -49,7 +49,8 @@ IDS = '"frame_id": 0, "frame_compile_id": 0'
 
 def records(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield the name, the envelope and the payload of each record, without any grammar."""
-    opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+    opened = openers.get(path.suffix, open)
     envelope: dict[str, Any] = {}
     payload: list[str] = []
     with opened(path, "rt") as lines:
@@ -140,7 +141,7 @@ def test_shapes_are_what_the_envelopes_say(path: Path) -> None:
     files: dict[int, str] = {}
     naive: defaultdict[str, Counter[tuple[object, ...]]] = defaultdict(Counter)
     for name, envelope, _ in records(path):
-        said = envelope.get(name)
+        said: Any = envelope.get(name)
         if name == "str":
             files[said[1]] = said[0]
         elif name == "create_symbol":
