@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.logs.output_code import OutputCode, OutputModule
-from tracelens.tables import Place, Seen
 
 KERNELS = "".join(
     f"""\

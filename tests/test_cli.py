@@ -16,11 +16,11 @@ from tracelens import __version__, engine
 from tracelens.cli import main
 from tracelens.cli._app import command as command_line
 from tracelens.cli._terminal import Progress
+from tracelens.evidence.tables import Table
 from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.registry import discover
+from tracelens.plugins.registry import discover
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
-from tracelens.tables import Table
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"

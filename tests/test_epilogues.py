@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tracelens.engine import judge, select_rules
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.epilogues import template_calls, unfused
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Finding, Severity
 from tracelens.source import read
-from tracelens.tables import Seen
 
 ELEMENTWISE = """\
 cpp_fused_relu_0 = async_compile.cpp_pybinding(['float*'], r'''

@@ -12,7 +12,7 @@ import pytest
 
 from tracelens.cli import main
 from tracelens.engine import analyze
-from tracelens.registry import discover
+from tracelens.plugins.registry import discover
 from tracelens.render import Options, Renderer
 from tracelens.report import Report
 from tracelens.rules import Rule

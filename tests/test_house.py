@@ -16,7 +16,7 @@ import pytest
 import tracelens
 from tracelens import grammars
 from tracelens.logs import Log
-from tracelens.registry import discover
+from tracelens.plugins.registry import discover
 from tracelens.render import Renderer
 from tracelens.rules import HEADINGS, Rule
 from tracelens.source.kinds import Kinds

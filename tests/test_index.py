@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import analyze, grammars, index
+from tracelens import analyze, grammars
 from tracelens.engine import choose, judge, select_rules
 from tracelens.evidence import Evidence, arguments, needs
 from tracelens.logs import Log, Record
-from tracelens.registry import discover
+from tracelens.plugins import manifest
+from tracelens.plugins.registry import discover
 from tracelens.report import Finding, Outcome
 from tracelens.rules import Rule
 
@@ -29,12 +30,12 @@ LOGS = sorted(
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder with nothing in it."""
     monkeypatch.setattr(grammars, "cache_folder", tmp_path)
-    monkeypatch.setattr(index, "_kept", {})
+    monkeypatch.setattr(manifest, "_kept", {})
     return tmp_path
 
 
 def forget() -> None:
-    index._kept.clear()
+    manifest._kept.clear()
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.parent.name)
@@ -48,20 +49,20 @@ def test_the_report_is_the_same_with_and_without(
 
 
 def test_it_is_kept_and_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = index.kept()
+    made = manifest.kept()
     assert len(list(folder.iterdir())) == 1
     forget()
-    monkeypatch.setattr(index, "_made", pytest.fail)
-    assert index.kept() == made
+    monkeypatch.setattr(manifest, "_made", pytest.fail)
+    assert manifest.kept() == made
     assert [facts.code for facts in choose(["ONE"])] == [r.code for r in select_rules(["ONE"])]
 
 
 def test_a_damaged_one_is_made_again(folder: Path) -> None:
-    made = index.kept()
+    made = manifest.kept()
     (path,) = folder.glob("installed-*")
     path.write_bytes(b'{"logs": [{"module"')
     forget()
-    assert index.kept() == made
+    assert manifest.kept() == made
 
 
 def test_it_holds_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,26 +71,26 @@ def test_it_holds_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.Monke
     for module in (pack / "__init__.py", pack / "inner" / "one.py"):
         module.touch()
     monkeypatch.syspath_prepend(pack.parent)
-    before = list(index._files("a_pack"))
+    before = list(manifest._files("a_pack"))
     assert [line.partition("\0")[0] for line in before] == [
         str(pack / "__init__.py"),
         str(pack / "inner" / "one.py"),
     ]
     (pack / "inner" / "one.py").write_text("x = 1\n")
-    assert list(index._files("a_pack")) != before
+    assert list(manifest._files("a_pack")) != before
 
 
 def test_the_oldest_give_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "MAX_KEPT", 2)
+    monkeypatch.setattr(manifest, "MAX_KEPT", 2)
     for age in range(4):
-        index._write(folder / f"installed-{age}.json", b"")
+        manifest._write(folder / f"installed-{age}.json", b"")
         os.utime(folder / f"installed-{age}.json", (age, age))
     assert {path.name for path in folder.iterdir()} == {"installed-2.json", "installed-3.json"}
 
 
 def test_an_unwritable_folder_is_no_loss(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammars, "cache_folder", folder / "missing")
-    assert index.kept() == index._made()
+    assert manifest.kept() == manifest._made()
 
 
 def joined() -> Iterator[type[Record]]:
@@ -112,7 +113,7 @@ def test_nothing_is_joined_from_nothing() -> None:
 UNDEMANDING = [
     rule
     for rule in select_rules()
-    if not any(t.required and t.switches for t in index.RuleFacts.read(rule).tables)
+    if not any(t.required and t.switches for t in manifest.RuleFacts.read(rule).tables)
 ]
 
 
@@ -147,7 +148,7 @@ def test_a_rule_that_reads_more_than_tables_is_always_asked() -> None:
 
 def test_what_is_known_of_a_log_kind_is_what_it_declares() -> None:
     for log in discover("logs", Log):
-        facts = index.LogFacts.read(log)
+        facts = manifest.LogFacts.read(log)
         assert facts.load() is log
         assert (facts.marks, facts.opens, facts.begins, facts.continues) == (
             log.marks,
@@ -160,7 +161,7 @@ def test_what_is_known_of_a_log_kind_is_what_it_declares() -> None:
 
 def test_what_is_known_of_a_rule_names_its_tables() -> None:
     for rule in select_rules():
-        facts = index.RuleFacts.read(rule)
+        facts = manifest.RuleFacts.read(rule)
         kinds = [kind for kind, _ in needs(rule.check).values() if kind is not None]
         assert [table.name for table in facts.tables] == [kind.__name__ for kind in kinds]
         assert all(table.types or table.joins for table in facts.tables)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tracelens.evidence import Evidence
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import ExternCall
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.source import read
-from tracelens.tables import Seen
 
 GRAPH = """\
 TRACED GRAPH

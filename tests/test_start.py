@@ -14,14 +14,14 @@ import pytest
 
 from tracelens import analyze
 from tracelens.cli._app import command
+from tracelens.dynamo import recompile_history
+from tracelens.dynamo.recompile_history import History
 from tracelens.engine import choose, judge
 from tracelens.evidence import Evidence, needs
-from tracelens.index import Held, kept
 from tracelens.inductor.dataflow import Dataflow
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
-from tracelens.rules.rcp import _history
-from tracelens.rules.rcp._history import History
+from tracelens.plugins.manifest import Held, kept
 from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -74,7 +74,7 @@ def test_a_onednn_log_imports_little_of_what_reads_torch_logs(cache: Path) -> No
     modules = imported(cache, "analyze", str(ONEDNN), "-q")
     assert "onednn_verbose" in kinds(modules)
     assert len(kinds(modules)) <= 8, kinds(modules)
-    assert modules.isdisjoint({"jinja2", "tracelens.frames", "tracelens.cli.run"})
+    assert modules.isdisjoint({"jinja2", "tracelens.dynamo.frames", "tracelens.cli.run"})
 
 
 def test_a_compile_log_imports_little_else(cache: Path) -> None:
@@ -109,13 +109,13 @@ def test_dataflow_is_made_once_per_module(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_histories_are_made_once_per_table(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    make = _history._histories
+    make = recompile_history._histories
 
     def counted(recompiles: object) -> list[History]:
         made.append(recompiles)
         return make(recompiles)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_history, "_histories", counted)
+    monkeypatch.setattr(recompile_history, "_histories", counted)
     analyze(str(RECOMPILES))
     assert len(made) == len({id(table) for table in made}) == 1
 
@@ -130,6 +130,6 @@ def test_what_only_a_type_checker_imports_is_asked_for_all_the_same() -> None:
 
 def test_the_index_knows_what_tables_are_joined_from() -> None:
     if (index := kept()) is not None:
-        assert "tracelens.settings:Setting" in index.joins
+        assert "tracelens.dynamo.settings:Setting" in index.joins
     held = Held(Evidence())
     assert held.tables(()) == {}

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from tracelens import __version__, phases
+from tracelens import __version__
+from tracelens.dynamo import phases
 from tracelens.errors import PluginError, SourceError, UsageError
 from tracelens.evidence import Evidence, arguments
-from tracelens.index import Held, RuleFacts, TableFacts, kept
 from tracelens.logs import Log
 from tracelens.logs.recording import Recording, notes, switched_on
-from tracelens.registry import discover
+from tracelens.plugins.manifest import Held, RuleFacts, TableFacts, kept
+from tracelens.plugins.registry import discover
 from tracelens.report import (
     Coverage,
     Environment,
@@ -153,7 +154,7 @@ def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
     index = kept()
     if index is not None and not held.may_fill(index.frames) and not evidence.ticks:
         return {}
-    from tracelens import frames  # noqa: PLC0415 -- joined from most log kinds
+    from tracelens.dynamo import frames  # noqa: PLC0415 -- joined from most log kinds
 
     return frames.tables(evidence)
 

@@ -109,7 +109,7 @@ def _kept(report: Report) -> str:
 
 def _text(report: Report) -> str:
     """Return what the user reads, but for the tables: they belong to log kinds, not to rules."""
-    from tracelens.registry import discover
+    from tracelens.plugins.registry import discover
     from tracelens.render import Options, Renderer
 
     text: type[Renderer] = next(r for r in discover("renderers", Renderer) if r.name == "text")

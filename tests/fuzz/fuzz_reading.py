@@ -20,7 +20,7 @@ import atheris
 with atheris.instrument_imports(include=["tracelens"]):
     from tracelens.engine import judge
     from tracelens.logs import Log
-    from tracelens.registry import discover
+    from tracelens.plugins.registry import discover
     from tracelens.source.kinds import Kinds
     from tracelens.source.segment import Segmenter
     from tracelens.traces.reader import is_trace

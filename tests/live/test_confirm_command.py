@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.reports import finding, report
-from tracelens import saved
-from tracelens.report import Report
+from tracelens.report import Report, saved
 
 ROOT = Path(__file__).parents[2]
 CALL = "import sys; from tracelens.cli import main; sys.exit(main())"

@@ -13,8 +13,7 @@ import pytest
 
 from tests.live.reports import finding
 from tests.live.running import TRACELENS, Ran, runner
-from tracelens import saved
-from tracelens.report import Confirmation, Finding, Where
+from tracelens.report import Confirmation, Finding, Where, saved
 
 pytestmark = pytest.mark.live
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.live.reports import finding, report
-from tracelens import cli, saved
+from tracelens import cli
 from tracelens.cli import _given
 from tracelens.config import Config
 from tracelens.errors import SourceError
-from tracelens.report import Confirmation
+from tracelens.report import Confirmation, saved
 
 BREAKS = next((Path(__file__).parents[2] / "fixtures/rules").glob("GBR001-*/fires-*.log"))
 

@@ -11,13 +11,13 @@ import pytest
 
 from tests.live.reports import finding as made_up
 from tests.live.reports import report as reporting
-from tracelens import cli, engine, saved
+from tracelens import cli, engine
 from tracelens.live import micro, steps
 from tracelens.live.micro import Pair, Program, onednn_primitive, recompile
 from tracelens.live.micro._code import DTYPES, Variant, program
 from tracelens.live.micro._operators import code
 from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
-from tracelens.report import EvidenceLine, Finding, Report
+from tracelens.report import EvidenceLine, Finding, Report, saved
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 KINDS = {"ONE": "onednn_primitive", "RCP": "recompile", "GBR": "graph_break", "TUN": "autotune"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.corpus import cases, log_of, needs_corpus, truth
-from tracelens import phases
+from tracelens.dynamo import phases
 from tracelens.logs.compile_times import CompileTimes, Phase, PhaseTimes
 from tracelens.logs.explain import Explain, Explanation
 from tracelens.source import read

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from tests.corpus import ROOT, cases, needs_corpus
-from tracelens import analyze, phases
+from tracelens import analyze
+from tracelens.dynamo import phases
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.evidence import Evidence
-from tracelens.frames import Frame
 from tracelens.logs import Tick
 from tracelens.logs._opaque_payloads import OPAQUE, reason
 from tracelens.logs._payloads import READERS
@@ -37,7 +39,6 @@ from tracelens.logs.dynamic import (
 )
 from tracelens.logs.inductor_debug import CacheEvent
 from tracelens.logs.torch_trace import CompilationMetrics, TorchTrace
-from tracelens.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tracelens.dynamo.settings import Setting
 from tracelens.engine import judge
 from tracelens.logs import Record
 from tracelens.logs.cpu_info import IsaLimit
 from tracelens.logs.variables import EnvironmentVariable, Variables
-from tracelens.settings import Setting
 from tracelens.source import read
 
 

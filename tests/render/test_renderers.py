@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracelens.registry import discover
+from tracelens.plugins.registry import discover
 from tracelens.render import Options, Renderer
 from tracelens.report import Report
 

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import sites
+from tracelens.dynamo.recompile_history import Series, histories, series, settles
 from tracelens.engine import judge, select_rules
 from tracelens.evidence import Evidence
 from tracelens.logs._checks import Comment
@@ -15,9 +18,6 @@ from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Finding, Severity
-from tracelens.rules import _user_code
-from tracelens.rules.gbr._breaks import sites
-from tracelens.rules.rcp._history import Series, histories, series, settles
 from tracelens.source import read
 
 CODES = [
@@ -162,7 +162,7 @@ def test_a_reset_begins_a_new_history(tmp_path: Path) -> None:
     ],
 )
 def test_how_far_a_frame_is_from_the_user(file: str, function: str, steps: int) -> None:
-    assert _user_code.distance(file, function) == steps
+    assert user_code.distance(file, function) == steps
 
 
 def test_the_innermost_frame_that_tells_something_is_best() -> None:
@@ -174,13 +174,13 @@ def test_the_innermost_frame_that_tells_something_is_best() -> None:
         StackFrame(file=f"{packages}/torch/nn/modules/module.py", line=4, function="_call_impl"),
         StackFrame(file="/usr/lib/python3.11/inspect.py", line=5, function="signature"),
     ]
-    best = _user_code.best(frames)
+    best = user_code.best(frames)
     assert best is not None
     assert best.line == 2
-    caller = _user_code.caller(frames, best.file)
+    caller = user_code.caller(frames, best.file)
     assert caller is not None
     assert caller.line == 1
-    assert _user_code.caller(frames, frames[0].file) is None
+    assert user_code.caller(frames, frames[0].file) is None
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_the_innermost_frame_that_tells_something_is_best() -> None:
 def test_a_comment_is_joined_with_the_full_path(short: str, full: str) -> None:
     comment = Comment(file=short, line=3, function="f")
     files = ["/Users/ana/model.py"] if short.startswith("sers") else ["/home/ana/proj/model.py"]
-    line = _user_code.located(comment, "f", files)
+    line = user_code.located(comment, "f", files)
     assert line is not None
     assert (line.file, line.line) == (full, 3)
 

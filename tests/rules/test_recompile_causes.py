@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tracelens.dynamo.recompile_history import histories
 from tracelens.engine import judge, select_rules
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Severity
 from tracelens.rules.rcp._changes import groups, owner
-from tracelens.rules.rcp._history import histories
 from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"

@@ -10,7 +10,7 @@ import pytest
 from tracelens.engine import analyze
 from tracelens.evidence import Evidence
 from tracelens.logs import Log
-from tracelens.registry import discover
+from tracelens.plugins.registry import discover
 from tracelens.source import read
 from tracelens.source.kinds import Kinds
 

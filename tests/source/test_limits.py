@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import limits
 from tracelens.engine import analyze
-from tracelens.evidence import Evidence, Place
+from tracelens.evidence import Evidence, Place, limits
 from tracelens.logs import Log
 from tracelens.logs.recompiles import LooseFailures
-from tracelens.registry import discover
+from tracelens.plugins.registry import discover
 from tracelens.source import segment
 from tracelens.source.kinds import Kinds
 from tracelens.source.segment import Segmenter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracelens import phases
+from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
 from tracelens.logs.compile_times import PhaseTimes
 from tracelens.logs.dynamo_debug import TraceStep

@@ -135,7 +135,7 @@ def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Repor
 
 def compared(report: Report, path: str) -> Report:
     """Ignore what the report in ``path`` has already, and say what is fixed."""
-    from tracelens import baseline, saved
+    from tracelens.report import baseline, saved
 
     report, fixed = baseline.hide_known(report, saved.load(path), Path(path).name)
     for finding in fixed:

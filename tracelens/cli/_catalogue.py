@@ -42,7 +42,7 @@ class Entry:
     def of(cls, rule: Rule) -> Entry:
         """Describe one rule."""
         from tracelens.evidence import needs
-        from tracelens.index import switches
+        from tracelens.plugins.manifest import switches
 
         wanted = [(kind, must) for kind, must in needs(rule.check).values() if kind is not None]
         required = [kind for kind, must in wanted if must]
@@ -73,7 +73,7 @@ def _kinds(kind: type[Record]) -> list[str]:
     """Return the log kinds that ``kind`` is read from, or joined from."""
     from tracelens.evidence import needs
     from tracelens.logs import Log
-    from tracelens.registry import discover
+    from tracelens.plugins.registry import discover
     from tracelens.traces.measured import Measured
 
     if issubclass(kind, Measured):

@@ -44,7 +44,7 @@ def read(given: str, config: Config) -> Given:
     Raises:
         SourceError: It cannot be read, or nothing in it is known.
     """
-    from tracelens import saved
+    from tracelens.report import saved
 
     if given == "-":
         return Given(Path("report.json"), saved.load(given))

@@ -152,7 +152,7 @@ def _for_terminal(options: Options, terminal: Terminal) -> Options:
 
 
 def _renderers() -> dict[str, type[Renderer]]:
-    from tracelens.registry import discover
+    from tracelens.plugins.registry import discover
     from tracelens.render import Renderer
 
     return {renderer.name: renderer for renderer in discover("renderers", Renderer)}

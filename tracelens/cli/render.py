@@ -36,8 +36,8 @@ def render(
     quiet: QuietOption = False,
 ) -> None:
     """Write a saved report in other formats, without reading the logs again."""
-    from tracelens import saved
     from tracelens.config import load
+    from tracelens.report import saved
 
     config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
     plan = Plan.of(output or (), fmt, quiet=quiet, inputs=[report])

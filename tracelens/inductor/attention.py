@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.tables import Seen
 
 __all__ = ["Unfused", "fused_calls", "unfused_attention"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
+from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.loops import Nest, nest_of
 from tracelens.logs import Record
 from tracelens.logs.output_code import OutputModule
-from tracelens.tables import Place, Seen, Table
 
 if TYPE_CHECKING:
     from tracelens.logs.kernel_code import KernelSource

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.evidence.tables import Seen, Table
 from tracelens.inductor.dataflow import Content
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import EvidenceLine
-from tracelens.tables import Seen, Table
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable, Gemm

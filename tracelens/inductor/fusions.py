@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs.fusion import Candidate, Fused, FusionRefused
-from tracelens.tables import Place, Seen, Table
 
 __all__ = ["Pair", "apart"]
 

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.inductor.statements import Origin as Nodes
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.output_code import OutputModule
-from tracelens.tables import Place, Seen, Table
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph, Node, Origin

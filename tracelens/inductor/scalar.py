@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import Strip
-from tracelens.tables import Seen
 
 __all__ = ["Slow", "slow"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.tables import Seen
 
 __all__ = ["Unprepared", "tensors", "unprepared", "weight_of"]
 

@@ -60,7 +60,7 @@ class InProcess:
     def analyze(self) -> None:
         """Analyze the bundle, and write ``report.json`` and ``report.html``."""
         from tracelens import engine  # noqa: PLC0415 -- a recording that fails needs none of it
-        from tracelens.registry import discover  # noqa: PLC0415
+        from tracelens.plugins.registry import discover  # noqa: PLC0415
         from tracelens.render import Options, Renderer  # noqa: PLC0415
 
         try:

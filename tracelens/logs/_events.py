@@ -1,7 +1,7 @@
 """Events of the structured log: when each phase of a compilation began and ended.
 
 ``chromium_event`` is the most frequent record by far, and only its time is new from record to
-record: the times are gathered in columns (see :mod:`tracelens.phases`), and no model is made.
+record: the times are gathered in columns (:mod:`tracelens.dynamo.phases`), and no model is made.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tracelens.logs._checks import Comment
 from tracelens.logs._text import InBrackets, Stripped
 
 if TYPE_CHECKING:
-    from tracelens.tables import Seen
+    from tracelens.evidence.tables import Seen
 
 __all__ = [
     "Assumed",

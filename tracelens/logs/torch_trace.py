@@ -2,8 +2,9 @@
 
 A payload whose text another kind reads (output code, guards, exceptions) becomes that kind's
 records, and so does what an envelope says of dynamic shapes: rules see one table whichever log they
-came from. Events are times, and become :mod:`tracelens.phases`. All other records that torch writes
-are understood and not read, each for a reason that :mod:`tracelens.logs._opaque_payloads` gives.
+came from. Events are times, and become :mod:`tracelens.dynamo.phases`. All other records that torch
+writes are understood and not read, each for a reason that
+:mod:`tracelens.logs._opaque_payloads` gives.
 """
 
 from __future__ import annotations

@@ -17,12 +17,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
 from tracelens.experiment import Experiment
+from tracelens.remedies import Remedy, applicable
 from tracelens.report import (
     Advice,
     Confidence,
     Cost,
     EvidenceLine,
     Finding,
+    FindingData,
     Severity,
     Where,
     fingerprint,
@@ -57,6 +59,24 @@ class Rule:
     experiment: ClassVar[Experiment | None] = None
     unconfirmable: ClassVar[str] = ""
 
+    #: What the rule can advise; :meth:`advise` gives those that apply.
+    remedies: ClassVar[tuple[Remedy, ...]] = ()
+    #: The model of ``Finding.data``, for programs that read findings.
+    Data: ClassVar[type[FindingData]] = FindingData
+
+    @classmethod
+    def data_of(cls, finding: Finding) -> FindingData:
+        """Return the typed data of a finding of this rule, also of one that was saved.
+
+        Raises:
+            pydantic.ValidationError: It was written by another version of the rule.
+        """
+        return cls.Data.model_validate(finding.data)
+
+    def advise(self, data: FindingData) -> tuple[Advice, ...]:
+        """Return the advice that applies to a finding with this data, the best first."""
+        return applicable(self.remedies, data)
+
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
         """Return the experiments that test this finding, the best first; they need not all work.
 
@@ -81,11 +101,15 @@ class Rule:
         evidence: Iterable[EvidenceLine] = (),
         cost: Cost | None = None,
         advice: Iterable[Advice] = (),
+        data: FindingData | None = None,
+        explained_by: Finding | str | None = None,
     ) -> Finding:
         """Build a finding of this rule.
 
         ``identity`` is what the finding is about (primitive and shape, user function and cause): it
         makes the id, which stays the same in the next run, so it holds no line numbers or times.
+        ``data`` is an instance of the rule's ``Data``; ``explained_by`` the finding, or its id,
+        that this one follows from.
         """
         return Finding(
             id=fingerprint(self.code, *identity),
@@ -100,6 +124,8 @@ class Rule:
             evidence=tuple(evidence),
             cost=cost,
             advice=tuple(advice),
+            data={} if data is None else data.model_dump(mode="json"),
+            explained_by=explained_by.id if isinstance(explained_by, Finding) else explained_by,
         )
 
     @classmethod

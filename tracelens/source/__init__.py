@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tracelens import index
 from tracelens.errors import UsageError
 from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
+from tracelens.plugins import manifest
 from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream, expand
 from tracelens.source.kinds import Kinds
@@ -44,7 +44,7 @@ def read(
         SourceError: A path names nothing, or cannot be read.
         UsageError: ``kind`` is not a log kind.
     """
-    logs = {log.name: log for log in index.logs()}
+    logs = {log.name: log for log in manifest.logs()}
     if kind is not None and kind not in logs:
         raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
     kinds = Kinds(logs.values())

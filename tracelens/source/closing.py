@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracelens.evidence import Evidence, Place
+from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
-from tracelens.limits import MAX_WRITERS
 from tracelens.logs import Log, Record
 from tracelens.logs.torch_log import read_site
 from tracelens.source.kinds import Kinds

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from tracelens.index import LogFacts
 from tracelens.logs import Log
 from tracelens.logs.torch_log import Site, read_site
+from tracelens.plugins.manifest import LogFacts
 from tracelens.source.heads import Head, Heads
 from tracelens.source.prefixes import TORCH
 from tracelens.source.records import Open

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from tracelens import index
+from tracelens.plugins import manifest
 from tracelens.source.files import CHUNK, SNIFF, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import peel
@@ -78,7 +78,7 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
         pending = [pool.submit(_read, part) for part in parts]
         stream.account_for(_digest(stream.path))
         results = [task.result() for task in pending]
-    kinds = Kinds(index.logs())
+    kinds = Kinds(manifest.logs())
     whole = results[0].segmenter
     whole.kinds = kinds
     for result in results[1:]:
@@ -92,7 +92,7 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
 
 def _read(part: Part) -> Read:
     """Read one part (in its own process)."""
-    segmenter = Segmenter(Kinds(index.logs()), part.path, from_start=part.start == 0)
+    segmenter = Segmenter(Kinds(manifest.logs()), part.path, from_start=part.start == 0)
     stream = Stream(part.path)
     with Path(part.path).open("rb", buffering=0) as file:
         file.seek(part.start)

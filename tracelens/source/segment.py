@@ -17,7 +17,7 @@ from itertools import repeat
 from operator import itemgetter
 
 from tracelens.evidence import Evidence
-from tracelens.limits import MAX_RECORD_LINES, MAX_WRITERS
+from tracelens.evidence.limits import MAX_RECORD_LINES, MAX_WRITERS
 from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from tracelens.evidence import Evidence, Seen, Table
+from tracelens.evidence.tables import Place
 from tracelens.logs.chrome_trace import CompiledGraph, CompiledRegion, InductorKernel
 from tracelens.logs.inductor_debug import CacheEvent
 from tracelens.logs.output_code import OutputModule
-from tracelens.tables import Place
 from tracelens.traces.measured import TraceHeader
 
 __all__ = ["events_of_frames"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.compile_errors import Failure
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 __all__ = ["OutputOverwritten"]
 
@@ -56,22 +57,22 @@ class OutputOverwritten(Rule):
 
     def _finding(self, seen: Seen[Failure]) -> Finding:
         failure = seen.record
-        made = _user_code.best(failure.user_stack)
-        read = _user_code.best(failure.stack_frames)
+        made = user_code.best(failure.user_stack)
+        read = user_code.best(failure.stack_frames)
         gradient = "when a .grad tensor" in failure.message
         what = "a gradient" if gradient else "an output"
         by = f", which `{made.code}` made," if made and made.code else ""
         at = f" at `{read.code}`" if read and read.code else ""
         place = read or made
         return self.finding(
-            _user_code.short(place.file) if place else "",
+            user_code.short(place.file) if place else "",
             place.code if place else "",
             made.code if made else "",
             title=f"{what} of a CUDA graph was read after the next call had overwritten it",
             message=f"The tensor{by} lies in memory that every replay writes to. It was read{at}, "
             f"after another call of the compiled function.",
             count=seen.count,
-            where=_user_code.where(place),
+            where=user_code.where(place),
             evidence=[seen.quote(at=_line_of_error(seen))],
             advice=_GRADIENT if gradient else _OUTPUT,
         )

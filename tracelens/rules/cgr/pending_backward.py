@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Finding, Severity, Where
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 __all__ = ["PendingBackward"]
 
@@ -54,7 +55,7 @@ class PendingBackward(Rule):
         if not rows:
             return
         place = rows[0].record
-        own = _user_code.distance(place.file) == 0
+        own = user_code.distance(place.file) == 0
         yield self.finding(
             "pending",
             title="CUDA graphs do not replay: outputs of earlier calls wait for their backward",

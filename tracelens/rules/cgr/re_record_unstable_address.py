@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.cudagraphs import FunctionRun, PointerChange, RerecordLimit
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 __all__ = ["ReRecordUnstableAddress"]
 
@@ -80,7 +81,7 @@ class ReRecordUnstableAddress(Rule):
         changes = limit.pointer_changes
         moved = MOVED in limit.reason
         why = f": {_named(changes)} moved" if changes else f": {limit.reason}"
-        frame = _user_code.best(f for change in changes for f in change.stack_frames)
+        frame = user_code.best(f for change in changes for f in change.stack_frames)
         return self.finding(
             limit.reason,
             *(change.input for change in changes[:MAX_NAMED]),
@@ -88,7 +89,7 @@ class ReRecordUnstableAddress(Rule):
             message=f"Function {limit.function_id} was recorded again each time{why}. From here on "
             f"its kernels are launched one by one.",
             count=seen.count,
-            where=_user_code.where(frame),
+            where=user_code.where(frame),
             evidence=[seen.quote(place=place)],
             advice=_MOVED if moved else _DEAD,
         )
@@ -97,7 +98,7 @@ class ReRecordUnstableAddress(Rule):
         changes = [change for _, seen in events for change in seen.record.pointer_changes]
         how = events[-1][1].record.how
         moved = MOVED in how or bool(changes)
-        frame = _user_code.best(f for change in changes for f in change.stack_frames)
+        frame = user_code.best(f for change in changes for f in change.stack_frames)
         named = f" What moved: {_named(changes)}." if changes else ""
         return self.finding(
             target,
@@ -105,7 +106,7 @@ class ReRecordUnstableAddress(Rule):
             message=f"Each time a CUDA graph was made that fits the new addresses only. Making one "
             f"takes longer than running the kernels.{named}",
             count=len(events),
-            where=_user_code.where(frame),
+            where=user_code.where(frame),
             evidence=[
                 seen.quote(at=seen.record.at, place=place) for place, seen in events[:MAX_QUOTED]
             ],

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.cudagraph_skips import is_cpu_only
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.cgr._skips import is_cpu_only
 
 if TYPE_CHECKING:
     from tracelens.logs.aot_graphs import AotGraph

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.inductor.cudagraph_skips import CPU, Cut, Skip, cuts, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.cgr._skips import CPU, Cut, Skip, cuts, is_cpu_only, skips
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.aot_graphs import AotGraph
@@ -123,7 +124,7 @@ class SkipCpuTensor(Rule):
             message="Inductor cuts the graph there. What comes before and after is recorded; each "
             "part costs a call of its own, and the copy between the devices waits for the GPU.",
             severity=Severity.INFO,
-            where=_user_code.where(cut.frame),
+            where=user_code.where(cut.frame),
             evidence=[cut.quote],
             advice=[_MADE],
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.cudagraph_skips import OPERATION, Cut, Skip, cuts, skips
 from tracelens.logs.cudagraphs import (
     CudagraphPartition,
     CudagraphSkip,
@@ -13,8 +15,7 @@ from tracelens.logs.cudagraphs import (
     PartitionStack,
 )
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.cgr._skips import OPERATION, Cut, Skip, cuts, skips
+from tracelens.rules import Rule
 
 __all__ = ["SkipIncompatibleOp"]
 
@@ -104,7 +105,7 @@ class SkipIncompatibleOp(Rule):
             message="Inductor cuts the graph there. What comes before and after is recorded; each "
             "part costs a call of its own.",
             severity=Severity.INFO if number >= MANY_CUTS else Severity.NONE,
-            where=_user_code.where(cut.frame),
+            where=user_code.where(cut.frame),
             evidence=[cut.quote],
             advice=[_REPLACE],
         )

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.inductor.cudagraph_skips import DEVICES, skips
 from tracelens.logs.cudagraphs import CudagraphSkip
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.cgr._skips import DEVICES, skips
 
 __all__ = ["SkipMultipleDevices"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.inductor.cudagraph_skips import MUTATION, Skip, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.cgr._skips import MUTATION, Skip, is_cpu_only, skips
 
 if TYPE_CHECKING:
     from tracelens.logs.aot_graphs import AotGraph

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracelens.dynamo.cache_lookups import CacheUse
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.report import Advice, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.cmp._lookups import CacheUse
 
 if TYPE_CHECKING:
     from tracelens.logs.inductor_debug import CacheBypass

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.cache_lookups import CacheUse, Lookup, successive
 from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.cmp._lookups import CacheUse, Lookup, successive
 
 if TYPE_CHECKING:
     from tracelens.logs.inductor_debug import CacheEvent, CompileThreads, HashDetails

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.ranks import SharedFunction, shared_functions
 from tracelens.evidence import Gap, Seen, Table
-from tracelens.frames import Frame
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity, Where
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.dst._ranks import SharedFunction, shared_functions
+from tracelens.rules import Rule
 
 __all__ = ["RankDivergentCompilation"]
 
@@ -96,7 +97,7 @@ class RankDivergentCompilation(Rule):
         seconds = [s for e in entries if (s := _waited(shared, e, late=not missing))]
         return self.finding(
             name,
-            _user_code.short(file),
+            user_code.short(file),
             title=title,
             message=f"{what}; meanwhile the others wait in the next collective.{why}",
             confidence=Confidence.LOW

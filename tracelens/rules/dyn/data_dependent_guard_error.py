@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -63,7 +64,7 @@ class DataDependentGuardError(Rule):
         for row in failures:
             if row.record.topic == "data-dependent":
                 line = _line(row.record)
-                file = _user_code.short(line.file) if line else ""
+                file = user_code.short(line.file) if line else ""
                 key = (_expression(row.record), file, line.code if line else "")
                 groups.setdefault(key, []).append(row)
         for key, rows in groups.items():
@@ -90,7 +91,7 @@ class DataDependentGuardError(Rule):
             f"only known when the graph runs. Compiling needed to know `{expression}`.{end}",
             severity=Severity.INFO if went_on else self.severity,
             count=sum(row.count for row in rows),
-            where=_user_code.where(line),
+            where=user_code.where(line),
             evidence=[row.quote(at=_line_of_error(row)) for row in rows[:2]],
             advice=[*(_proposed(last.record) or [_STATE]), *_ADVICE],
         )
@@ -102,7 +103,7 @@ def _expression(failure: Failure) -> str:
 
 def _line(failure: Failure) -> StackFrame | None:
     """Return the user's line: that at which Dynamo was, else the innermost of the traceback."""
-    return _user_code.best(failure.user_stack) or _user_code.best(failure.stack_frames)
+    return user_code.best(failure.user_stack) or user_code.best(failure.stack_frames)
 
 
 def _line_of_error(row: Seen[Failure]) -> int:

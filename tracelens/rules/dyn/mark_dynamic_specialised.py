@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specialized
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 __all__ = ["MarkDynamicSpecialised"]
 
@@ -97,7 +98,7 @@ class MarkDynamicSpecialised(Rule):
             title=f"`{source}` was marked dynamic, and the code makes it the constant {value}{by}",
             message=f"The compiled code would be valid for the size {value} only, against the "
             f"promise of the mark.{guard}",
-            where=_user_code.where(line or _call(records)),
+            where=user_code.where(line or _call(records)),
             evidence=quotes,
             advice=_ADVICE,
         )
@@ -108,19 +109,19 @@ def _cause(
 ) -> StackFrame | None:
     """Return the line that made the size a constant: torch names it, or the condition does."""
     for record in records:
-        if isinstance(record, Failure) and (line := _user_code.best(record.user_stack)):
+        if isinstance(record, Failure) and (line := user_code.best(record.user_stack)):
             return line
     comment = condition.record.where if condition else None
     if comment is None or not comment.file:
         return None
     files = [f.file for r in records if isinstance(r, Failure) for f in r.stack_frames]
-    return _user_code.located(comment, "", files)
+    return user_code.located(comment, "", files)
 
 
 def _call(records: list[Failure | Specialized]) -> StackFrame | None:
     """Return the line of the program that compiles or exports."""
     stacks = [record.stack_frames for record in records if isinstance(record, Failure)]
-    return _user_code.best(frame for stack in stacks for frame in stack)
+    return user_code.best(frame for stack in stacks for frame in stack)
 
 
 def _condition(

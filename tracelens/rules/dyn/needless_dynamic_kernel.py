@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 __all__ = ["NeedlessDynamicKernel"]
 
@@ -75,7 +76,7 @@ class NeedlessDynamicKernel(Rule):
         own = StackFrame(file=record.file, line=record.line, function=record.function)
         return self.finding(
             record.function,
-            _user_code.short(record.file),
+            user_code.short(record.file),
             str(source),
             title=f"one batch of {actual} instead of {expected} made `{record.function}`{more} "
             f"dynamic",
@@ -84,7 +85,7 @@ class NeedlessDynamicKernel(Rule):
             f"other batches have {expected}, the new entry serves them with slower code.",
             confidence=Confidence.LOW,
             count=len(steps),
-            where=_user_code.where(_user_code.best([own, *_line(failure, own), *failure.stack])),
+            where=user_code.where(user_code.best([own, *_line(failure, own), *failure.stack])),
             evidence=[
                 row.quote(f"entry {at.frame}", at=why.at, place=at)
                 for at, row, why in steps[:MAX_QUOTED]
@@ -96,7 +97,7 @@ class NeedlessDynamicKernel(Rule):
 def _line(failure: GuardFailure, own: StackFrame) -> list[StackFrame]:
     if failure.comment is None:
         return []
-    line = _user_code.located(failure.comment, own.function, [own.file])
+    line = user_code.located(failure.comment, own.function, [own.file])
     return [line] if line else []
 
 

@@ -13,10 +13,10 @@ from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
     from tracelens.logs.compile_errors import Failure
     from tracelens.logs.schedule import VectorizationDisabled
     from tracelens.logs.warnings import TorchWarning
-    from tracelens.settings import Setting
 
 __all__ = ["CppToolchainOrIsa"]
 

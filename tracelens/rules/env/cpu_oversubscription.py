@@ -11,9 +11,9 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuCount
 from tracelens.onednn.summary import quote
+from tracelens.onednn.waits import Writer, writers
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.env._waits import Writer, writers
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec

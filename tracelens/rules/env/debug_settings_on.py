@@ -11,7 +11,7 @@ from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.settings import Setting
+    from tracelens.dynamo.settings import Setting
 
 __all__ = ["DebugSettingsOn"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite, effect, once, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import BreakSite, effect, once, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["SiteRule", "named"]
 
@@ -32,11 +33,11 @@ class SiteRule(Rule):
             yield self.finding(
                 what,
                 *site.identity,
-                title=f"{what} at {_user_code.short(line.file, line.line)}",
+                title=f"{what} at {user_code.short(line.file, line.line)}",
                 message=f"{once(site)}. {effect(site)}",
                 severity=self.graded(site),
                 count=site.count,
-                where=_user_code.where(line),
+                where=user_code.where(line),
                 evidence=site.quotes(),
                 advice=self.advice(site),
             )

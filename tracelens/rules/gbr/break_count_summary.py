@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite, records, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import BreakSite, records, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["BreakCountSummary"]
 
@@ -75,7 +76,7 @@ in user code at /home/ana/proj/model.py:39
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
             severity=Severity.NONE if _adds_nothing(ranked) else None,
             count=count,
-            where=_user_code.where(ranked[0][0].line),
+            where=user_code.where(ranked[0][0].line),
             evidence=[
                 seen.quote(_counted(records(group), "record"), place=place)
                 for group in ranked[:MAX_LISTED]
@@ -89,7 +90,7 @@ def _listed(group: list[BreakSite]) -> str:
     record = group[0].record
     types = ", ".join(dict.fromkeys(_cut(site.record.text) for site in group))
     told = f"{records(group)}, {types}" if types else str(records(group))  # cut before the reason
-    return f"{_user_code.short(record.file, record.line)} ({told})"
+    return f"{user_code.short(record.file, record.line)} ({told})"
 
 
 def _adds_nothing(ranked: list[list[BreakSite]]) -> bool:

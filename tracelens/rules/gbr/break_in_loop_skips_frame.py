@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.graph_breaks import Cause, GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["BreakInLoopSkipsFrame"]
 
@@ -85,17 +86,17 @@ class BreakInLoopSkipsFrame(Rule):
         self, function: str, file: str, found: list[tuple[Place, Seen[GraphBreak], Cause]]
     ) -> Finding:
         context = found[0][2].context
-        at = _user_code.short(file, context.line if context is not None else 0)
+        at = user_code.short(file, context.line if context is not None else 0)
         roots = dict.fromkeys(
-            f"{seen.record.text} at {_user_code.short(seen.record.file, seen.record.line)}"
+            f"{seen.record.text} at {user_code.short(seen.record.file, seen.record.line)}"
             for _, seen, _ in found
         )
         shown = f"`{function}`" if function else "a function"
         _, first, _ = found[0]
-        inner = _user_code.best(first.record.stack)
+        inner = user_code.best(first.record.stack)
         return self.finding(
             function,
-            _user_code.short(file),
+            user_code.short(file),
             title=f"{shown} ({at}) runs eagerly: a graph break in its loop",
             message=(
                 f"Dynamo gave up {shown} as a whole because the graph breaks inside a loop: "
@@ -103,7 +104,7 @@ class BreakInLoopSkipsFrame(Rule):
             ),
             severity=Severity.WARNING if function.startswith("<") else self.severity,
             count=len(found),
-            where=_user_code.where(inner),
+            where=user_code.where(inner),
             evidence=[
                 line
                 for place, seen, cause in found[:MAX_QUOTED]

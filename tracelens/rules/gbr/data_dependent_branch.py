@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import effect, once, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import effect, once, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["DataDependentBranch"]
 
@@ -66,10 +67,10 @@ class DataDependentBranch(Rule):
             yield self.finding(
                 *site.identity,
                 title=f"a branch depends on a tensor's value at "
-                f"{_user_code.short(line.file, line.line)}",
+                f"{user_code.short(line.file, line.line)}",
                 message=f"{once(site)}. {effect(site)}",
                 count=site.count,
-                where=_user_code.where(line),
+                where=user_code.where(line),
                 evidence=site.quotes(),
                 advice=_ADVICE,
             )

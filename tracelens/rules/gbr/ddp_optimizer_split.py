@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import records, sites
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import records, sites
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.ddp import DdpBuckets
@@ -76,7 +77,7 @@ class DdpOptimizerSplit(Rule):
                 message=f"{records(wrapped)} graph breaks are in torch's own wrapper. They cost "
                 "Python between small graphs in every step; the model itself is not cut by them.",
                 count=records(wrapped),
-                where=_user_code.where(line) if _user_code.distance(line.file) == 0 else None,
+                where=user_code.where(line) if user_code.distance(line.file) == 0 else None,
                 evidence=[quote for site in wrapped[:2] for quote in site.quotes()[:2]],
                 advice=[
                     Advice(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import records, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EXPECTED
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import records, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["FirstCallOnlyBreaks"]
 
@@ -75,7 +76,7 @@ class FirstCallOnlyBreaks(Rule):
             ]
             count = records(broken)
             listed = [
-                _user_code.short(site.line.file, site.line.line) for site in broken[:MAX_LISTED]
+                user_code.short(site.line.file, site.line.line) for site in broken[:MAX_LISTED]
             ]
             yield self.finding(
                 function,
@@ -85,7 +86,7 @@ class FirstCallOnlyBreaks(Rule):
                 f"until `{cause}` is set. The function is then compiled again, without a break.",
                 confidence=Confidence.MEDIUM,
                 count=count,
-                where=_user_code.where(broken[0].line),
+                where=user_code.where(broken[0].line),
                 evidence=[*broken[0].quotes()[:2], group[0].quote("compiled again, without")],
                 advice=[
                     Advice(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite, records, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import BreakSite, records, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["LibraryBreakFixedUpstream"]
 
@@ -60,7 +61,7 @@ class LibraryBreakFixedUpstream(Rule):
         for package, found in by_package.items():
             ranked = sorted(found, key=lambda site: -site.count)
             count = records(ranked)
-            places = dict.fromkeys(_user_code.short(s.line.file, s.line.line) for s in ranked)
+            places = dict.fromkeys(user_code.short(s.line.file, s.line.line) for s in ranked)
             yield self.finding(
                 package,
                 title=f"{count} graph break{'s' if count != 1 else ''} in `{package}` itself",
@@ -70,7 +71,7 @@ class LibraryBreakFixedUpstream(Rule):
                     f"{' and more' if len(places) > MAX_LISTED else ''}."
                 ),
                 count=count,
-                where=_user_code.where(ranked[0].caller or ranked[0].line),
+                where=user_code.where(ranked[0].caller or ranked[0].line),
                 evidence=[
                     seen.quote(place=place)
                     for site in ranked[:2]

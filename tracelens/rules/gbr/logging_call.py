@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
 
 __all__ = ["LoggingCall"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import records, sites
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
-from tracelens.frames import Frame
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import records, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["ManySmallGraphs"]
 
@@ -80,7 +81,7 @@ class ManySmallGraphs(Rule):
                 "launches kernels by itself."
             ),
             count=1,
-            where=_user_code.where(worst.line),
+            where=user_code.where(worst.line),
             evidence=[seen.quote(place=place) for place, seen in worst.events[:2]],
             advice=[
                 Advice(text="Remove the breaks with most records first: GBR012 lists them."),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite, effect, once, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import BreakSite, effect, once, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["PrintOrBuiltin"]
 
@@ -72,11 +73,11 @@ class PrintOrBuiltin(Rule):
             yield self.finding(
                 name,
                 *site.identity,
-                title=f"`{name}` breaks the graph at {_user_code.short(line.file, line.line)}",
+                title=f"`{name}` breaks the graph at {user_code.short(line.file, line.line)}",
                 message=f"{once(site)}. {effect(site)}",
                 severity=Severity.WARNING if site.skipped else self.severity,
                 count=site.count,
-                where=_user_code.where(line),
+                where=user_code.where(line),
                 evidence=site.quotes(),
                 advice=_advice(name),
             )

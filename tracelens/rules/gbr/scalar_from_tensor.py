@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import effect, once, sites
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.gbr._breaks import effect, once, sites
-from tracelens.rules.gbr._setup import SetupBreak
+from tracelens.rules import Rule
 
 __all__ = ["ScalarFromTensor"]
 
@@ -72,14 +73,14 @@ class ScalarFromTensor(Rule):
                 message=f"{once(site) or 'The log does not say where'}. {effect(site)}",
                 confidence=Confidence.HIGH if site.record.file else Confidence.MEDIUM,
                 count=site.count,
-                where=_user_code.where(site.line),
+                where=user_code.where(site.line),
                 evidence=site.quotes(),
                 advice=_ADVICE,
             )
 
 
 def _at(file: str, line: int) -> str:
-    return _user_code.short(file, line) if file else "a place that the log does not name"
+    return user_code.short(file, line) if file else "a place that the log does not name"
 
 
 _ADVICE = [

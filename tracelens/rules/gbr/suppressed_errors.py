@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import NotConverted
 from tracelens.report import Advice, Finding, Severity, Where
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 __all__ = ["SuppressedErrors"]
 
@@ -49,11 +50,11 @@ class SuppressedErrors(Rule):
             record = seen.record
             if record.is_soft:
                 continue
-            place = _user_code.short(record.file, record.line)
+            place = user_code.short(record.file, record.line)
             error = f" The error: {record.error}." if record.error else ""
             yield self.finding(
                 record.function,
-                _user_code.short(record.file),
+                user_code.short(record.file),
                 title=f"`{record.function}` ({place}) was not compiled: its error was suppressed",
                 message=f"Compiling `{record.function}` failed, so it runs eagerly.{error}",
                 count=seen.count,

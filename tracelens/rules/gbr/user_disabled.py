@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite
 from tracelens.report import Advice, Severity
-from tracelens.rules import _user_code
-from tracelens.rules.gbr._breaks import BreakSite
 from tracelens.rules.gbr._site_rule import SiteRule
 
 __all__ = ["UserDisabled"]
@@ -53,7 +53,7 @@ class UserDisabled(SiteRule):
 
     def graded(self, site: BreakSite) -> Severity:
         """Take torch's own breaks as a note."""
-        own = _user_code.distance(site.record.file) == 0
+        own = user_code.distance(site.record.file) == 0
         return Severity.INFO if own else Severity.NONE
 
     def advice(self, site: BreakSite) -> list[Advice]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.guard_entries import GuardedEntry
+from tracelens.dynamo.guard_values import Number, failed, numbers
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.grd._entries import GuardedEntry
-from tracelens.rules.grd._values import Number, failed, numbers
+from tracelens.rules import Rule
 
 __all__ = ["FragileGuardPrediction"]
 
@@ -106,7 +107,7 @@ class FragileGuardPrediction(Rule):
             title=f"{entry.record.label} is compiled for {held}: {kind.fear}",
             message=f"{kind.why} So far it was {', '.join(values)}. {kind.price}",
             confidence=Confidence.MEDIUM,
-            where=_user_code.where(frame) or entry.record.where,
+            where=user_code.where(frame) or entry.record.where,
             evidence=[
                 seen.entry.quote(f"entry {seen.entry.record.id}", at=seen.number.at)
                 for seen in group[:3]
@@ -167,7 +168,7 @@ def _line(seen: _Seen) -> StackFrame | None:
     comment, record = seen.number.guard.comment, seen.entry.record
     if comment is None:
         return None
-    return _user_code.located(comment, record.function or "", [record.file] if record.file else [])
+    return user_code.located(comment, record.function or "", [record.file] if record.file else [])
 
 
 def _path(source: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from tracelens.dynamo.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.guards import GuardTree
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.grd._entries import GuardedEntry, by_function, root_line
 
 __all__ = ["GuardCountLarge"]
 

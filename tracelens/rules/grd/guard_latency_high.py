@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.guard_entries import GuardedEntry, by_function
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.guards import GuardLatency
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.grd._entries import GuardedEntry, by_function
 
 __all__ = ["GuardLatencyHigh"]
 

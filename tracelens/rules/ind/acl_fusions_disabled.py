@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.inductor.epilogues import Unfused, unfused
+from tracelens.inductor.graphs import heaviest, is_arm, listed, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, is_arm, listed, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -96,7 +97,7 @@ class AclFusionsDisabled(Rule):
             ),
             confidence=Confidence.HIGH if library else Confidence.MEDIUM,
             count=len(pairs),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[line for pair in pairs[:MAX_QUOTED] for line in pair.quotes()]
             + [row.quote() for row in isas][:1],
             advice=_ADVICE,

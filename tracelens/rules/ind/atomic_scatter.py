@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.fallbacks import SCATTERS, fallbacks
+from tracelens.inductor.graphs import heaviest, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._fallbacks import SCATTERS, fallbacks
-from tracelens.rules.ind._graphs import heaviest, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -102,7 +103,7 @@ class AtomicScatter(Rule):
             f"indexed places {how}",
             message=f"{total:,} elements per call of the graph; the most in `{first.name}`.",
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[
                 quote(one.seen, one.step, f"{one.elements:,} elements")
                 for one in found[:MAX_QUOTED]

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
+from tracelens.inductor.attention_causes import Cause, advice, cause_of, severity, why
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._attention import Cause, advice, cause_of, severity, why
-from tracelens.rules.ind._graphs import heaviest, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -97,7 +98,7 @@ class AttentionNotFused(Rule):
         fused: bool,
     ) -> Finding:
         first = found[0]
-        frame = _user_code.best(lines.of(first.seen, first.first.comment))
+        frame = user_code.best(lines.of(first.seen, first.first.comment))
         times = things(len(found), "attention is", "attentions are")
         return self.finding(
             cause.value,
@@ -106,7 +107,7 @@ class AttentionNotFused(Rule):
             severity=severity(cause, first, fused=fused),
             confidence=Confidence.MEDIUM if cause is Cause.DECOMPOSED else Confidence.HIGH,
             count=len(found),
-            where=_user_code.where(frame),
+            where=user_code.where(frame),
             evidence=[
                 quote(first.seen, first.first, f"writes the scores, {first.scores.name}"),
                 quote(first.seen, first.softmax, "reads them and writes the weights"),

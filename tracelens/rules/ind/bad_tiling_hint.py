@@ -7,6 +7,7 @@ from typing import ClassVar, TypeVar
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.graphs import things
 from tracelens.logs import Record
 from tracelens.logs.perf_hints import (
     BadTiling,
@@ -18,7 +19,6 @@ from tracelens.logs.perf_hints import (
 )
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._graphs import things
 
 __all__ = ["BadTilingHint"]
 

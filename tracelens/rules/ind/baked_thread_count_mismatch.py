@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.inductor.cpp import CppKernel
+from tracelens.inductor.graphs import things
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._graphs import things
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import EngineRuntime

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.inductor.fallbacks import ARITHMETIC, Fallback, fallbacks
+from tracelens.inductor.graphs import heaviest, listed, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._fallbacks import ARITHMETIC, Fallback, fallbacks
-from tracelens.rules.ind._graphs import heaviest, listed, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -75,13 +76,13 @@ class ComplexOpsNotLowered(Rule):
             calls = heaviest(calls, lambda call: id(call.seen), lambda call: call.bytes)
         frame = None
         if calls:
-            frame = _user_code.best(Lines(graphs).of(calls[0].seen, calls[0].step.comment))
+            frame = user_code.best(Lines(graphs).of(calls[0].seen, calls[0].step.comment))
         yield self.finding(
             "complex",
             title="operators on complex numbers are not compiled",
             message=_message(shown, len(calls), sum(call.bytes for call in calls)),
             count=max(1, len(calls)),
-            where=_user_code.where(frame),
+            where=user_code.where(frame),
             evidence=[*warned[:1], *(line for one in shown[:3] for line in one.quotes()[:1])],
             advice=_ADVICE,
         )

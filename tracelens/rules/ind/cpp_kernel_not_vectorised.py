@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cpp import CppKernel
+from tracelens.inductor.graphs import heaviest, listed
 from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.scalar import Slow, slow
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, listed
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -126,7 +127,7 @@ class CppKernelNotVectorised(Rule):
             severity=severity,
             confidence=Confidence.MEDIUM if not functions else Confidence.HIGH,
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[one.seen.quote(_note(one), at=one.strip.at) for one in found[:MAX_QUOTED]]
             + reasons,
             advice=_ADVICE[cause],

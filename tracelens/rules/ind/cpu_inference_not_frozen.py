@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest, is_arm, is_training, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.weights import Unprepared, unprepared
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, is_arm, is_training, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -102,7 +103,7 @@ class CpuInferenceNotFrozen(Rule):
             message=_message(found, total, count, arm=arm),
             severity=_severity(total, arm=arm),
             count=len(found),
-            where=_user_code.where(_user_code.best(lines.of(found[0].seen, found[0].step.comment))),
+            where=user_code.where(user_code.best(lines.of(found[0].seen, found[0].step.comment))),
             evidence=[quote(p.seen, p.step, _note(p)) for p in found[:MAX_QUOTED]],
             advice=_ARM if arm else _ADVICE,
         )

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import Allocation
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -120,7 +121,7 @@ class DeviceCopyInGraph(Rule):
             f"graphs.{waits}",
             severity=Severity.INFO if small else Severity.WARNING,
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[quote(copy.seen, copy.step) for copy in found[:MAX_QUOTED]],
             advice=_ADVICE,
         )

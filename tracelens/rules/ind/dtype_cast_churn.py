@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest, is_training, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.weights import weight_of
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, is_training, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -102,7 +103,7 @@ class DtypeCastChurn(Rule):
             message=f"{size(total)} are read and written for it per call of the graph. The largest "
             f"is `{first.source.name}` ({'x'.join(map(str, first.source.size or ()))}).",
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=_quotes(found),
             advice=_ADVICE,
         )

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.origins import Lines
-from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._fallbacks import (
+from tracelens.inductor.fallbacks import (
     ARITHMETIC,
     COMPUTABLE,
     SCATTERS,
@@ -20,7 +17,11 @@ from tracelens.rules.ind._fallbacks import (
     Lowered,
     fallbacks,
 )
-from tracelens.rules.ind._graphs import heaviest, listed, size, things
+from tracelens.inductor.graphs import heaviest, listed, size, things
+from tracelens.inductor.origins import Lines
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -101,7 +102,7 @@ class FallbackKernel(Rule):
         first = calls[0] if calls else None
         frame = None
         if first is not None:
-            frame = _user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
+            frame = user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
         grave = moved >= LARGE or len(calls) >= MANY
         return self.finding(
             one.name,
@@ -110,7 +111,7 @@ class FallbackKernel(Rule):
             severity=Severity.WARNING if grave else Severity.INFO,
             confidence=Confidence.HIGH if calls else Confidence.MEDIUM,
             count=max(1, len(calls)),
-            where=_user_code.where(frame),
+            where=user_code.where(frame),
             evidence=one.quotes(),
             advice=_advice(one.op),
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import fused_calls
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Finding, Severity, Where
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.warnings import TorchWarning
@@ -97,7 +98,7 @@ def _is_near(row: Seen[GraphBreak]) -> bool:
 
 def _where(warning: TorchWarning) -> Where | None:
     """Return the line of the program, where the warning names it and not torch's own."""
-    inside = _user_code.distance(warning.file) > 0
+    inside = user_code.distance(warning.file) > 0
     return None if inside else Where(file=warning.file, line=warning.line or None)
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import takewhile
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.fusions import Pair, apart
+from tracelens.inductor.graphs import things
 from tracelens.logs import fusion as log
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import things
+from tracelens.rules import Rule
 
 __all__ = ["FusionRefused"]
 
@@ -101,7 +102,7 @@ class FusionRefused(Rule):
             ),
             confidence=Confidence.MEDIUM,
             count=len(pairs),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[_quote(pair) for pair in pairs[:MAX_QUOTED]],
             advice=_ADVICE,
         )

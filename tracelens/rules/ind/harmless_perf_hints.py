@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
+from tracelens.inductor.graphs import things
 from tracelens.logs.kineto import ProfilerLine
 from tracelens.logs.perf_hints import PaddingSkipped
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._graphs import things
 
 __all__ = ["HarmlessPerfHints"]
 

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import KernelCall
 from tracelens.inductor.weights import tensors, weight_of
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -109,7 +110,7 @@ class Int8GemmNotLowered(Rule):
             ),
             severity=Severity.WARNING if first.is_full else Severity.INFO,
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[
                 line
                 for product in found[:MAX_QUOTED]

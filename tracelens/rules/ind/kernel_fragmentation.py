@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._graphs import heaviest
 
 __all__ = ["KernelFragmentation"]
 

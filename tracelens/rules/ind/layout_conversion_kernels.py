@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, size, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -119,7 +120,7 @@ class LayoutConversionKernels(Rule):
             message=f"{size(total)} are read and written per call of the graph, and nothing is "
             f"computed. The largest is `{first.kernel.kernel}` with {size(first.bytes)}.",
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[quote(copy.seen, copy.step, size(copy.bytes)) for copy in found[:MAX_QUOTED]],
             advice=_ADVICE[cause],
         )

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.graphs import things
 from tracelens.logs.inductor_debug import LayoutForced, LayoutSkipped
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._graphs import things
 
 __all__ = ["LayoutOptimisationSkipped"]
 

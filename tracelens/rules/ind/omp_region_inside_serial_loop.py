@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
+from tracelens.inductor.graphs import heaviest, things
 from tracelens.inductor.loops import Region, regions
 from tracelens.inductor.origins import Lines
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.ind._graphs import heaviest, things
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -115,7 +116,7 @@ class OmpRegionInsideSerialLoop(Rule):
             severity=Severity.ERROR if entries >= MANY else Severity.WARNING,
             confidence=Confidence.HIGH if known else Confidence.MEDIUM,
             count=len(found),
-            where=_user_code.where(_user_code.best(frames)),
+            where=user_code.where(user_code.best(frames)),
             evidence=[
                 one.seen.quote("the serial loop", at=one.region.at) for one in found[:MAX_QUOTED]
             ],

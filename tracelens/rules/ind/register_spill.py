@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.graphs import listed, things
 from tracelens.logs.benchmarking import ConfigRun
 from tracelens.logs.fusion import FusionRefused
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._graphs import listed, things
 
 __all__ = ["RegisterSpill"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.epilogue_causes import Cause, advice, cause_of, moved, severity, why
 from tracelens.inductor.epilogues import Unfused, unfused, winner
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.ind._causes import Cause, advice, cause_of, moved, severity, why
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.logs.graph_code import FxGraph, TensorType
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -105,7 +106,7 @@ class LowPrecisionFusionDifference(Rule):
                 f"eager code rounds to {dtype} after every operator."
             ),
             confidence=Confidence.MEDIUM,
-            where=_user_code.where(_user_code.best(record.stack_frames)),
+            where=user_code.where(user_code.best(record.stack_frames)),
             count=row.count,
             evidence=[row.quote(at=at)],
             advice=[_ROUND],

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.settings import SKIPPED_GUARDS, Setting
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.settings import SKIPPED_GUARDS, Setting
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -148,7 +149,7 @@ class UnsafeKnobsInUse(Rule):
     def _guards(self, name: str, rows: list[Seen[Setting]], failures: Table[Failure]) -> Finding:
         """Return the finding for guards that the program leaves out."""
         stacks = [row.record.stack_frames for row in failures if name in row.text]
-        frame = _user_code.best(frame for stack in stacks for frame in stack)
+        frame = user_code.best(frame for stack in stacks for frame in stack)
         return self.finding(
             name,
             title=f"guards are skipped: `{name}`",
@@ -157,7 +158,7 @@ class UnsafeKnobsInUse(Rule):
                 "apart run the same graph."
             ),
             count=len(rows),
-            where=_user_code.where(frame),
+            where=user_code.where(frame),
             evidence=[row.quote() for row in rows],
             advice=[_advice("torch.compiler.set_stance(skip_guard_eval_unsafe=False)", "")]
             if "eval" in name

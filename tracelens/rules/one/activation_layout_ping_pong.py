@@ -10,10 +10,10 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn import work
 from tracelens.onednn.parts import MemoryDescriptor
+from tracelens.onednn.runs import Spent, steady, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Spent, steady, times
 
 __all__ = ["ActivationLayoutPingPong"]
 

@@ -10,15 +10,15 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.isa import matrix_types
 from tracelens.onednn.precision import PRODUCTS, arithmetic
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, percent, times
+from tracelens.onednn.shapes import product_of
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import UserLines
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._lines import UserLines
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, percent, times
-from tracelens.rules.one._shapes import product_of
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryRun
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["AmxAvailableNotUsed"]

@@ -18,11 +18,11 @@ from tracelens.logs.onednn_verbose import (
 )
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
+from tracelens.onednn.refusals import Refusal, Refusals
+from tracelens.onednn.runs import instruction_set
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._refusals import Refusal, Refusals
-from tracelens.rules.one._runs import instruction_set
 
 __all__ = ["DeferredToNobody"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.onednn.implementations import Grade, grade
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
+from tracelens.onednn.shapes import unpacks
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import UserLines
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._lines import UserLines
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
-from tracelens.rules.one._shapes import unpacks
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryRun
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, NestedCreate, PrimitiveExec
 
 __all__ = ["DisguisedReferenceGemm"]

@@ -15,10 +15,10 @@ from tracelens.logs.onednn_verbose import (
 )
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason, actionable, remedy
+from tracelens.onednn.refusals import Refusal, Refusals
+from tracelens.onednn.runs import instruction_set, is_unrolled
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._refusals import Refusal, Refusals
-from tracelens.rules.one._runs import instruction_set, is_unrolled
 
 __all__ = ["FastImplementationRejected"]
 

@@ -9,15 +9,15 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.onednn.implementations import has_jit_gemm
 from tracelens.onednn.reasons import Reason
+from tracelens.onednn.refusals import Refusals
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, is_unrolled, times
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import UserLines
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._lines import UserLines
-from tracelens.rules.one._refusals import Refusals
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, is_unrolled, times
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryRun
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.onednn_verbose import (
         CpuIsa,
         DispatchRejection,

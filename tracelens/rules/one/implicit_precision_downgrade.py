@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.onednn.precision import PRODUCTS, Arithmetic, arithmetic
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.onednn.implementations import Grade
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
+from tracelens.onednn.shapes import unpacks
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
-from tracelens.rules.one._shapes import unpacks
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec

@@ -10,9 +10,9 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuFlags, IsaLimit
 from tracelens.onednn.isa import Level, level, matrix_types, vector_types
 from tracelens.onednn.precision import PRODUCTS
+from tracelens.onednn.runs import Spent, instruction_set, steady
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Spent, instruction_set, steady
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable

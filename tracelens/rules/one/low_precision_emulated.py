@@ -9,15 +9,15 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.precision import PRODUCTS, arithmetic, is_emulated
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
+from tracelens.onednn.shapes import rows_of
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import UserLines
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._lines import UserLines
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
-from tracelens.rules.one._shapes import rows_of
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryRun
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["LowPrecisionEmulated"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.onednn.implementations import COMPUTE
+from tracelens.onednn.runs import Runs, groups, percent, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Runs, groups, percent, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import PrimitiveExec

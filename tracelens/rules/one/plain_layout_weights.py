@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.onednn.implementations import Grade, grade
+from tracelens.onednn.runs import Spent, instruction_set, steady, times
+from tracelens.onednn.shapes import Product, product_of
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import UserLines
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._lines import UserLines
-from tracelens.rules.one._runs import Spent, instruction_set, steady, times
-from tracelens.rules.one._shapes import Product, product_of
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryRun
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 

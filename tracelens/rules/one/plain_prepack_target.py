@@ -9,10 +9,10 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.onednn_verbose import CpuIsa, Primitive, PrimitiveCreate, PrimitiveExec
 from tracelens.onednn import work
 from tracelens.onednn.implementations import Grade, grade, has_jit_gemm
+from tracelens.onednn.runs import instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import instruction_set, times
 
 __all__ = ["PlainPrepackTarget"]
 

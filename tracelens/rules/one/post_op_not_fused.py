@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.onednn import work
+from tracelens.onednn.runs import Spent, instruction_set, steady, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Spent, instruction_set, steady, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveCreate, PrimitiveExec
+from tracelens.onednn.runs import Spent, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Spent, times
 
 __all__ = ["PrimitiveCacheThrash"]
 

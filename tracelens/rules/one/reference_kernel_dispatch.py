@@ -9,16 +9,16 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
+from tracelens.onednn.refusals import Refusal, Refusals
+from tracelens.onednn.remedies import for_recurrent, for_reference
+from tracelens.onednn.runs import Runs, groups, instruction_set, percent
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import UserLines
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._advice import for_recurrent, for_reference
-from tracelens.rules.one._lines import UserLines
-from tracelens.rules.one._refusals import Refusal, Refusals
-from tracelens.rules.one._runs import Runs, groups, instruction_set, percent
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryRun
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import (
         CpuIsa,

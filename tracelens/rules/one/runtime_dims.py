@@ -9,10 +9,10 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import CpuIsa, DispatchRejection, NestedCreate, Primitive
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.reasons import Reason, why
+from tracelens.onednn.runs import instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import instruction_set, times
 
 __all__ = ["RuntimeDims"]
 

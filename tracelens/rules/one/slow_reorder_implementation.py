@@ -9,10 +9,10 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.isa import Level, level
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Runs, Spent, groups, instruction_set, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.onednn.implementations import Grade
+from tracelens.onednn.runs import Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Spent, groups, instruction_set, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
+from tracelens.onednn.runs import Runs, Spent, groups, percent, times
 from tracelens.onednn.summary import quote
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import Runs, Spent, groups, percent, times
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import PrimitiveExec

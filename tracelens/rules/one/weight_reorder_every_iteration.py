@@ -11,10 +11,10 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.onednn import work
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.parts import MemoryDescriptor
+from tracelens.onednn.runs import instruction_set, percent
 from tracelens.onednn.summary import quote
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.one._runs import instruction_set, percent
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec

@@ -11,17 +11,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_causes import Cause, cause_of
+from tracelens.dynamo.recompile_cost import cost_of
+from tracelens.dynamo.recompile_history import History, Step, histories
+from tracelens.dynamo.recompile_variants import is_special
 from tracelens.evidence import Table
-from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Check, LengthCheck, Recompile, TensorMismatch, TypeCheck
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._causes import Cause, cause_of
-from tracelens.rules.rcp._cost import cost_of
-from tracelens.rules.rcp._history import History, Step, histories
-from tracelens.rules.rcp._variants import is_special
+from tracelens.rules import Rule
 
 __all__ = ["DEFAULT_LIMIT", "Group", "groups", "limit_of", "listed", "owner", "tell"]
 
@@ -111,7 +112,7 @@ def _forwards(step: Step) -> bool:
     comment = step.failure.comment if step.failure else None
     if comment is not None and comment.code:
         return "*args" in comment.code
-    return step.seen.record.function in _user_code.WRAPPERS
+    return step.seen.record.function in user_code.WRAPPERS
 
 
 def _is_first(check: Check | None) -> bool:
@@ -229,7 +230,7 @@ def tell(
     steps = [step for _, step in group.steps]
     return rule.finding(
         history.function,
-        _user_code.short(history.file),
+        user_code.short(history.file),
         place.code,
         _about(group.first),
         title=title,
@@ -237,7 +238,7 @@ def tell(
         severity=severity,
         confidence=confidence,
         count=len(steps),
-        where=_user_code.where(place),
+        where=user_code.where(place),
         evidence=[step.quote() for step in steps[:MAX_QUOTED]],
         cost=cost_of(steps, frames) if is_avoidable and not group.is_hit else None,
         advice=advice,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.recompile_cost import CompiledFrame
+from tracelens.dynamo.recompile_history import histories
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity, Where
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._cost import CompiledFrame
-from tracelens.rules.rcp._history import histories
+from tracelens.rules import Rule
 
 __all__ = ["AccumulatedLimit"]
 
@@ -83,7 +84,7 @@ class AccumulatedLimit(Rule):
             top = _most_compiled(recompiles)
             yield self.finding(
                 limit.function,
-                _user_code.short(limit.file),
+                user_code.short(limit.file),
                 title=f"`{limit.function}` hit the accumulated limit of {limit.limit} entries: "
                 "other inputs now run eagerly",
                 message=f"Its code was compiled {limit.limit} times in all, for different objects "
@@ -109,7 +110,7 @@ class AccumulatedLimit(Rule):
 def _most_compiled(recompiles: Table[Recompile]) -> str:
     counts: Counter[str] = Counter()
     for history in histories(recompiles):
-        counts[f"`{history.function}` ({_user_code.short(history.file)})"] += len(history.steps)
+        counts[f"`{history.function}` ({user_code.short(history.file)})"] += len(history.steps)
     ranked = counts.most_common(MAX_NAMED)
     named = ", ".join(f"{name} {count} times" for name, count in ranked)
     return f" Recompiled most often: {named}." if named else ""

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tracelens.evidence import Gap, Table
-from tracelens.experiment import Experiment, Knob
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, TensorMismatch, ValueCheck
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._cost import cost_of
-from tracelens.rules.rcp._history import (
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_cost import cost_of
+from tracelens.dynamo.recompile_history import (
     History,
     Series,
     Step,
@@ -22,6 +17,12 @@ from tracelens.rules.rcp._history import (
     series,
     settles,
 )
+from tracelens.evidence import Gap, Table
+from tracelens.experiment import Experiment, Knob
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile, TensorMismatch, ValueCheck
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
 
 __all__ = ["FirstDynamicRecompile"]
 
@@ -119,14 +120,14 @@ class FirstDynamicRecompile(Rule):
             place = first.history.code(first.steps[0], trees)
             yield self.finding(
                 function,
-                _user_code.short(file),
+                user_code.short(file),
                 place.code,
                 source,
                 index,
                 title=f"{_named(source, index)} changed for the first time: expected",
                 message=_told(function, changes) + (_CUT if len(gaps) else ""),
                 count=len(steps),
-                where=_user_code.where(place),
+                where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
                 advice=[_early(first.steps[0])],

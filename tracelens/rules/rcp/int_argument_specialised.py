@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_cost import cost_of
+from tracelens.dynamo.recompile_history import Series, histories, series, settles
+from tracelens.dynamo.recompile_variants import is_integer
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import owner
-from tracelens.rules.rcp._cost import cost_of
-from tracelens.rules.rcp._history import Series, histories, series, settles
-from tracelens.rules.rcp._variants import is_integer
 
 __all__ = ["IntArgumentSpecialised"]
 
@@ -92,7 +93,7 @@ class IntArgumentSpecialised(Rule):
             more = ", ..." if len(numbers) > MAX_VALUES else ""
             yield self.finding(
                 function,
-                _user_code.short(file),
+                user_code.short(file),
                 place.code,
                 source,
                 title=f"`{function}` is compiled again for every value of the integer `{source}`",
@@ -103,7 +104,7 @@ class IntArgumentSpecialised(Rule):
                 severity=self.severity if certain else Severity.INFO,
                 confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
                 count=len(steps),
-                where=_user_code.where(place),
+                where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
                 advice=_advice(source),

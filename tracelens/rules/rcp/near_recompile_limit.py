@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
+from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import limit_of, owner
-from tracelens.rules.rcp._history import History, histories
 
 __all__ = ["NearRecompileLimit"]
 
@@ -76,13 +77,13 @@ class NearRecompileLimit(Rule):
             left = "none is left" if entries == limit else "one is left"
             yield self.finding(
                 history.function,
-                _user_code.short(history.file),
+                user_code.short(history.file),
                 title=f"`{history.function}` uses {entries} of its {limit} entries: {left}",
                 message="Further variants will run without compilation. The entries were made "
                 f"for: {_causes(history)}.",
                 confidence=Confidence.MEDIUM,
                 count=len(history.steps),
-                where=_user_code.where(history.code(last, trees)),
+                where=user_code.where(history.code(last, trees)),
                 evidence=[last.quote()],
                 advice=[
                     Advice(text="Remove the causes that the other findings about it name."),

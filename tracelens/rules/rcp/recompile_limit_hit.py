@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_causes import Cause, advice_for, ranked
+from tracelens.dynamo.recompile_cost import CompiledFrame, cost_of
+from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.frames import Frame
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._causes import Cause, advice_for, ranked
-from tracelens.rules.rcp._cost import CompiledFrame, cost_of
-from tracelens.rules.rcp._history import History, histories
+from tracelens.rules import Rule
 
 __all__ = ["RecompileLimitHit"]
 
@@ -139,13 +140,13 @@ torch._dynamo hit config.recompile_limit (8)
         what = "which ended the program" if fatal else "other inputs now run eagerly"
         return self.finding(
             limit.function,
-            _user_code.short(limit.file),
+            user_code.short(limit.file),
             line.code if line else "",
             title=f"{name} hit the limit of {limit.limit} entries{',' if fatal else ':'} {what}",
             message=_told(limit, history, causes, fatal=fatal),
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
-            where=_user_code.where(line),
+            where=user_code.where(line),
             evidence=_quotes(place, seen, history),
             cost=_cost(first, history, frames),
             advice=[*advice_for(first), _raise(limit)],
@@ -206,11 +207,11 @@ def _line(
     lines = [StackFrame(file=limit.file, line=limit.line, function=limit.function)]
     comment = limit.reason.comment if limit.reason else None
     files = [limit.file, *(frame.file for frame in limit.stack)]
-    if comment and (line := _user_code.located(comment, limit.function, files)):
+    if comment and (line := user_code.located(comment, limit.function, files)):
         lines.append(line)
     if history is not None:
         lines += [history.code(step, trees) for step in history.steps[-1:]]
-    return _user_code.best([*lines, *limit.stack])
+    return user_code.best([*lines, *limit.stack])
 
 
 def _quotes(

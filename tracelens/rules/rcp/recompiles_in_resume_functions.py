@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Table
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._history import History, histories
+from tracelens.rules import Rule
 
 __all__ = ["RecompilesInResumeFunctions"]
 
@@ -78,7 +79,7 @@ class RecompilesInResumeFunctions(Rule):
             "variables that live across a break are guarded, so one change recompiles every part.",
             severity=_severity(fullest, len(steps)),
             count=len(steps),
-            where=_user_code.where(fullest.code(fullest.steps[0], trees)),
+            where=user_code.where(fullest.code(fullest.steps[0], trees)),
             evidence=[history.steps[0].quote() for history in resumed[:MAX_QUOTED]],
             advice=[
                 Advice(
@@ -99,7 +100,7 @@ def _named(resumed: list[History]) -> str:
     counts: dict[str, int] = {}
     for history in resumed:
         name = history.function.removeprefix(PREFIX).rpartition("_at_")[0]
-        place = f"`{name}` ({_user_code.short(history.file)})"
+        place = f"`{name}` ({user_code.short(history.file)})"
         counts[place] = counts.get(place, 0) + len(history.steps)
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     listed = [f"{place} {_times(count)}" for place, count in ranked[:MAX_NAMED]]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_cost import cost_of
+from tracelens.dynamo.recompile_history import History, Step, histories
+from tracelens.dynamo.recompile_variants import is_special
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
 from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._cost import cost_of
-from tracelens.rules.rcp._history import History, Step, histories
-from tracelens.rules.rcp._variants import is_special
+from tracelens.rules import Rule
 
 __all__ = ["ShapeRelationGuard"]
 
@@ -80,7 +81,7 @@ class ShapeRelationGuard(Rule):
             place = history.code(first, trees)
             yield self.finding(
                 history.function,
-                _user_code.short(history.file),
+                user_code.short(history.file),
                 place.code or str(first.check),
                 title=f"`{history.function}` is compiled once more where `{first.check}` "
                 f"does not hold",
@@ -89,7 +90,7 @@ class ShapeRelationGuard(Rule):
                 + ": a condition on a symbolic value. Each side of it is compiled once, so the "
                 "number of entries is bounded.",
                 count=len(steps),
-                where=_user_code.where(place),
+                where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
                 advice=[

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, ValueCheck
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, groups, listed, tell
-from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 
 __all__ = ["StringOrConstantKey"]
 

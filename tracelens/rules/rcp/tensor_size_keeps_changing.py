@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_cost import cost_of
+from tracelens.dynamo.recompile_history import Series, histories, series, settles
+from tracelens.dynamo.recompile_variants import is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule, _user_code
-from tracelens.rules.rcp._cost import cost_of
-from tracelens.rules.rcp._history import Series, histories, series, settles
-from tracelens.rules.rcp._variants import is_size
+from tracelens.rules import Rule
 
 __all__ = ["TensorSizeKeepsChanging"]
 
@@ -108,7 +109,7 @@ class TensorSizeKeepsChanging(Rule):
             why = "a second time happens where the size is held static, by dynamic=False, "
         return self.finding(
             history.function,
-            _user_code.short(history.file),
+            user_code.short(history.file),
             place.code,
             source,
             index,
@@ -118,7 +119,7 @@ class TensorSizeKeepsChanging(Rule):
             severity=self.severity if certain else Severity.INFO,
             confidence=Confidence.HIGH if certain else Confidence.LOW,
             count=len(steps),
-            where=_user_code.where(place),
+            where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
             cost=cost_of(steps, frames) if certain else None,
             advice=_advice(longest),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_variants import subject_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, groups, tell
-from tracelens.rules.rcp._variants import subject_of
 
 __all__ = ["ZeroOneSpecialisation"]
 

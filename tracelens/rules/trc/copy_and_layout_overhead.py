@@ -9,8 +9,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import length, percent
 from tracelens.traces.measured import DeviceBusy, SelfTime, Window
+from tracelens.traces.runs import length, percent
 
 __all__ = ["CopyAndLayoutOverhead"]
 

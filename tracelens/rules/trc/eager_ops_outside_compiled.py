@@ -8,8 +8,8 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import Run, percent, runs
 from tracelens.traces.measured import SelfTime, Step, Window
+from tracelens.traces.runs import Run, percent, runs
 
 __all__ = ["EagerOpsOutsideCompiled"]
 

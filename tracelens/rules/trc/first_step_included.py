@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import length, runs, warm_up
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.runs import length, runs, warm_up
 
 __all__ = ["FirstStepIncluded"]
 

@@ -8,8 +8,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import IDLE, Run, length, percent, runs
 from tracelens.traces.measured import DeviceBusy, Step, Window
+from tracelens.traces.runs import IDLE, Run, length, percent, runs
 
 __all__ = ["GpuIdle"]
 

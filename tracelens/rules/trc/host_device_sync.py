@@ -9,8 +9,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import Operator, RuntimeCall
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import Run, length, percent, runs
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.runs import Run, length, percent, runs
 
 __all__ = ["HostDeviceSync"]
 

@@ -9,9 +9,9 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import length, percent
 from tracelens.traces.measured import DeviceBusy, KernelWork, TraceHeader
 from tracelens.traces.peaks import Peak, peak
+from tracelens.traces.runs import length, percent
 
 __all__ = ["KernelBelowRoofline"]
 

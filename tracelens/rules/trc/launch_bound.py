@@ -9,8 +9,8 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, TraceEvent
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import IDLE, Run, length, percent, runs
 from tracelens.traces.measured import DeviceBusy, Step, Window
+from tracelens.traces.runs import IDLE, Run, length, percent, runs
 
 __all__ = ["LaunchBound"]
 

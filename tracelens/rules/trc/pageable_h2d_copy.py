@@ -8,8 +8,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import Run, length, percent, runs
 from tracelens.traces.measured import Step, Transfer, Window
+from tracelens.traces.runs import Run, length, percent, runs
 
 __all__ = ["PageableH2DCopy"]
 

@@ -8,8 +8,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import length, percent
 from tracelens.traces.measured import Chain, DeviceBusy, Window
+from tracelens.traces.runs import length, percent
 
 __all__ = ["PointwiseChainNotFused"]
 

@@ -9,8 +9,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import OptimizerCall
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import Run, percent, runs
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.runs import Run, percent, runs
 
 __all__ = ["SingleTensorOptimizer"]
 

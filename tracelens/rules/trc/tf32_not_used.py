@@ -9,8 +9,8 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import DeviceKernel
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._runs import length, percent
 from tracelens.traces.measured import DeviceBusy, TraceHeader
+from tracelens.traces.runs import length, percent
 
 __all__ = ["Tf32NotUsed"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.frames import Frame
+from tracelens.inductor.autotune_search import first_of_each, line_of, lost, spent
+from tracelens.inductor.autotune_tables import label
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Advice, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._search import first_of_each, line_of, lost, spent
-from tracelens.rules.tun._tables import label
 
 __all__ = ["AutotuneTimeDominates"]
 

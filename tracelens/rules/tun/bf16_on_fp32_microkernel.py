@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._tables import implausible, label
 
 __all__ = ["Bf16OnFp32Microkernel"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.inductor.autotune_drops import Drop, Search, dropped, measured, quote
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._drops import Drop, Search, dropped, measured, quote
 
 __all__ = ["ChoiceTimedOut"]
 

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.epilogues import quote
-from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.tun._untuned import (
+from tracelens.inductor.autotune_untuned import (
     Cause,
     Product,
     asks_everywhere,
@@ -20,6 +16,10 @@ from tracelens.rules.tun._untuned import (
     is_of,
     products,
 )
+from tracelens.inductor.epilogues import quote
+from tracelens.logs.output_code import OutputModule
+from tracelens.report import Advice, Finding, Severity
+from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable

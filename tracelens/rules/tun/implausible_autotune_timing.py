@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding
 from tracelens.rules import Rule
-from tracelens.rules.tun._tables import implausible, label
 
 __all__ = ["ImplausibleAutotuneTiming"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.inductor.autotune_search import first_of_each, lost, spent
+from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.inductor.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._search import first_of_each, lost, spent
-from tracelens.rules.tun._tables import implausible, label
 
 __all__ = ["LibraryKernelWins"]
 

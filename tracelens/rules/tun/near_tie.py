@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.inductor.autotune_search import Key, key, kind
+from tracelens.inductor.autotune_tables import label
 from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._search import Key, key, kind
-from tracelens.rules.tun._tables import label
 
 __all__ = ["NearTie"]
 

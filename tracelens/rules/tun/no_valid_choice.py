@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.autotune_drops import NOTHING_RAN, Drop, Search, dropped, no_choice, quote
+from tracelens.inductor.autotune_search import line_of, spent
+from tracelens.inductor.autotune_tables import label
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.compile_errors import Failure, LogError
 from tracelens.report import Advice, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._drops import NOTHING_RAN, Drop, Search, dropped, no_choice, quote
-from tracelens.rules.tun._search import line_of, spent
-from tracelens.rules.tun._tables import label
 
 __all__ = ["NoValidChoice"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import EMPTY_CACHES
+from tracelens.inductor.autotune_search import Key, key, kind, line_of, spent
+from tracelens.inductor.autotune_tables import label
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._search import Key, key, kind, line_of, spent
-from tracelens.rules.tun._tables import label
 
 __all__ = ["RepeatedTuning"]
 

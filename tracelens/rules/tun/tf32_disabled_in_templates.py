@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.autotune_search import is_gpu
+from tracelens.inductor.autotune_tables import label
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.tun._search import is_gpu
-from tracelens.rules.tun._tables import label
 
 __all__ = ["Tf32DisabledInTemplates"]
 

@@ -11,13 +11,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from tracelens import limits
-from tracelens.demands import arguments, needs
+from tracelens.evidence import limits
+from tracelens.evidence.limits import Limits, Unread
+from tracelens.evidence.log import Log, Tick
+from tracelens.evidence.processes import Processes, Span
+from tracelens.evidence.record import Record
+from tracelens.evidence.subscription import arguments, needs
+from tracelens.evidence.tables import Place, Seen, Table, Ticks, Times
 from tracelens.grammars import Unreadable
-from tracelens.limits import Limits, Unread
-from tracelens.logs import Log, Record, Tick
-from tracelens.processes import Processes, Span
-from tracelens.tables import Place, Seen, Table, Ticks, Times
 
 __all__ = [
     "Evidence",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from tracelens.logs import Record
+from tracelens.evidence.record import Record
 from tracelens.report import EvidenceLine
 
 __all__ = ["Part", "Place", "Seen", "Table", "Ticks", "Times"]

@@ -8,12 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from tracelens.errors import PluginError
-from tracelens.hints import hints_of
-from tracelens.logs import Record
-from tracelens.tables import Table
+from tracelens.evidence.annotations import hints_of
+from tracelens.evidence.record import Record
+from tracelens.evidence.tables import Table
 
 if TYPE_CHECKING:
-    from tracelens.evidence import Evidence
+    from tracelens.evidence.store import Evidence
 
 __all__ = ["arguments", "needs"]
 
@@ -35,7 +35,7 @@ def needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, 
 @cache
 def _needs(function: Callable[..., Any]) -> dict[str, tuple[type[Record] | None, bool]]:
     """Read the annotations of a function, once: they take longer than most rules."""
-    from tracelens.evidence import Evidence  # noqa: PLC0415 -- it asks this module
+    from tracelens.evidence.store import Evidence  # noqa: PLC0415 -- it asks this module
 
     code = inspect.unwrap(function).__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"

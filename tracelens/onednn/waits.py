@@ -46,10 +46,12 @@ class Writer:
 
     @property
     def n(self) -> int:
+        """Executions that waited."""
         return sum(wait.n for wait in self.found)
 
     @property
     def ms(self) -> float:
+        """What they waited, in milliseconds."""
         return sum(wait.ms for wait in self.found)
 
     @property

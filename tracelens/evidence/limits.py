@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tracelens.tables import Place
+    from tracelens.evidence.tables import Place
 
 __all__ = [
     "MAX_CHARACTERS",

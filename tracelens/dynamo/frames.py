@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, SkipValidation
 
+from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, total
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.logs import Record
 from tracelens.logs.autotune import AutotuneTable
@@ -24,7 +25,6 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
-from tracelens.phases import BACKWARD, FRAME, FramePhases, total
 
 __all__ = ["Frame", "Sighting", "tables"]
 
@@ -141,7 +141,7 @@ def _executions(
     found: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)
     if not _has_executions(evidence):
         return found
-    from tracelens.library_calls import LibraryRun  # noqa: PLC0415 -- see _has_executions
+    from tracelens.inductor.library_calls import LibraryRun  # noqa: PLC0415 -- see _has_executions
     from tracelens.traces.frames import events_of_frames  # noqa: PLC0415
 
     for row in evidence.table(LibraryRun):

@@ -6,16 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.evidence import Place, Seen, Table
-from tracelens.frames import Frame
 from tracelens.logs import Record
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_log import CompileSpan
-from tracelens.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.report import EvidenceLine, Where
-from tracelens.rules import _user_code
 
 if TYPE_CHECKING:
     from tracelens.logs.torch_trace import CompilationMetrics
@@ -202,7 +202,7 @@ def _by_clocks(spans: Table[CompileSpan], frames: Table[Frame]) -> Iterator[Comp
 def _first_own(functions: Iterable[tuple[str | None, int | None, str | None]]) -> Where | None:
     """Return the first function that is no wrapper of a library."""
     for file, line, function in functions:
-        if file and _user_code.distance(file, function or "") == 0:
+        if file and user_code.distance(file, function or "") == 0:
             return Where(file=file, line=line, function=function)
     return None
 
@@ -235,7 +235,7 @@ def _covered(rows: Iterable[Seen[CompileSpan]]) -> float:
 
 def _label(record: CompilationMetrics) -> str:
     place = (
-        _user_code.short(record.co_filename, record.co_firstlineno or 0)
+        user_code.short(record.co_filename, record.co_firstlineno or 0)
         if record.co_filename
         else ""
     )

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.output_code import OutputModule
 from tracelens.report import EvidenceLine, Where
-from tracelens.rules import _user_code
 
 if TYPE_CHECKING:
     from tracelens.logs.aot_graphs import AotGraph
@@ -74,12 +74,12 @@ class Skip:
         """What the finding is about, without lines and numbers."""
         if self.frame is None:
             return self.cause, "", ""
-        return self.cause, _user_code.short(self.frame.file), self.frame.code
+        return self.cause, user_code.short(self.frame.file), self.frame.code
 
     @property
     def where(self) -> Where | None:
         """The line of the program."""
-        return _user_code.where(self.frame)
+        return user_code.where(self.frame)
 
     @property
     def line(self) -> str:
@@ -98,7 +98,7 @@ def skips(table: Table[CudagraphSkip], causes: tuple[str, ...]) -> list[Skip]:
         record = seen.record
         if not record.cause.startswith(causes):
             continue
-        skip = Skip(record.cause, record.detail, _user_code.best(record.stack_frames))
+        skip = Skip(record.cause, record.detail, user_code.best(record.stack_frames))
         found.setdefault(skip.subject, skip).sightings.append((place, seen))
     return list(found.values())
 
@@ -117,7 +117,7 @@ class Cut:
         """What the finding is about."""
         if self.frame is None:
             return "", self.detail
-        return _user_code.short(self.frame.file), self.frame.code
+        return user_code.short(self.frame.file), self.frame.code
 
     @property
     def operation(self) -> str:
@@ -154,7 +154,7 @@ def _nodes(nodes: Table[PartitionCut], stacks: Table[PartitionStack]) -> Iterato
             continue
         line = place.line_of(record.at)
         stack = codes.get((place.input, line + 1))
-        frame = _user_code.best(stack.stack_frames) if stack else None
+        frame = user_code.best(stack.stack_frames) if stack else None
         quote = seen.quote(at=record.at, place=place)
         yield Cut(record.cause, record.detail, frame, quote)
 
@@ -162,7 +162,7 @@ def _nodes(nodes: Table[PartitionCut], stacks: Table[PartitionStack]) -> Iterato
 def _older(table: Table[CudagraphPartition]) -> Iterator[Cut]:
     for place, seen in table.events():
         record = seen.record
-        frame = _user_code.best(record.stack_frames)
+        frame = user_code.best(record.stack_frames)
         yield Cut(record.cause, record.detail, frame, seen.quote(place=place))
 
 

@@ -23,6 +23,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tracelens.experiment import Knob
+
 
 def two_digits(value: float) -> float:
     """Round to two significant digits: a report must not show precision that it does not have."""
@@ -90,6 +92,18 @@ class Input(Model):
     sha256: str
     truncated: bool = False
     writers: tuple[str, ...] = ()
+
+
+class Run(Model):
+    """The inputs of one process, or of one job: rules see one run at a time."""
+
+    name: str = Field(description="``run1``, or the name given with ``--run NAME=PATH``")
+    inputs: tuple[str, ...] = Field(description="paths, as in ``inputs``")
+    ranks: tuple[str, ...] = Field(default=(), description="ranks or processes that wrote them")
+    watched: tuple[str, ...] = Field(
+        default=(), description="log kinds and artifacts whose absence means: it did not happen"
+    )
+    ended: Literal["ok", "error", "unknown"] = "unknown"
 
 
 class Environment(Model):
@@ -191,12 +205,22 @@ class Advice(Model):
     number in ``since`` and ``until`` is a version of torch; other software is named.
     """
 
+    id: str = Field(default="", description="within its rule: ``freeze``, ``mark-dynamic``")
     text: str
     setting: str | None = None
     env: str | None = None
     code: str | None = None
     since: str | None = None
     until: str | None = None
+    basis: Literal["tested", "source", "untestable"] | None = Field(
+        default=None, description="how it is known that it works"
+    )
+    proof: str = Field(
+        default="", description="the test, the thread or document, or why it cannot be tested here"
+    )
+    knob: Knob | None = Field(
+        default=None, description="the same as a change from outside, which live mode can try"
+    )
 
 
 class Structure(Model):
@@ -238,6 +262,17 @@ class Deviation(Model):
     unchanged_max_abs: float | None = None
 
 
+class Tried(Model):
+    """What one advice did to the user's own program."""
+
+    advice: str = Field(description="its id within the rule")
+    outcome: Literal["gone", "fewer", "still_there", "raises", "no_effect", "not_applicable"]
+    ratio: float | None = Field(default=None, description="time before / after; above 1 helps")
+    interval: tuple[float, float] | None = None
+    error: str = ""
+    note: str = ""
+
+
 class Confirmation(Model):
     """What re-executing the workload said about a finding."""
 
@@ -253,6 +288,7 @@ class Confirmation(Model):
     structure: Structure | None = None
     effect: Effect | None = None
     deviation: Deviation | None = None
+    tried: tuple[Tried, ...] = ()
     estimate: Cost | None = Field(
         default=None, description="the cost as the log has it, where a measured one replaced it"
     )
@@ -261,7 +297,7 @@ class Confirmation(Model):
     @model_serializer(mode="wrap")
     def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what there is nothing to say about: most findings are never tried."""
-        return {k: v for k, v in plain(self).items() if v is not None and v not in ("", {})}
+        return {k: v for k, v in plain(self).items() if v is not None and v not in ("", {}, ())}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -270,6 +306,13 @@ class Confirmation(Model):
         """Describe the fields, though some may be left out."""
         fields = {key: value for key, value in core_schema.items() if key != "serialization"}
         return handler(cast("CoreSchema", fields))
+
+
+class FindingData(Model):
+    """Base of a rule's ``Data``: what live mode, comparison and baselines need of a finding.
+
+    Numbers are plain and unrounded, with units in their names; nothing in it is prose.
+    """
 
 
 class Finding(Model):
@@ -289,6 +332,13 @@ class Finding(Model):
     advice: tuple[Advice, ...] = ()
     suppressed_by: str | None = None
     ignored: str | None = None
+    run: str = Field(default="run1", description="key into ``runs``")
+    explained_by: str | None = Field(
+        default=None, description="id of the finding, of the same run, that this one follows from"
+    )
+    data: dict[str, Any] = Field(
+        default_factory=dict, description="facts for programs, typed by the rule (its ``Data``)"
+    )
     confirmation: Confirmation = Confirmation()
 
     @property
@@ -318,6 +368,7 @@ class Report(Model):
     schema_version: Literal[1] = 1
     tool: Tool
     inputs: tuple[Input, ...]
+    runs: tuple[Run, ...] = ()
     environment: Environment
     coverage: Coverage
     verdicts: tuple[Verdict, ...]

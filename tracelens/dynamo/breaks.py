@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
-from tracelens.rules import _user_code
-from tracelens.rules.gbr._setup import SetupBreak
 
 __all__ = ["BreakSite", "effect", "once", "records", "sites"]
 
@@ -46,18 +46,18 @@ class BreakSite:
         """The innermost line of the program or of a model, with its code."""
         record = self.record
         inner = StackFrame(file=record.file, line=record.line)
-        return _user_code.best([inner, *self.stack]) or inner
+        return user_code.best([inner, *self.stack]) or inner
 
     @property
     def caller(self) -> StackFrame | None:
         """The user's own line that leads there, if the break is in a package."""
-        return _user_code.caller(self.stack, self.line.file)
+        return user_code.caller(self.stack, self.line.file)
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """What the break is about, without line numbers."""
         line = self.line
-        return _user_code.short(line.file), line.function, line.code
+        return user_code.short(line.file), line.function, line.code
 
     def quotes(self) -> list[EvidenceLine]:
         """Return the records, the line that names the place and the one that names the type."""
@@ -110,8 +110,8 @@ def once(site: BreakSite) -> str:
     line = site.line
     code = f": `{line.code}`" if line.code else ""
     caller = site.caller
-    via = f", reached from {_user_code.short(caller.file, caller.line)}" if caller else ""
-    return f"{_user_code.short(line.file, line.line)}{code}{via}"
+    via = f", reached from {user_code.short(caller.file, caller.line)}" if caller else ""
+    return f"{user_code.short(line.file, line.line)}{code}{via}"
 
 
 def effect(site: BreakSite) -> str:

@@ -6,6 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.recompile_variants import (
+    Variants,
+    is_integer,
+    is_size,
+    is_special,
+    subject_of,
+)
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import (
@@ -18,14 +26,6 @@ from tracelens.logs.recompiles import (
     ValueCheck,
 )
 from tracelens.report import EvidenceLine
-from tracelens.rules import _user_code
-from tracelens.rules.rcp._variants import (
-    Variants,
-    is_integer,
-    is_size,
-    is_special,
-    subject_of,
-)
 
 __all__ = ["History", "Series", "Step", "histories", "is_symbolic", "series", "settles"]
 
@@ -84,11 +84,11 @@ class History:
             return own
         candidates = [own]
         files = [self.file, *(frame.file for frame in failure.stack)]
-        if failure.comment and (line := _user_code.located(failure.comment, self.function, files)):
+        if failure.comment and (line := user_code.located(failure.comment, self.function, files)):
             candidates.append(line)
         elif trees is not None and not failure.stack:
             candidates += _lines_of_tensor(failure, step.place, trees, self.function, files)
-        return _user_code.best([*candidates, *failure.stack]) or own
+        return user_code.best([*candidates, *failure.stack]) or own
 
 
 @dataclass
@@ -217,6 +217,6 @@ def _lines_of_tensor(
             continue
         for source, guard in tree.record.checks():
             if source in wanted and guard.kind == "TENSOR_MATCH" and guard.comment:
-                line = _user_code.located(guard.comment, function, files)
+                line = user_code.located(guard.comment, function, files)
                 return [line] if line else []
     return []

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Place, Seen, Table
-from tracelens.frames import Frame
 from tracelens.logs import Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree
 from tracelens.report import Where
-from tracelens.rules import _user_code
 
 if TYPE_CHECKING:
     from tracelens.logs.torch_trace import CompilationMetrics
@@ -55,7 +55,7 @@ class GuardedEntry(Record):
     def subject(self) -> tuple[str, str]:
         """What a finding is about: the function and its file, else the frame."""
         if self.function and self.file:
-            return self.function, _user_code.short(self.file)
+            return self.function, user_code.short(self.file)
         return "", self.number
 
     @property
@@ -124,20 +124,20 @@ def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
     those of its parts come later; without any, it is the first line.
     Where nothing names the function, the line has no name.
     """
-    if own is not None and _user_code.distance(own.file, own.function) == 0:
+    if own is not None and user_code.distance(own.file, own.function) == 0:
         return own
     comments = [
         guard.comment
         for guard in tree.guards
         if guard.comment
         and guard.comment.file
-        and not _user_code.distance(guard.comment.file, guard.comment.function)
+        and not user_code.distance(guard.comment.file, guard.comment.function)
     ]
     forward = (comment for comment in comments if comment.function == "forward")
     first = next(forward, comments[0] if comments else None)
     if first is None:
         return own
-    line = _user_code.located(first, own.function if own else "", [own.file] if own else [])
+    line = user_code.located(first, own.function if own else "", [own.file] if own else [])
     return line if own or line is None else line.model_copy(update={"function": ""})
 
 

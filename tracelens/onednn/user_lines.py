@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.logs._stack import StackFrame
 from tracelens.report import EvidenceLine, Where
-from tracelens.rules import _user_code
 
 if TYPE_CHECKING:
-    from tracelens.library_calls import LibraryCall, LibraryRun
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["UserLines"]
@@ -29,7 +29,7 @@ class UserLines:
     def of(self, rows: Iterable[Seen[PrimitiveExec]]) -> Where | None:
         """Return the one line that all calls behind ``rows`` stand in; None for several."""
         lines = {run.line for run in self._of(rows)}
-        return _user_code.where(next(iter(lines))) if len(lines) == 1 else None
+        return user_code.where(next(iter(lines))) if len(lines) == 1 else None
 
     def quotes(self, rows: Iterable[Seen[PrimitiveExec]]) -> list[EvidenceLine]:
         """Return the generated call behind ``rows``: the only one, or one of the only line."""
@@ -51,5 +51,5 @@ def _place(call: Seen[LibraryCall]) -> tuple[str, int, int]:
 
 
 def _said(line: StackFrame) -> str:
-    place = _user_code.short(line.file, line.line)
+    place = user_code.short(line.file, line.line)
     return f"`{line.code}` ({place})" if line.code else place

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from tracelens.logs import Record
-from tracelens.tables import Place, Seen
+from tracelens.evidence.record import Record
+from tracelens.evidence.tables import Place, Seen
 
 __all__ = ["Processes", "Span"]
 

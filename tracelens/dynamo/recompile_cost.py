@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
-from tracelens.frames import Frame
 from tracelens.logs import Record
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
-from tracelens.rules.rcp._history import Step
 
 __all__ = ["CompiledFrame", "cost_of"]
 

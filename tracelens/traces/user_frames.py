@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
-from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import EvidenceLine, Where
-from tracelens.rules import _user_code
 
 __all__ = ["Compiled"]
 
@@ -34,7 +34,7 @@ class Compiled:
         found = {
             (frame.file, frame.line, frame.function)
             for frame in self._of(ids)
-            if frame.file and _user_code.distance(frame.file, frame.function or "") == 0
+            if frame.file and user_code.distance(frame.file, frame.function or "") == 0
         }
         if len(found) != 1:
             return None
@@ -50,8 +50,8 @@ class Compiled:
         for seen in self.breaks(ids):
             record = seen.record
             if record.file and not record.is_echo:
-                frame = _user_code.best(record.stack)
-                where = _user_code.where(frame) or Where(file=record.file, line=record.line)
+                frame = user_code.best(record.stack)
+                where = user_code.where(frame) or Where(file=record.file, line=record.line)
                 said = record.text.replace("`", "")
                 return where, [seen.quote(f"why `{seen.first.frame}` ends: {said}")]
         return None, []

@@ -21,10 +21,10 @@ import msgspec
 
 from tracelens import __version__, grammars
 from tracelens.evidence import Evidence, needs
+from tracelens.evidence.tables import Table
 from tracelens.logs import Log, Record
-from tracelens.registry import discover, installed
+from tracelens.plugins.registry import discover, installed
 from tracelens.rules import Rule
-from tracelens.tables import Table
 
 __all__ = ["Held", "Index", "LogFacts", "RuleFacts", "TableFacts", "kept", "logs", "switches"]
 
@@ -276,7 +276,7 @@ def kept() -> Index | None:
 
 
 def _made() -> Index:
-    from tracelens.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
+    from tracelens.dynamo.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
 
     rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
     return Index(

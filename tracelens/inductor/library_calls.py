@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Seen, Table
+from tracelens.evidence.tables import Part
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.tasks import tasks
 from tracelens.logs import Record
@@ -21,7 +22,6 @@ from tracelens.logs._stack import StackFrame
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.problems import Task, task_of
-from tracelens.tables import Part
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph

@@ -1,0 +1,195 @@
+"""What a log kind is: how its texts are known, cut, and read by its grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from tracelens import grammars
+from tracelens.evidence.record import Record
+
+if TYPE_CHECKING:
+    from tracelens.evidence.store import Evidence
+
+__all__ = ["Log", "Skimmed", "Tick"]
+
+
+class Skimmed(NamedTuple):
+    """What the first line of a structured record tells of one whose payload no table needs."""
+
+    #: The compile id; empty outside a compilation.
+    frame: str
+    #: What torch calls the record, where nobody knows what it is; empty otherwise.
+    unknown: str = ""
+    #: Whether the payload is an event, which may be a :class:`Tick`.
+    is_event: bool = False
+
+
+class Tick(NamedTuple):
+    """A phase began or ended."""
+
+    #: As the table of ``compile_times()`` calls it.
+    phase: str
+    #: The compile id; empty outside a compilation.
+    frame: str
+    #: When, in microseconds.
+    us: float
+    ends: bool
+
+
+class Log:
+    """One kind of log: a class that is never instantiated.
+
+    A text belongs to a kind in one of four ways, tried in this order:
+
+    * a torch record carries one of its ``artifacts`` (``[__guards]``) in the prefix;
+    * a torch record without artifact, or an unprefixed line, begins with one of ``marks``, or an
+      unprefixed line matches ``begins``;
+    * a torch record without artifact that no kind's ``marks`` know was written by one of
+      ``modules``;
+    * an unprefixed line after that one goes on with the record while ``continues`` matches it, up
+      to the line that ``ends`` matches.
+    """
+
+    #: The stem of the module and of the grammar; the key in the report's ``kinds``.
+    name: ClassVar[str] = ""
+    #: What makes torch or oneDNN print it; shown when a rule has nothing to look at.
+    switch: ClassVar[str] = ""
+    #: It is printed without being asked for, so that it is missing is an answer.
+    always: ClassVar[bool] = False
+    #: Artifact tags without brackets, such as ``__recompiles``.
+    artifacts: ClassVar[frozenset[str]] = frozenset()
+    #: Literal beginnings of a record's first line.
+    marks: ClassVar[tuple[str, ...]] = ()
+    #: Whether torch prints the marked records behind its log prefix (as opposed to bare).
+    prefixed: ClassVar[bool] = False
+    #: Beginnings of the paths of torch's modules, such as ``torch/fx/passes/``, all of whose other
+    #: records are the kind's.
+    modules: ClassVar[tuple[str, ...]] = ()
+    #: The records are JSON behind torch's log prefix, with payload lines behind a tab.
+    structured: ClassVar[bool] = False
+    #: Beginnings that tell what a record is where a format of the user's choice leaves out who
+    #: wrote it; only its first line is prefixed there.
+    opens: ClassVar[tuple[str, ...]] = ()
+    #: The first line of a bare record, where literal ``marks`` are too weak; also for kinds whose
+    #: ``marks`` are ``prefixed``. Anchored at the start of the line.
+    begins: ClassVar[re.Pattern[str] | None] = None
+    #: A line that belongs to the bare record above it, or to one whose first line alone is
+    #: prefixed. Anchored at the start of the line.
+    continues: ClassVar[re.Pattern[str] | None] = None
+    #: The last line of a bare record, which may be its first: what comes after it is not the
+    #: record's, however it looks.
+    ends: ClassVar[re.Pattern[str] | None] = None
+    #: One line is one record, and only distinct lines matter: they are counted, never kept.
+    counted: ClassVar[bool] = False
+    #: Beginnings of lines at which one text must be cut in several records.
+    cuts: ClassVar[re.Pattern[str] | None] = None
+
+    @classmethod
+    def load(cls) -> type[Log]:
+        """Return the log kind itself; what stands for one that is not imported imports it."""
+        return cls
+
+    @staticmethod
+    @cache
+    def of(name: str) -> type[Log]:
+        """Return the installed log kind of that name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        from tracelens.plugins import manifest  # noqa: PLC0415 -- it describes this class
+
+        return {log.name: log for log in manifest.logs()}[name].load()
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the records in ``text``; none for a text that is understood and says nothing.
+
+        Raises:
+            grammars.Unreadable: The grammar refused it.
+        """
+        result = grammars.load(cls.name, cls.__module__).parse(cls.mask(text))
+        return tuple(_records(result))
+
+    @classmethod
+    def pieces(cls, lines: Sequence[str]) -> list[tuple[int, str]]:
+        """Cut lines into the texts of records: (offset of the first line, text)."""
+        if cls.counted:
+            return list(enumerate(lines))
+        if cls.cuts is None:
+            return [(0, "\n".join(lines))]
+        begins = cls.cuts.match
+        starts = [0, *(offset for offset, line in enumerate(lines) if offset and begins(line))]
+        ends = [*starts[1:], len(lines)]
+        return [
+            (start, "\n".join(lines[start:end])) for start, end in zip(starts, ends, strict=True)
+        ]
+
+    @classmethod
+    def owns(cls, records: Sequence[Record]) -> bool:
+        """Tell whether a text with these records is torch's or oneDNN's, not the program's own."""
+        del records
+        return True
+
+    @classmethod
+    def believes(cls, records: Sequence[Record]) -> bool:
+        """Tell whether records are this kind's that nothing but how they begin says so of."""
+        del records
+        return True
+
+    @classmethod
+    def mask(cls, text: str) -> str:
+        """Replace what is volatile in ``text`` (addresses, ids) so that equal records are equal."""
+        return text
+
+    @classmethod
+    def skim(cls, head: str) -> Skimmed | None:
+        """Return what the envelope ``head`` tells of a structured record that is not read.
+
+        None for one whose payload is to be read.
+        """
+        del head
+        return None
+
+    @classmethod
+    def tick(cls, payload: bytes) -> Tick | None:
+        """Return when a phase began or ended; None for an event that is something else."""
+        del payload
+        return None
+
+    @classmethod
+    def frame_of(cls, text: str) -> str:
+        """Return the compile id that ``text`` itself names, for kinds without it in the prefix."""
+        del text
+        return ""
+
+    @classmethod
+    def measure(cls, line: str) -> tuple[str, float | None]:
+        """Split a counted line into what stays the same and the milliseconds that it reports."""
+        return line, None
+
+    @classmethod
+    def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
+        """Return what this kind knows about the machine and the software.
+
+        Like :meth:`tables`, it is asked where the input holds this kind.
+        """
+        del evidence
+        return {}
+
+    @classmethod
+    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+        """Return the summaries of this kind that a report shows, by name."""
+        del evidence
+        return {}
+
+
+def _records(result: Any) -> Iterator[Record]:
+    if isinstance(result, Record):
+        yield result
+    elif isinstance(result, list):
+        for child in result:
+            yield from _records(child)

@@ -1,0 +1,1 @@
+"""What is installed: rules, log kinds and renderers, ours and those of packs, by one mechanism."""
