@@ -1,0 +1,187 @@
+"""Do the tests notice when a rule is changed? A sample of mutants, each run against its rule's tests.
+
+    pip install cosmic-ray
+    python benchmarks/mutation.py --seed 1 --count 100 -o docs/campaigns/mutation.json
+
+A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or loop
+changed by cosmic-ray's operators. Annotations and sentences are left alone. It is killed when a test
+of its rule fails: the rule's logs with their snapshots, then every test module that names its code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import datetime
+import difflib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator
+
+ROOT = Path(__file__).parents[1]
+OPERATORS = (
+    *(
+        f"core/ReplaceComparisonOperator_{pair}"
+        for pair in ["Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE", "Is_IsNot", "IsNot_Is"]
+    ),
+    "core/ReplaceBinaryOperator_Add_Sub",
+    "core/ReplaceBinaryOperator_Sub_Add",
+    "core/ReplaceBinaryOperator_Mul_Div",
+    "core/ReplaceBinaryOperator_Div_Mul",
+    "core/AddNot",
+    "core/ReplaceAndWithOr",
+    "core/ReplaceOrWithAnd",
+    "core/ReplaceTrueWithFalse",
+    "core/ReplaceFalseWithTrue",
+    "core/NumberReplacer",
+    "core/ZeroIterationForLoop",
+)
+#: Seconds that one test run may take.
+LIMIT = 180
+
+
+def silent_lines(source: str) -> set[int]:
+    """Return the lines that no test can be about: annotations, imports, what type checkers read."""
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        spans: list[tuple[int, int]] = []
+        if isinstance(node, ast.FunctionDef):
+            spans = [(node.lineno, node.body[0].lineno - 1)]
+        elif isinstance(node, ast.AnnAssign):
+            spans = [(node.annotation.lineno, node.annotation.end_lineno or 0)]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            spans = [(node.lineno, node.end_lineno or 0)]
+        for first, last in spans:
+            found |= set(range(first, last + 1))
+    return found
+
+
+def mutants(module: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield (operator, occurrence, source) of every mutant of one module."""
+    source = module.read_text(encoding="utf-8")
+    silent = silent_lines(source)
+    for name in OPERATORS:
+        operator = get_operator(name)()
+        nodes = ast_nodes(get_ast(source))
+        places = [span for node in nodes for span in operator.mutation_positions(node)]
+        for occurrence, (start, _) in enumerate(places):
+            if start[0] not in silent:
+                mutant = mutate_code(source, operator, occurrence)
+                if mutant is not None and mutant != source:
+                    yield name.removeprefix("core/"), occurrence, mutant
+
+
+def code_of(module: Path) -> str:
+    """Return the code of the rule in a module; empty for a base class."""
+    for line in module.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    code = "):
+            return line.split('"')[1]
+    return ""
+
+
+def tests_of(code: str) -> list[list[str]]:
+    """Return the pytest arguments that run the tests of a rule: the quick ones first."""
+    named = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if code in path.read_text(encoding="utf-8")
+        and path.parent.name not in {"live", "fuzz", "advice"}
+        and path.name not in {"test_matrix.py", "test_gallery.py", "test_house.py"}
+    ]
+    return [["tests/test_rules.py", "-k", f"{code}-"], *([[*named]] if named else [])]
+
+
+def is_killed(checkout: Path, code: str) -> bool:
+    """Tell whether a test of the rule fails in ``checkout``."""
+    for arguments in tests_of(code):
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+        env = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+        env["XDG_CACHE_HOME"] = str(checkout / "cache")
+        try:
+            done = subprocess.run(
+                [*command, "-m", "not live"], cwd=checkout, env=env, capture_output=True,
+                timeout=LIMIT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return True
+        if done.returncode == 1:
+            return True
+        if done.returncode not in {0, 5}:
+            sys.exit(done.stdout.decode() + done.stderr.decode())
+    return False
+
+
+def sample(seed: int, count: int, only: str) -> list[tuple[Path, str, int, str]]:
+    """Draw mutants: a rule first, then one of its mutants: small rules count as large ones."""
+    dice = random.Random(seed)  # noqa: S311 -- a sample that can be drawn again
+    modules = [
+        path
+        for path in sorted((ROOT / "tracelens" / "rules").rglob("*.py"))
+        if (code := code_of(path)) and code.startswith(only)
+    ]
+    found = []
+    dice.shuffle(modules)
+    for number in range(count):
+        module = modules[number % len(modules)]
+        if choices := list(mutants(module)):
+            found.append((module, *dice.choice(choices)))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", default="", help="codes that begin with this")
+    parser.add_argument("--least", type=float, default=0.0, help="share to kill, else exit 1")
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        checkout = Path(scratch) / "checkout"
+        skipped = shutil.ignore_patterns(
+            ".git", ".venv", "__pycache__", ".mypy_cache", ".hypothesis"
+        )
+        shutil.copytree(ROOT, checkout, ignore=skipped)
+        for module, operator, occurrence, mutant in sample(
+            options.seed, options.count, options.only
+        ):
+            path = module.relative_to(ROOT)
+            original = module.read_text(encoding="utf-8")
+            (checkout / path).write_text(mutant, encoding="utf-8")
+            killed = is_killed(checkout, code_of(module))
+            (checkout / path).write_text(original, encoding="utf-8")
+            diff = [
+                line
+                for line in difflib.unified_diff(original.split("\n"), mutant.split("\n"), n=0)
+                if line[:1] in "+-" and line[:3] not in {"+++", "---"}
+            ]
+            rows.append(
+                {"module": path.as_posix(), "operator": operator, "occurrence": occurrence,
+                 "killed": killed, "diff": diff}
+            )  # fmt: skip
+            print("killed  " if killed else "SURVIVED", path, operator, *diff, sep="  ", flush=True)
+    kills = sum(row["killed"] for row in rows)
+    print(f"{kills} of {len(rows)} mutants killed, seed {options.seed}")
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        day = datetime.datetime.now(datetime.UTC).date().isoformat()
+        result = {"date": day, "seed": options.seed, "mutants": len(rows), "killed": kills}
+        survived = [row for row in rows if not row["killed"]]
+        options.output.write_text(json.dumps(result | {"survived": survived}, indent=2) + "\n")
+    sys.exit(kills < options.least * len(rows))
+
+
+if __name__ == "__main__":
+    main()
