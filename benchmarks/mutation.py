@@ -1,11 +1,11 @@
-"""Do the tests notice when a rule is changed? A sample of mutants, each run against its rule's tests.
+"""Do the tests notice when a rule is changed? A sample of mutants, against the rule's tests.
 
     pip install cosmic-ray
     python benchmarks/mutation.py --seed 1 --count 100 -o docs/campaigns/mutation.json
 
-A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or loop
-changed by cosmic-ray's operators. Annotations and sentences are left alone. It is killed when a test
-of its rule fails: the rule's logs with their snapshots, then every test module that names its code.
+A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
+loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
+rule fails: the rule's logs with their snapshots, then every test module that names its code.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 ROOT = Path(__file__).parents[1]
+COMPARISONS = (
+    ("Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt")
+    + ("Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE", "Is_IsNot", "IsNot_Is")
+)  # fmt: skip
 OPERATORS = (
-    *(
-        f"core/ReplaceComparisonOperator_{pair}"
-        for pair in ["Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE", "Is_IsNot", "IsNot_Is"]
-    ),
+    *(f"core/ReplaceComparisonOperator_{pair}" for pair in COMPARISONS),
     "core/ReplaceBinaryOperator_Add_Sub",
     "core/ReplaceBinaryOperator_Sub_Add",
     "core/ReplaceBinaryOperator_Mul_Div",
