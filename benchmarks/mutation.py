@@ -31,9 +31,9 @@ from cosmic_ray.plugins import get_operator
 
 ROOT = Path(__file__).parents[1]
 COMPARISONS = (
-    ("Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt")
-    + ("Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE", "Is_IsNot", "IsNot_Is")
-)  # fmt: skip
+    *("Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt"),
+    *("Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE", "Is_IsNot", "IsNot_Is"),
+)
 OPERATORS = (
     *(f"core/ReplaceComparisonOperator_{pair}" for pair in COMPARISONS),
     "core/ReplaceBinaryOperator_Add_Sub",
@@ -125,7 +125,7 @@ def is_killed(checkout: Path, code: str) -> bool:
 
 def sample(seed: int, count: int, only: str) -> list[tuple[Path, str, int, str]]:
     """Draw mutants: a rule first, then one of its mutants: small rules count as large ones."""
-    dice = random.Random(seed)  # noqa: S311 -- a sample that can be drawn again
+    dice = random.Random(seed)
     modules = [
         path
         for path in sorted((ROOT / "tracelens" / "rules").rglob("*.py"))

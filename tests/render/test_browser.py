@@ -16,6 +16,8 @@ from tracelens.render import Options
 from tracelens.render.html import Html
 from tracelens.report import Report
 
+pytestmark = pytest.mark.browser
+
 PROBE = """<script>document.documentElement.dataset.over =
 document.documentElement.scrollWidth - document.documentElement.clientWidth</script></body>"""
 
