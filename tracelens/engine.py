@@ -28,6 +28,7 @@ from tracelens.report import (
     UnreadText,
     Verdict,
 )
+from tracelens.report.stories import told_once
 from tracelens.rules import Rule
 from tracelens.source import read
 from tracelens.source.looks_like import look
@@ -123,7 +124,7 @@ def judge(
             verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
         verdicts.append(verdict)
         findings += found
-    findings = _suppress(findings, asked)
+    findings = told_once(_suppress(findings, asked), asked)
     logs = _summing_up(evidence)
     return Report(
         tool=Tool(version=__version__),

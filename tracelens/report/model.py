@@ -332,6 +332,9 @@ class Finding(Model):
     advice: tuple[Advice, ...] = ()
     suppressed_by: str | None = None
     ignored: str | None = None
+    harmless: str | None = Field(
+        default=None, description="why there is nothing to do, where the severity is ``none``"
+    )
     run: str = Field(default="run1", description="key into ``runs``")
     explained_by: str | None = Field(
         default=None, description="id of the finding, of the same run, that this one follows from"

@@ -29,6 +29,7 @@ from tracelens.report import (
     Where,
     fingerprint,
 )
+from tracelens.report.stories import Story
 
 __all__ = ["HEADINGS", "Rule"]
 
@@ -85,6 +86,19 @@ class Rule:
         del finding
         return (self.experiment,) if self.experiment else ()
 
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the stories (:mod:`tracelens.report.stories`) that ``finding`` is the cause of."""
+        del finding
+        return ()
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the stories that ``finding`` may be a symptom of, the nearest first.
+
+        It is then ``explained_by`` the finding that causes one of them, and folded under it.
+        """
+        del finding
+        return ()
+
     def check(self, *tables: Any, **optional: Any) -> Iterator[Finding]:
         """Yield what is wrong. Subclasses name the tables that they read."""
         raise NotImplementedError
@@ -103,19 +117,24 @@ class Rule:
         advice: Iterable[Advice] = (),
         data: FindingData | None = None,
         explained_by: Finding | str | None = None,
+        harmless: str | None = None,
     ) -> Finding:
         """Build a finding of this rule.
 
         ``identity`` is what the finding is about (primitive and shape, user function and cause): it
         makes the id, which stays the same in the next run, so it holds no line numbers or times.
         ``data`` is an instance of the rule's ``Data``; ``explained_by`` the finding, or its id,
-        that this one follows from.
+        that this one follows from. ``harmless`` is the reason why there is nothing to do, in a
+        few words: with it the severity is ``none``.
         """
+        if harmless is not None:
+            severity = Severity.NONE
         return Finding(
             id=fingerprint(self.code, *identity),
             code=self.code,
             name=self.name,
             severity=self.severity if severity is None else severity,
+            harmless=harmless,
             confidence=confidence,
             title=title,
             message=message,

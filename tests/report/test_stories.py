@@ -1,0 +1,105 @@
+"""One cause is told once, and folding hides nothing that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story, told_once
+
+
+class Telling:
+    """A rule that says of every finding the same."""
+
+    def __init__(self, causes: Iterable[Story] = (), follows: Iterable[Story] = ()) -> None:
+        self._causes, self._follows = tuple(causes), tuple(follows)
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        del finding
+        return self._causes
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        del finding
+        return self._follows
+
+
+BREAK, AGAIN = ("break", "a.py", 3), ("recompiles", "a.py", 3)
+
+
+def one(code: str, severity: Severity = Severity.WARNING, **more: object) -> Finding:
+    plain = Finding(id=f"{code}-1", code=code, name="x", severity=severity, title="t", message="m")
+    return plain.model_copy(update=more)
+
+
+def explained(findings: list[Finding]) -> dict[str, str | None]:
+    return {finding.code: finding.explained_by for finding in findings}
+
+
+def test_a_symptom_is_explained_by_its_cause_which_takes_the_worse_severity() -> None:
+    tellers = {"CCC001": Telling(causes=[AGAIN]), "SSS001": Telling(follows=[AGAIN])}
+    cause, symptom = one("CCC001", Severity.INFO), one("SSS001", Severity.ERROR)
+    told = told_once([symptom, cause], tellers)
+    assert explained(told) == {"SSS001": "CCC001-1", "CCC001": None}
+    assert {finding.code: finding.severity for finding in told} == {
+        "CCC001": Severity.ERROR,
+        "SSS001": Severity.ERROR,
+    }
+
+
+def test_a_chain_is_explained_by_its_first_cause() -> None:
+    tellers = {
+        "AAA001": Telling(causes=[BREAK]),
+        "BBB001": Telling(causes=[AGAIN], follows=[BREAK]),
+        "CCC001": Telling(follows=[AGAIN]),
+    }
+    told = told_once([one("AAA001"), one("BBB001"), one("CCC001")], tellers)
+    assert explained(told) == {"AAA001": None, "BBB001": "AAA001-1", "CCC001": "AAA001-1"}
+
+
+def test_equals_are_told_by_the_first_of_them() -> None:
+    both = Telling(causes=[BREAK], follows=[BREAK])
+    told = told_once(
+        [one("AAA001", Severity.INFO), one("BBB001")], {"AAA001": both, "BBB001": both}
+    )
+    assert explained(told) == {"AAA001": "BBB001-1", "BBB001": None}
+
+
+def test_whoever_only_causes_comes_before_whoever_also_follows() -> None:
+    tellers = {
+        "AAA001": Telling(causes=[BREAK], follows=[BREAK]),
+        "BBB001": Telling(causes=[BREAK]),
+    }
+    told = told_once([one("AAA001", Severity.ERROR), one("BBB001", Severity.INFO)], tellers)
+    assert explained(told) == {"AAA001": "BBB001-1", "BBB001": None}
+
+
+def test_what_is_not_told_explains_nothing() -> None:
+    tellers = {"CCC001": Telling(causes=[AGAIN]), "SSS001": Telling(follows=[AGAIN])}
+    symptom = one("SSS001", explained_by="CCC001-1")
+    for hidden in (
+        one("CCC001", Severity.NONE),
+        one("CCC001", ignored="known"),
+        one("CCC001", suppressed_by="ENV001"),
+    ):
+        assert explained(told_once([hidden, symptom], tellers))["SSS001"] is None
+
+
+def test_an_ignored_symptom_does_not_raise_its_cause() -> None:
+    tellers = {"CCC001": Telling(causes=[AGAIN]), "SSS001": Telling(follows=[AGAIN])}
+    told = told_once(
+        [one("CCC001", Severity.INFO), one("SSS001", Severity.ERROR, ignored="known")], tellers
+    )
+    assert [finding.severity for finding in told] == [Severity.INFO, Severity.ERROR]
+
+
+def test_a_circle_has_one_cause() -> None:
+    tellers = {
+        "AAA001": Telling(causes=[BREAK], follows=[AGAIN]),
+        "BBB001": Telling(causes=[AGAIN], follows=[BREAK]),
+    }
+    told = told_once([one("BBB001"), one("AAA001")], tellers)
+    assert explained(told) == {"AAA001": None, "BBB001": "AAA001-1"}
+
+
+def test_a_cause_that_is_no_finding_of_the_run_is_none() -> None:
+    assert explained(told_once([one("SSS001", explained_by="GONE-1")], {})) == {"SSS001": None}

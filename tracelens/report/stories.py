@@ -1,0 +1,128 @@
+"""One cause is told once: which findings of a run follow from which.
+
+A rule says by keys what a finding of its own causes, and what it may follow from::
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        return [stories.graph_break(finding.where)]
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        return [stories.recompiles(file, line)]
+
+Findings of one run that share a key are one story: who follows it is ``explained_by`` who causes
+it. The keys below are those that rules of different families share; a rule may use others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from tracelens.report.model import Finding, Severity, Where
+
+__all__ = ["Story", "Teller", "failure", "frame", "graph_break", "recompiles", "told_once"]
+
+#: What a story is about: a word, then whatever tells it from others of the word.
+Story = tuple[object, ...]
+
+
+class Teller(Protocol):
+    """What a rule says about its findings."""
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return what ``finding`` is the cause of."""
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return what ``finding`` may be a symptom of, the nearest first."""
+
+
+def graph_break(file: str, line: int | None) -> Story:
+    """The graph break at a line of the user's code, and what comes of it."""
+    return "graph break", file, line
+
+
+def recompiles(file: str, line: int | None) -> Story:
+    """The recompiles of the function that is defined at a line of the user's code."""
+    return "recompiles", file, line
+
+
+def frame(file: str, line: int | None) -> Story:
+    """The function, defined at that line, that is compiled, or is not, as a frame of its own."""
+    return "frame", file, line
+
+
+def failure(exception: str, where: Where | None) -> Story:
+    """An exception, at the user's line that it comes from."""
+    return "failure", exception, where.file if where else "", where.line if where else None
+
+
+def told_once(findings: Sequence[Finding], tellers: Mapping[str, Teller]) -> list[Finding]:
+    """Return the findings of one run with their causes, which take the worst severity of a story.
+
+    A finding that names its cause itself keeps it, if that is a finding of the run. A harmless,
+    ignored or suppressed finding explains nothing: it is not told, or need not be acted on.
+
+    Args:
+        findings: Of one run, with ids that are distinct.
+        tellers: The rules by code.
+    """
+    by_id = {finding.id: finding for finding in findings}
+    tellable = {finding.id for finding in findings if _is_told(finding)}
+    follows = {f.id: list(tellers[f.code].follows(f)) for f in findings if f.code in tellers}
+    leaders = _leaders(findings, tellers, follows, tellable)
+    above: dict[str, str] = {}
+    for finding in findings:
+        keys = follows.get(finding.id, ())
+        named = [finding.explained_by, *(leaders.get(key) for key in keys)]
+        cause = next((c for c in named if c in tellable and c != finding.id), None)
+        if cause is not None and finding.severity is not Severity.NONE:
+            above[finding.id] = cause
+    roots = {one: _root(one, above) for one in by_id}
+    worst: dict[str, Severity] = {}
+    for finding in findings:
+        if finding.id in tellable:
+            held = worst.setdefault(roots[finding.id], finding.severity)
+            worst[roots[finding.id]] = min(held, finding.severity, key=lambda s: s.rank)
+    return [_retold(finding, roots[finding.id], worst) for finding in findings]
+
+
+def _is_told(finding: Finding) -> bool:
+    loud = finding.severity is not Severity.NONE
+    return loud and not (finding.ignored or finding.suppressed_by)
+
+
+def _leaders(
+    findings: Sequence[Finding],
+    tellers: Mapping[str, Teller],
+    follows: Mapping[str, Sequence[Story]],
+    tellable: Iterable[str],
+) -> dict[Story, str]:
+    """Return the cause of each story: one that does not follow it as well, then the worst."""
+    told = set(tellable)
+    causes: defaultdict[Story, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.id in told and finding.code in tellers:
+            for key in tellers[finding.code].causes(finding):
+                causes[key].append(finding)
+    return {
+        key: min(found, key=lambda one: (key in follows.get(one.id, ()), one.order)).id
+        for key, found in causes.items()
+    }
+
+
+def _root(one: str, above: Mapping[str, str]) -> str:
+    """Return the first cause of a finding; in a circle, which has none, the smallest id."""
+    path = [one]
+    while (cause := above.get(path[-1])) is not None:
+        if cause in path:
+            return min(path[path.index(cause) :])
+        path.append(cause)
+    return path[-1]
+
+
+def _retold(finding: Finding, root: str, worst: Mapping[str, Severity]) -> Finding:
+    cause = None if root == finding.id else root
+    severity = worst.get(finding.id, finding.severity) if cause is None else finding.severity
+    if (cause, severity) == (finding.explained_by, finding.severity):
+        return finding
+    return finding.model_copy(update={"explained_by": cause, "severity": severity})
