@@ -126,6 +126,9 @@ class Window(Span):
     """The whole trace, from its first measured event to the end of its last."""
 
     threads: int = 0
+    #: Calls of Python functions that were recorded, and what the profiler can have added at most.
+    python_calls: int = 0
+    added_ms: float = 0.0
 
 
 class StreamBusy(Measured):

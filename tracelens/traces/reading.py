@@ -129,8 +129,9 @@ class Reading:
             evidence.notes[note] = None
         if evidence.events or header:
             evidence.kinds = {ChromeTrace.name: 1}
-            evidence.measured.append(Seen(read_header(header), 1, [Place(self.path, 1)], ""))
-            evidence.measured += summed(self)
+            around = read_header(header)
+            evidence.measured.append(Seen(around, 1, [Place(self.path, 1)], ""))
+            evidence.measured += summed(self, around)
         return evidence
 
     def _other(self, event: Event, number: int) -> None:

@@ -7,8 +7,15 @@ from operator import sub
 from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Place, Seen
-from tracelens.logs.chrome_trace import MemoryCopy, MemorySet
+from tracelens.logs.chrome_trace import (
+    BuiltinFunction,
+    MemoryCopy,
+    MemorySet,
+    ModuleCall,
+    PythonFunction,
+)
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
+from tracelens.traces.distortion import added_ms
 from tracelens.traces.measured import (
     Chain,
     DeviceBusy,
@@ -18,6 +25,7 @@ from tracelens.traces.measured import (
     Step,
     StreamBusy,
     Thread,
+    TraceHeader,
     Transfer,
     Window,
 )
@@ -30,9 +38,10 @@ __all__ = ["summed"]
 
 #: Operators whose time without what is inside them is kept: the most expensive ones.
 MAX_SELF = 200
+_PYTHON = (PythonFunction, ModuleCall, BuiltinFunction)
 
 
-def summed(reading: Reading) -> Iterator[Seen[Measured]]:
+def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
     """Yield everything that was measured."""
     streams = {key: stream.busy() for key, stream in reading.streams.items()}
     devices: dict[str, list[StreamId]] = {}
@@ -42,7 +51,7 @@ def summed(reading: Reading) -> Iterator[Seen[Measured]]:
     anything = Busy.union(list(busy.values()))
     start, end = _extent(reading, anything)
     if start <= end:
-        yield from _spans(reading, start, end, anything)
+        yield from _spans(reading, header, (start, end), anything)
     for key, stream in reading.streams.items():
         yield _seen(_stream(key, stream, streams[key]), reading.path, stream.first, stream.text)
     for device, keys in devices.items():
@@ -99,8 +108,12 @@ def _extent(reading: Reading, busy: Busy) -> Interval:
     return min(start for start, _ in parts), max(end for _, end in parts)
 
 
-def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[Seen[Measured]]:
+def _spans(
+    reading: Reading, header: TraceHeader, extent: Interval, busy: Busy
+) -> Iterator[Seen[Measured]]:
+    start, end = extent
     operators = reading.operators
+    calls = sum(name.count for name in reading.names if isinstance(name.record, _PYTHON))
     whole = operators.total
     whole.start, whole.length = start, end - start
     steps = sorted(operators.steps, key=lambda pair: pair[1].start)
@@ -108,6 +121,8 @@ def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[S
     idle = _idle(reading, busy, [(start, end), *spans])
     window = Window(
         threads=len(operators.lanes),
+        python_calls=calls,
+        added_ms=added_ms(header, calls, sum(lane.spans for lane in operators.lanes.values())),
         busy_ms=_ms(busy.us),
         kernels=reading.kernels.count,
         launches=reading.launches.count,
@@ -118,8 +133,8 @@ def _spans(reading: Reading, start: float, end: float, busy: Busy) -> Iterator[S
         **_operators(whole, start, ordered=operators.ordered),
     )
     yield _seen(window, reading.path, 1)
-    calls = (reading.kernels, reading.launches, reading.waits)
-    shares = zip(steps, busy.within(spans), *(part.shares(spans) for part in calls), strict=True)
+    taken = (reading.kernels, reading.launches, reading.waits)
+    shares = zip(steps, busy.within(spans), *(part.shares(spans) for part in taken), strict=True)
     for ((first, step), us, kernels, launches, waits), unused in zip(shares, idle[1:], strict=True):
         record = Step(
             number=step.number,

@@ -35,8 +35,8 @@ class GpuIdle(Rule):
     ## When it is harmless
     Idle up to 20 % is common. Where the GPU mostly waits for data (TRC013) or for the compiler
     (TRC003), those findings say so and this one is a note of severity ``none``. The first step does
-    not count when it is warm-up, and stacks in the trace silence the finding (TRC018): they slow the
-    CPU down. Fewer than 50 kernels are no load.
+    not count when it is warm-up, and what the profiler can have added to the host's time (TRC018) is
+    taken off. Fewer than 50 kernels are no load.
 
     ## What to do
     Launch less: ``torch.compile``, with ``mode="reduce-overhead"`` as one CUDA graph; a larger batch;

@@ -34,8 +34,8 @@ class GuardLookupCost(Rule):
 
     ## When it is harmless
     The profiler itself adds a microsecond or so to each span: less than 0.1 ms per step does not
-    count, nor does a lookup that a busy GPU hides. With ``with_stack=True`` times on the CPU are
-    inflated, and TRC018 silences this finding.
+    count, nor does a lookup that a busy GPU hides. What the profiler can have added (TRC018) is taken
+    off.
 
     ## What to do
     Fewer graphs per step (TRC005), fewer variants per frame (RCP rules), fewer guards:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import PythonFunction
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader, Window
+from tracelens.traces.runs import length
 
 __all__ = ["ProfilerDistortion"]
 
@@ -18,14 +20,23 @@ HEAVY = ("with_stack", "profile_memory", "with_modules")
 LIGHT = ("record_shapes", "with_flops")
 
 
+class Distortion(FindingData):
+    """How the trace was recorded."""
+
+    options: tuple[str, ...]
+    calls: int
+    added_ms: float
+
+
 class ProfilerDistortion(Rule):
-    """The trace was taken with options that slow the program down.
+    """The trace was taken with options that slow the program's host side down.
 
     ## Why it matters
     ``with_stack=True`` stops at every Python call, ``profile_memory=True`` at every allocation. Times
     on the CPU grow, those of Python code and of small operators the most, and a GPU seems to wait
-    more than it does without the profiler. Claims about time made on such a trace are silenced by
-    this finding; what runs, how often and in which order stays true.
+    more than it does without the profiler. By how much is bounded: a microsecond per Python call and
+    three per operator. What is said of the host's time has that much taken off. Times of kernels and
+    copies are the device's own and stand as they are.
 
     ## What it looks like
     Fields in the trace's header, and, with stacks, events of the category ``python_function``:
@@ -33,11 +44,10 @@ class ProfilerDistortion(Rule):
         {"ph": "X", "cat": "python_function", "name": "torch/nn/modules/linear.py(134): forward", "ts": 100.0, "dur": 80.0, "pid": 1, "tid": 1}
 
     ## When it is harmless
-    ``record_shapes`` and ``with_flops`` alone cost a microsecond or two per operator: that is a note
-    of severity ``none``, which silences nothing. So is everything where nobody looks at times.
+    Always: it is a note about the recording, not a defect of the program.
 
     ## What to do
-    Take the trace again without these options before comparing times; keep this one to find out
+    Take the trace again without these options before comparing host times; keep this one to find out
     where in the code something is called.
 
     ## How a live run confirms it
@@ -50,7 +60,20 @@ class ProfilerDistortion(Rule):
     code = "TRC018"
     name = "profiler-distortion"
     severity = Severity.NONE
-    suppresses = "time"
+    Data = Distortion
+    remedies = (
+        Remedy(
+            id="without",
+            text="Take the trace again without these options before comparing host times.",
+            code=(
+                "torch.profiler.profile("
+                "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3))"
+            ),
+            when="with_stack, profile_memory or with_modules was on",
+            applies=lambda data: any(option in HEAVY for option in data.options),
+            proof="https://docs.pytorch.org/docs/stable/profiler.html",
+        ),
+    )
     unconfirmable = "it is about how the trace was recorded, not about the program"
 
     def check(
@@ -62,53 +85,43 @@ class ProfilerDistortion(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per way in which traces were recorded."""
         ways: dict[tuple[str, ...], list[Seen[TraceHeader]]] = {}
-        stacks = {part.place.input for row in functions for part in row.split()}
-        timed = {row.first.input for row in windows}
+        measured = {row.first.input: row.record for row in windows}
         for row in headers:
+            window = measured.get(row.first.input)
             options = [option for option in (*HEAVY, *LIGHT) if getattr(row.record, option)]
-            if row.first.input in stacks and "with_stack" not in options:
+            if window is not None and window.python_calls and "with_stack" not in options:
                 options.insert(0, "with_stack")
-            if options and row.first.input in timed:
+            if options and window is not None:
                 ways.setdefault(tuple(options), []).append(row)
         for way, rows in ways.items():
-            yield self._finding(way, rows, functions)
+            inputs = [row.first.input for row in rows]
+            data = Distortion(
+                options=way,
+                calls=sum(measured[source].python_calls for source in inputs),
+                added_ms=sum(measured[source].added_ms for source in inputs),
+            )
+            yield self._finding(data, rows, next(iter(functions.within(inputs[0])), None))
 
     def _finding(
-        self,
-        options: tuple[str, ...],
-        rows: list[Seen[TraceHeader]],
-        functions: Table[PythonFunction],
+        self, data: Distortion, rows: list[Seen[TraceHeader]], called: Seen[PythonFunction] | None
     ) -> Finding:
-        heavy = [option for option in options if option in HEAVY]
-        named = ", ".join(f"{option}=True" for option in options)
-        inputs = {row.first.input for row in rows}
-        python = [row for source in sorted(inputs) for row in functions.within(source)]
-        calls = sum(row.count for row in python)
-        stops = f" It stopped at {calls} Python calls." if calls else ""
-        effect = (
-            f"Times on the CPU in this trace are longer than without.{stops} What runs, and how "
-            "often, is as it is."
-            if heavy
-            else "That costs a few microseconds per operator, which only matters for small ones."
-        )
+        named = ", ".join(f"{option}=True" for option in data.options)
+        stops = f" at {data.calls} Python calls and" if data.calls else ""
         return self.finding(
-            *options,
+            *data.options,
             title=f"the profiler ran with {named}",
-            message=f"The profiler ran with {named}. {effect}",
-            severity=Severity.INFO if heavy else Severity.NONE,
+            message=(
+                f"The profiler stopped the host{stops} at every operator: up to "
+                f"{length(data.added_ms)} of its time in all. That much is taken off what is said "
+                "of the host; the device's times are its own."
+            ),
+            severity=Severity.NONE,
             confidence=Confidence.HIGH,
             count=len(rows),
             evidence=[
                 *[row.quote("header of the trace") for row in rows],
-                *[row.quote(f"{row.count} calls") for row in python[:1]],
+                *([called.quote(f"{called.count} calls")] if called else []),
             ],
-            advice=_ADVICE if heavy else (),
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(
-        text="Take the trace again without these options before looking at times.",
-        code="torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=2, active=3))",
-    ),
-)
