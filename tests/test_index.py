@@ -106,7 +106,8 @@ def joined() -> Iterator[type[Record]]:
 def test_nothing_is_joined_from_nothing() -> None:
     discover("rules", Rule)
     for kind in joined():
-        assert list(Evidence().table(kind)) == [], kind
+        if kind.walks() != ():
+            assert list(Evidence().table(kind)) == [], kind
 
 
 #: The rules that need nothing: the others are absent where there is nothing.

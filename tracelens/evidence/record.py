@@ -26,6 +26,7 @@ class Record(BaseModel):
     def walks(cls) -> tuple[type[Record], ...] | None:
         """Return the record types without which a ``join`` over the whole evidence gives nothing.
 
-        None: it looks at other things, and must be tried.
+        None: it looks at other things, and must be tried. An empty tuple: there is always a row,
+        and it is no reason to ask a rule.
         """
         return None

@@ -104,6 +104,8 @@ class TableFacts(msgspec.Struct, frozen=True):
     types: tuple[str, ...]
     #: The types that are joined from the whole evidence, which only they themselves understand.
     joins: tuple[str, ...]
+    #: Whether it has a row whatever was read: it is given, and is no reason to ask a rule.
+    always: bool
     #: What makes torch or oneDNN print it.
     switches: tuple[str, ...]
 
@@ -119,6 +121,7 @@ class TableFacts(msgspec.Struct, frozen=True):
             plain=types == {kind},
             types=tuple(sorted(map(_name, types))),
             joins=tuple(sorted(map(_name, joins))),
+            always=not types and not joins,
             switches=tuple(switches(kind)),
         )
 
@@ -191,7 +194,7 @@ class Held:
         timed = bool(self._evidence.ticks)
         return {
             table.parameter: self._evidence.table(_find(*table.of.split(":")))
-            if timed or self.may_fill(table)
+            if timed or table.always or self.may_fill(table)
             else Table(())
             for table in wanted
         }

@@ -1,0 +1,260 @@
+"""What the logs of a run say about it as a whole: versions, machine, and what was at work.
+
+Advice depends on it: freezing does nothing in a run where nothing is compiled, and a float16 model
+gains nothing from it on a CPU without float16. What the logs do not say is ``None``, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs import Record
+from tracelens.onednn import isa as instructions
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
+    from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.chrome_trace import CompiledRegion
+    from tracelens.logs.cpu_info import CpuFlags
+    from tracelens.logs.dynamo_debug import CompilerStep, FrameCompiled
+    from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.guards import GuardTree
+    from tracelens.logs.inductor_debug import CompileStep
+    from tracelens.logs.onednn_verbose import (
+        CpuIsa,
+        EngineRuntime,
+        GpuDevice,
+        LibraryVersion,
+        PrimitiveExec,
+    )
+    from tracelens.logs.output_code import OutputModule
+    from tracelens.logs.recompiles import Recompile
+    from tracelens.logs.recording import Recorded
+    from tracelens.logs.shared_libraries import LoadedLibrary
+    from tracelens.logs.torch_trace import CompilationMetrics, TorchVersion
+    from tracelens.traces.measured import TraceHeader
+
+__all__ = ["RunFacts", "facts_of"]
+
+#: Artifacts of ``TORCH_LOGS`` that say something about every compilation.
+_ALWAYS_TOLD = frozenset({"output_code", "graph_code", "guards", "dynamo", "aot_graphs", "all"})
+#: The kernel's flag -> the type that it multiplies.
+_FLAGS = {"avx512_fp16": "f16", "avx512_bf16": "bf16", "amx_bf16": "bf16", "amx_fp16": "f16"}
+_FLAGS |= {"fphp": "f16", "asimdhp": "f16", "bf16": "bf16"}
+_FLAGS |= dict.fromkeys(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"), "int8")
+
+
+class RunFacts(Record):
+    """The run as a whole. There is always exactly one row; ``None`` is: the logs do not say."""
+
+    #: ``(2, 13, 0)``.
+    torch: tuple[int, ...] | None = None
+    onednn: tuple[int, ...] | None = None
+    #: In oneDNN's words; empty without its header.
+    isa: str | None = None
+    #: ``x86_64`` or ``aarch64``.
+    arch: str | None = None
+    #: ``cpu``, ``cuda``, ``xpu``: where tensors were.
+    devices: frozenset[str] = frozenset()
+    #: ``linux``, ``macos`` or ``windows``.
+    os: str | None = None
+    #: Something was differentiated; False where all that was compiled was for inference.
+    is_training: bool | None = None
+    #: A compiler was at work; False where its logs were on and are silent.
+    is_compiled: bool | None = None
+    #: Inductor had the weights as constants.
+    is_frozen: bool | None = None
+    threads: int | None = None
+    #: ``max-autotune`` or ``reduce-overhead``, by what they do.
+    mode: str | None = None
+    #: Flags of the CPU, as the kernel names them; None where no log lists them.
+    flags: frozenset[str] | None = None
+
+    @classmethod
+    def walks(cls) -> tuple[type[Record], ...]:
+        """Nothing is needed: the facts of a log that says nothing are all ``None``."""
+        return ()
+
+    @classmethod
+    def join(
+        cls,
+        *,
+        recorded: Table[Recorded],
+        versions: Table[TorchVersion],
+        headers: Table[TraceHeader],
+        libraries: Table[LibraryVersion],
+        runtimes: Table[EngineRuntime],
+        isas: Table[CpuIsa],
+        gpus: Table[GpuDevice],
+        execs: Table[PrimitiveExec],
+        flags: Table[CpuFlags],
+        modules: Table[OutputModule],
+        graphs: Table[FxGraph],
+        breaks: Table[GraphBreak],
+        recompiles: Table[Recompile],
+        guards: Table[GuardTree],
+        steps: Table[CompileStep],
+        backends: Table[CompilerStep],
+        frames: Table[FrameCompiled],
+        metrics: Table[CompilationMetrics],
+        regions: Table[CompiledRegion],
+        tuned: Table[AutotuneTable],
+        settings: Table[Setting],
+        loaded: Table[LoadedLibrary],
+    ) -> Iterator[Seen[RunFacts]]:
+        """Make the one row."""
+        notes = {row.record.name: row.record.value for row in recorded}
+        told = [row.record for row in settings]
+        isa = next((row.record.isa for row in isas), None)
+        compiled = (modules, graphs, breaks, recompiles, guards, steps, backends, frames, metrics)
+        known = frozenset().union(*(row.record.names for row in flags)) if len(flags) else None
+        facts = cls(
+            torch=_version(notes.get("torch"))
+            or _first(_version(row.record.pytorch_version) for row in versions)
+            or _first(_version(row.record.torch) for row in headers),
+            onednn=_first(_version(row.record.version) for row in libraries),
+            isa=isa,
+            arch=_arch(isa, known),
+            devices=frozenset(_devices(execs, modules, gpus, headers, notes)),
+            os=_system(row.record.path for row in loaded),
+            is_training=_training(execs, modules, graphs),
+            is_compiled=_compiled((*compiled, regions, tuned), notes),
+            is_frozen=_frozen(modules, told),
+            threads=_threads(notes, runtimes, told),
+            mode=_mode(told, tuned),
+            flags=known,
+        )
+        yield Seen(facts, 1, [Place("", 0)], "")
+
+    @cached_property
+    def native_types(self) -> frozenset[str] | None:
+        """The types shorter than float32 that the CPU multiplies; None where no log tells.
+
+        Any of ``bf16``, ``f16``, ``int8``, ``f8``.
+        """
+        if self.isa and instructions.level(self.isa) is not instructions.Level.UNKNOWN:
+            return instructions.vector_types(self.isa) | instructions.matrix_types(self.isa)
+        if self.flags is None:
+            return None
+        return frozenset(kind for flag, kind in _FLAGS.items() if flag in self.flags)
+
+    def has_type(self, dtype: str) -> bool | None:
+        """Tell whether the CPU has instructions for ``bf16``, ``f16`` ...; None if unknown."""
+        return None if self.native_types is None else dtype in self.native_types
+
+    def torch_at_least(self, *release: int) -> bool | None:
+        """Tell whether torch is of ``release`` or later; None where its version is unknown."""
+        return None if self.torch is None else self.torch >= release
+
+    def onednn_at_least(self, *release: int) -> bool | None:
+        """Tell whether oneDNN is of ``release`` or later; None where its version is unknown."""
+        return None if self.onednn is None else self.onednn >= release
+
+
+def facts_of(facts: Table[RunFacts]) -> RunFacts:
+    """Return the one record of a table of facts."""
+    return next((row.record for row in facts), RunFacts())
+
+
+def _first(values: Iterable[Any]) -> Any:
+    return next((value for value in values if value), None)
+
+
+def _version(text: str | None) -> tuple[int, ...] | None:
+    """Return ``(2, 13, 0)`` of ``2.13.0+cpu``."""
+    found = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", text or "")
+    return tuple(int(part) for part in found.groups() if part) if found else None
+
+
+def _arch(isa: str | None, flags: frozenset[str] | None) -> str | None:
+    words = isa or ""
+    if words.startswith("AArch64") or (flags and "asimd" in flags):
+        return "aarch64"
+    return "x86_64" if words.startswith("Intel") or (flags and "sse2" in flags) else None
+
+
+def _system(paths: Iterable[str]) -> str | None:
+    for path in paths:
+        if path.endswith(".dylib") or path.startswith("/Users/"):
+            return "macos"
+        if path.lower().endswith(".dll"):
+            return "windows"
+        if ".so" in path:
+            return "linux"
+    return None
+
+
+def _devices(
+    execs: Table[PrimitiveExec],
+    modules: Table[OutputModule],
+    gpus: Table[GpuDevice],
+    headers: Table[TraceHeader],
+    notes: dict[str, str],
+) -> Iterator[str]:
+    for run in execs:
+        yield "xpu" if run.record.engine.startswith("gpu") else "cpu"
+    for module in modules:
+        if module.record.device:
+            yield module.record.device
+    if len(gpus):
+        yield "xpu"
+    if any(row.record.devices for row in headers) or "device" in notes:
+        yield "cuda"
+
+
+def _training(
+    execs: Table[PrimitiveExec], modules: Table[OutputModule], graphs: Table[FxGraph]
+) -> bool | None:
+    kinds = {row.record.graph for row in modules}
+    if kinds & {"forward", "backward"} or any(row.record.is_training for row in execs):
+        return True
+    if any(row.record.name.startswith(("Backward graph", "Joint graph")) for row in graphs):
+        return True
+    return False if "inference" in kinds else None
+
+
+def _compiled(tables: Iterable[Table[Any]], notes: dict[str, str]) -> bool | None:
+    if any(len(table) for table in tables):
+        return True
+    switches = set(notes.get("TORCH_LOGS", "").replace("+", "").split(","))
+    return False if switches & _ALWAYS_TOLD or "TORCH_TRACE" in notes else None
+
+
+def _frozen(modules: Table[OutputModule], settings: list[Setting]) -> bool | None:
+    names = {"TORCHINDUCTOR_FREEZING", "torch._inductor.config.freezing"}
+    told = [setting.is_on for setting in settings if setting.name in names]
+    constants = (name.result for row in modules for name in row.record.constants)
+    if any(told) or any(name.startswith("_frozen_param") for name in constants):
+        return True
+    return False if told or len(modules) else None
+
+
+def _threads(
+    notes: dict[str, str], runtimes: Table[EngineRuntime], settings: list[Setting]
+) -> int | None:
+    if notes.get("threads", "").isdecimal():
+        return int(notes["threads"])
+    pools = [row.record for row in runtimes]
+    if (found := _first(pool.nthr for pool in pools if pool.engine.startswith("cpu"))) is not None:
+        return int(found)
+    values = (setting.value for setting in settings if setting.name == "OMP_NUM_THREADS")
+    return _first(int(value) for value in values if value.isdecimal())
+
+
+def _mode(settings: list[Setting], tuned: Table[AutotuneTable]) -> str | None:
+    on = {setting.name for setting in settings if setting.is_on}
+    if len(tuned) or on & {
+        "torch._inductor.config.max_autotune",
+        "torch._inductor.config.max_autotune_gemm",
+        "TORCHINDUCTOR_MAX_AUTOTUNE",
+        "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
+    }:
+        return "max-autotune"
+    if "torch._inductor.config.triton.cudagraphs" in on:
+        return "reduce-overhead"
+    return None
