@@ -243,7 +243,7 @@ def _threads(
     if (found := _first(pool.nthr for pool in pools if pool.engine.startswith("cpu"))) is not None:
         return int(found)
     values = (setting.value for setting in settings if setting.name == "OMP_NUM_THREADS")
-    return _first(int(value) for value in values if value.isdecimal())
+    return next((int(value) for value in values if value.isdecimal()), None)
 
 
 def _mode(settings: list[Setting], tuned: Table[AutotuneTable]) -> str | None:
