@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator
@@ -30,6 +30,11 @@ class KeyAveragesLog(Log):
     continues = re.compile(
         r" *Name  |-{10,}  -{5,}|[^\n]{0,4000}?\d%  | {20,}\S[^\n]*\(\d+\): |Self \w+ time total: "
     )
+
+    @classmethod
+    def owns(cls, records: Sequence[Record]) -> bool:
+        """Tell whether it is a table: a ruled line by itself is of any program's."""
+        return bool(records)
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:

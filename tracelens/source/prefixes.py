@@ -85,9 +85,10 @@ _TRANSPORT = re.compile(
     rb"| {0,8}+\d{1,8}(?: ?[:|-][ \t]{0,2}|[ \t]{1,4})"
     rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
-    rb"|\((?:\w{1,60} )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
-    # vLLM's logger, which repeats itself before every line of a traceback.
-    rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
+    rb"|\((?:[\w.()-]{1,100} )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    # vLLM's logger, which repeats itself before every line of a traceback. What it says of its own
+    # start is read with it: its times are the evidence.
+    rb"|(?:WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
     rb"\[?[\w./-]{1,100}:\d{1,6}\](?: |$)"
     # docker compose: the container and a bar.
     rb"|[\w.-]{1,60}(?<=[_-]\d) {1,20}\|(?: |$)"

@@ -1,0 +1,105 @@
+"""CGR012 empty-cuda-graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.warnings import TorchWarning
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.rules import Rule
+
+__all__ = ["EmptyCudaGraph"]
+
+
+class EmptyCudaGraph(Rule):
+    """A CUDA graph was recorded that launches nothing.
+
+    ## Why it matters
+    The warning suggests a wrong device or stream. With ``mode="reduce-overhead"`` the cause mostly
+    is another: a graph break left a piece that only makes views, which runs nothing on the GPU.
+    Replaying it costs a few microseconds per call and nothing else. The break that cut the piece
+    off costs more.
+
+    ## What it looks like
+    One Python warning per recording:
+
+        /home/ana/venv/lib/python3.12/site-packages/torch/cuda/graphs.py:84: UserWarning: The CUDA Graph is empty. This usually means that the graph was attempted to be captured on wrong device or stream. (Triggered internally at /pytorch/aten/src/ATen/cuda/CUDAGraph.cpp:206.)
+          super().capture_end()
+
+    ## When it is harmless
+    Nearly always in compiled code. Not where the program captures by itself with
+    ``torch.cuda.graph``: there the work went to another stream or device, and replaying the graph
+    computes nothing.
+
+    ## What to do
+    Look for the graph breaks of the model; the warning goes away with the one that leaves the piece.
+    In a capture of one's own, run the work on the stream that is captured.
+
+    ## How a live run confirms it
+    Not applicable: whether a piece is empty depends on where the program breaks its graph.
+
+    ## See also
+    GBR rules for the breaks; CGR011 for CUDA graphs that are not used at all.
+    <https://github.com/pytorch/pytorch/issues/149653>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "CGR012"
+    name = "empty-cuda-graph"
+    severity = Severity.NONE
+    unconfirmable = IN_THE_PROGRAM
+
+    class Data(FindingData):
+        """How often, and whether the log shows breaks."""
+
+        recordings: int = 0
+        breaks: int = 0
+
+    remedies = (
+        Remedy(
+            "see-breaks",
+            "List the graph breaks: one of them leaves a piece without work.",
+            when="the log does not show graph breaks",
+            applies=lambda data: not data.breaks,
+            env='TORCH_LOGS="graph_breaks"',
+            since="2.1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            "own-capture",
+            "Where the program captures by itself: run the work inside the capture, on its stream "
+            "and device.",
+            code="with torch.cuda.graph(graph):\n    out = model(static_input)",
+            since="1.10",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
+    def check(
+        self, warnings: Table[TorchWarning], *, breaks: Table[GraphBreak]
+    ) -> Iterator[Finding]:
+        """Yield one finding: the warning does not say which graph it is about."""
+        rows = [row for row in warnings if row.record.topic == "empty-cudagraph"]
+        if not rows:
+            return
+        data = self.Data(recordings=sum(row.count for row in rows), breaks=breaks.count)
+        yield self.finding(
+            "empty",
+            title="an empty CUDA graph was recorded",
+            message="Harmless in compiled code: a piece that only makes views, mostly what a graph "
+            "break left over, launches no kernel, and replaying it costs next to nothing.",
+            confidence=self._sure(data.breaks),
+            count=data.recordings,
+            evidence=[row.quote() for row in rows[:2]],
+            advice=self.advise(data),
+            data=data,
+        )
+
+    @staticmethod
+    def _sure(breaks: int) -> Confidence:
+        return Confidence.HIGH if breaks else Confidence.MEDIUM
