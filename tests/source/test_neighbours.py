@@ -11,7 +11,7 @@ from tracelens.source.segment import Segmenter
 #: Lines of programs that have nothing to do with torch, or only use it.
 ORDINARY = [
     "INFO 11-20 10:04:05 [server.py:41] Compiling templates for shape editor",
-    "INFO:     127.0.0.1:53412 - \"GET /v1/models HTTP/1.1\" 200 OK",
+    'INFO:     127.0.0.1:53412 - "GET /v1/models HTTP/1.1" 200 OK',
     "[2025-11-20 12:03:43] The build is fired up",
     "[2025-11-20 12:03:43 TP0] Load balancer: begin",
     "Starting to load model weights from disk",

@@ -25,7 +25,7 @@ class Workspace(Record):
 
 
 class ChosenSolver(Record):
-    """A candidate that was taken without measuring. ``time`` is a guess, ``bytes`` its workspace."""
+    """A candidate taken without measuring. ``time`` is a guess, ``bytes`` its workspace."""
 
     level: str
     algorithm: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from tracelens.evidence import Place, Seen, Table
@@ -83,11 +84,12 @@ class ServingStartTime(Rule):
     remedies = (
         Remedy(
             "cache-volume",
-            "Keep the cache of compiled graphs from start to start: put it on a volume, or into the "
+            "Keep the cache of compiled graphs from start to start: put it on a volume, or in the "
             "image after one start.",
             when="vLLM compiled something",
-            applies=lambda data: data.server == "vllm"
-            and (data.steps.get("inductor", 0.0) > 0 or not data.cached),
+            applies=lambda data: (
+                data.server == "vllm" and (data.steps.get("inductor", 0.0) > 0 or not data.cached)
+            ),
             env="VLLM_CACHE_ROOT=/path/that/stays",
             basis="source",
             proof="https://docs.vllm.ai/en/latest/design/torch_compile.html",
@@ -104,8 +106,8 @@ class ServingStartTime(Rule):
         ),
         Remedy(
             "fewer-compile-sizes",
-            "Every size in compile_sizes has graphs of its own, which are compiled or loaded one by "
-            "one: leave the list empty, and the graph for all shapes serves.",
+            "Every size in compile_sizes has graphs of its own, which are compiled or loaded one "
+            "by one: leave the list empty, and the graph for all shapes serves.",
             when="vLLM loads graphs for single sizes",
             applies=lambda data: data.server == "vllm" and data.graphs_loaded > 0,
             code="vllm serve MODEL --compilation-config '{\"compile_sizes\": []}'",
@@ -163,7 +165,7 @@ class ServingStartTime(Rule):
         yield self.finding(
             "start",
             title=_title(data, seconds),
-            message=_message(data, seconds),
+            message=_message(data),
             severity=None if long else Severity.NONE,
             confidence=Confidence.HIGH if not data.unexplained_s else Confidence.MEDIUM,
             count=len(events),
@@ -227,7 +229,7 @@ def _gap(stages: Sequence[ServerStage]) -> tuple[float, int, int]:
     """
     stamped = [(row.stamp, at) for at, row in enumerate(stages) if row.stamp is not None]
     total, longest, ends = 0.0, 0.0, (-1, -1)
-    for (before, first), (after, second) in zip(stamped, stamped[1:], strict=False):
+    for (before, first), (after, second) in pairwise(stamped):
         rest = after - before - (stages[second].seconds or 0.0)
         if MIN_GAP <= rest <= MAX_GAP and stages[second].step != "begins":
             total += rest
@@ -252,7 +254,7 @@ def _title(data: ServingStartTime.Data, seconds: float) -> str:
     return f"the server spent {_length(seconds)} on steps that its log names"
 
 
-def _message(data: ServingStartTime.Data, seconds: float) -> str:
+def _message(data: ServingStartTime.Data) -> str:
     parts = [f"{_NAMES[step]} {_length(took)}" for step, took in data.steps.items()]
     said = [f"{', '.join(parts)}." if parts else ""]
     if data.total_s is not None:
