@@ -50,6 +50,10 @@ __all__ = [
     "TraceEvent",
 ]
 
+_STARTS = re.compile(
+    r"Malloc(?!.*Async)|(?:cuda|hip|Mem)Free(?!.*Async)|HostAlloc|HostRegister|ModuleLoad|LibraryLoad"
+    r"|StreamCreate|EventCreate|CtxCreate|PrimaryCtxRetain|ModuleCreate|ProgramBuild"
+)
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
 
 
@@ -247,9 +251,24 @@ class RuntimeCall(_Named):
         return any(word in self.name for word in ("LaunchKernel", "KernelLaunch", "GraphLaunch"))
 
     @property
+    def copies(self) -> bool:
+        """Whether it asks for a copy, or for a fill."""
+        return any(word in self.name for word in ("emcpy", "emset", "MemBuffer", "MemoryFill"))
+
+    @property
     def synchronizes(self) -> bool:
         """Whether it waits for the device."""
-        return "Synchronize" in self.name
+        return "Synchronize" in self.name or self.name in {"urQueueFinish", "urEventWait"}
+
+    @property
+    def starts(self) -> bool:
+        """Whether it prepares the device: loads code, makes streams, takes or returns memory."""
+        return bool(_STARTS.search(self.name))
+
+    @property
+    def captures(self) -> bool:
+        """Whether it records a graph, or makes a recorded one ready."""
+        return "BeginCapture" in self.name or "GraphInstantiate" in self.name
 
 
 # Annotations.

@@ -47,6 +47,11 @@ _KNOWN = {
         ),
     ),
     "frames": About("Compiled frames", "What was compiled, in the order of compilation."),
+    "gaps": About(
+        "Gaps",
+        "The longest times in which a device did nothing, and what the host did then.",
+        ("ms", "cause", "frame", "operator"),
+    ),
     "graph_breaks": About(
         "Graph breaks", "Where a graph ended early, and why.", ("where", "type", "count")
     ),
@@ -80,6 +85,11 @@ _KNOWN = {
     "regions": About("Compiled regions", "What the trace shows of each compiled function."),
     "regimes": About("Regimes", "Which part of the input is warm-up, and which is steady."),
     "settings": About("Settings", "Environment variables that the log shows."),
+    "time": About(
+        "Time of the devices",
+        "The window is from the first kernel or copy to the last; idle is why nothing ran.",
+        ("phase", "window_ms", "busy_ms", "idle_ms", "idle_not_launched_ms", "idle_data_ms"),
+    ),
     "timeline": About("Timeline", "When things happened."),
 }
 #: The columns that a bar makes easier to compare, best first.

@@ -156,14 +156,16 @@ class Stream:
     def __init__(self, first: int, text: str) -> None:
         self.first = first
         self.text = text
+        #: Kernels but collectives, and fills; collectives; copies.
         self.work = Intervals()
         self.collectives = Intervals()
+        self.copying = Intervals()
         self.kernels = 0
         self.copies = 0
 
     def busy(self) -> Busy:
         """Return when it is at work."""
-        return Busy.union([self.work.busy(), self.collectives.busy()])
+        return Busy.union([part.busy() for part in (self.work, self.collectives, self.copying)])
 
 
 class Calls:

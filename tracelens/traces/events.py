@@ -53,6 +53,8 @@ class Arguments(msgspec.Struct, gc=False):
     grid: Any = None
     #: What joins an operator and the kernels that it starts.
     external: Any = msgspec.field(name="External id", default=None)
+    #: What joins a kernel and the call that launched it.
+    correlation: Any = None
     #: Of operators, with ``record_shapes=True``: read for products only.
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import length_hint
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Evidence, Place, Seen
-from tracelens.logs.chrome_trace import (
-    ChromeTrace,
-    DeviceKernel,
-    InductorKernel,
-    MemoryCopy,
-    MemorySet,
-    RuntimeCall,
-)
-from tracelens.traces.chains import Chains
-from tracelens.traces.device import Calls, Stream, StreamId
+from tracelens.logs.chrome_trace import ChromeTrace, ProfilerStep, PythonFunction, RuntimeCall
+from tracelens.traces.device import Calls
+from tracelens.traces.devices import Devices
 from tracelens.traces.events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
 from tracelens.traces.header import read_header
+from tracelens.traces.host import Host, Kind
 from tracelens.traces.names import Name, Names
 from tracelens.traces.operators import Operators, part_of
-from tracelens.traces.products import Products, is_product
+from tracelens.traces.products import is_product
 from tracelens.traces.reader import CHUNK, TraceReader
+from tracelens.traces.runtime import Runtime
 from tracelens.traces.summing import summed
 
 if TYPE_CHECKING:
@@ -31,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "read_trace"]
 
-#: Streams that are told apart.
-MAX_STREAMS = 1_024
 #: Spans that may be open at once, where begin and end are separate events.
 MAX_OPEN = 20_000
 #: Names of threads and processes that are kept.
@@ -66,10 +59,9 @@ class Reading:
         self.evidence = Evidence()
         self.names = Names(self._follow)
         self.operators = Operators(self.names)
-        self.chains = Chains()
-        self.products = Products()
-        self.streams: dict[StreamId, Stream] = {}
-        self.kernels, self.launches, self.waits = Calls(), Calls(), Calls()
+        self.devices = Devices()
+        self.host = Host()
+        self.runtime = Runtime(self.host)
         self.labels: dict[tuple[Id, Id], str] = {}
         self._takers: list[tuple[Name, Callable[[Name], None]]] = []
         self._open: dict[tuple[Id, Id], list[Begin]] = {}
@@ -96,13 +88,13 @@ class Reading:
                 self._other(event, after - length_hint(rest))
         self.evidence.events = after
         self.names.added(len(events))
+        self._take_spans()
         self.operators.follow(before)
         for name, take in self._takers:
             if name.waiting:
                 take(name)
                 name.waiting.clear()
-        self.chains.follow()
-        self.products.follow()
+        self.devices.follow()
 
     def finish(self, header: bytes) -> Evidence:
         """Return the evidence of all events, and of what stands around them."""
@@ -124,7 +116,7 @@ class Reading:
             )
         if self.names.full:
             evidence.notes[f"{self.path}: too many names of events; some were put together"] = None
-        if any(calls.full for calls in (self.kernels, self.launches, self.waits)):
+        if any(calls.full for calls in self.counted):
             note = f"{self.path}: more kernels than fit; those of the last steps are not counted"
             evidence.notes[note] = None
         if evidence.events or header:
@@ -133,6 +125,11 @@ class Reading:
             evidence.measured.append(Seen(around, 1, [Place(self.path, 1)], ""))
             evidence.measured += summed(self, around)
         return evidence
+
+    @property
+    def counted(self) -> tuple[Calls, Calls, Calls]:
+        """Kernels, launches and waits."""
+        return self.devices.kernels, self.runtime.launches, self.runtime.waits
 
     def _other(self, event: Event, number: int) -> None:
         if isinstance(event, Refused):
@@ -171,18 +168,12 @@ class Reading:
     def _follow(self, name: Name) -> Callable[[Complete], None] | None:
         """Return where the events of a name go to be followed."""
         record = name.record
-        take: Callable[[Name], None] | None = None
-        if isinstance(record, RuntimeCall) and record.launches:
-            take = self._take_launches
-        elif isinstance(record, RuntimeCall) and record.synchronizes:
-            take = self._take_waits
-        elif isinstance(record, MemoryCopy | MemorySet):
-            take = self._take_copies
-        elif isinstance(record, DeviceKernel):
-            take = self._take_collectives if record.is_collective else self._take_kernels
-        elif isinstance(record, InductorKernel) and record.category in {"kernel", "Kernel"}:
-            take = self._take_kernels
-        elif record is not None and getattr(record, "category", "") in _HOST:
+        take = self.devices.taker(record)
+        if isinstance(record, RuntimeCall):
+            take = self.runtime.taker(record)
+        elif isinstance(record, PythonFunction):
+            take = self._take_frames
+        elif take is None and record is not None and getattr(record, "category", "") in _HOST:
             name.parts = int(part_of(record))
             if is_product(str(record)):
                 return partial(self._follow_product, name)
@@ -194,49 +185,18 @@ class Reading:
 
     def _follow_product(self, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)
-        self.products.operators.append((event, name))
+        self.devices.products.operators.append((event, name))
 
-    def _take_launches(self, name: Name) -> None:
-        self.launches.add(name.waiting)
+    def _take_frames(self, name: Name) -> None:
+        self.host.add(name, Kind.FRAME, name.waiting)
 
-    def _take_waits(self, name: Name) -> None:
-        self.waits.add(name.waiting)
-
-    def _take_kernels(self, name: Name) -> None:
-        self.kernels.add(name.waiting)
-        self.chains.waiting += [(event.ts, event, name) for event in name.waiting]
-        self.products.kernels += [(event, name) for event in name.waiting]
-        for event in name.waiting:
-            stream = self._stream(event, name)
-            stream.kernels += 1
-            stream.work.add(event.ts, event.ts + event.dur)
-
-    def _take_collectives(self, name: Name) -> None:
-        self.kernels.add(name.waiting)
-        for event in name.waiting:
-            stream = self._stream(event, name)
-            stream.kernels += 1
-            stream.collectives.add(event.ts, event.ts + event.dur)
-
-    def _take_copies(self, name: Name) -> None:
-        for event in name.waiting:
-            stream = self._stream(event, name)
-            stream.copies += 1
-            stream.work.add(event.ts, event.ts + event.dur)
-            name.moved += _bytes(event)
-
-    def _stream(self, event: Complete, name: Name) -> Stream:
-        key = event.pid, event.tid
-        stream = self.streams.get(key)
-        if stream is None:
-            if len(self.streams) >= MAX_STREAMS:
-                key = None, None
-            stream = self.streams.setdefault(key, Stream(name.first, name.text))
-        return stream
-
-
-def _bytes(event: Complete) -> int:
-    value: Any = event.args.bytes if event.args is not None else None
-    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
-        value = int(value)
-    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+    def _take_spans(self) -> None:
+        """Remember the long operators and annotations of the list in hand."""
+        least = self.host.least
+        long: dict[Name, list[Complete]] = {}
+        for event in self.operators.waiting:
+            if event.dur >= least:
+                long.setdefault(self.names.of(event), []).append(event)
+        for name, events in long.items():
+            if not isinstance(name.record, ProfilerStep):
+                self.host.add(name, Kind.OPERATOR, events)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from operator import sub
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from tracelens.traces.measured import (
     Window,
 )
 from tracelens.traces.operators import Part, Tally
+from tracelens.traces.timeline import device_times, gaps, held, timelines
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
@@ -43,7 +45,7 @@ _PYTHON = (PythonFunction, ModuleCall, BuiltinFunction)
 
 def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
     """Yield everything that was measured."""
-    streams = {key: stream.busy() for key, stream in reading.streams.items()}
+    streams = {key: stream.busy() for key, stream in reading.devices.streams.items()}
     devices: dict[str, list[StreamId]] = {}
     for key in streams:
         devices.setdefault(str(key[0]), []).append(key)
@@ -52,19 +54,21 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
     start, end = _extent(reading, anything)
     if start <= end:
         yield from _spans(reading, header, (start, end), anything)
-    for key, stream in reading.streams.items():
+    for key, stream in reading.devices.streams.items():
         yield _seen(_stream(key, stream, streams[key]), reading.path, stream.first, stream.text)
     for device, keys in devices.items():
-        owned = [reading.streams[key] for key in keys]
+        owned = [reading.devices.streams[key] for key in keys]
         first = min(owned, key=lambda stream: stream.first)
         record = _device(device, owned, busy[device], start)
         yield _seen(record, reading.path, first.first, first.text)
+    if busy:
+        yield from _on_devices(reading, start)
     yield from _threads(reading)
     yield from _names(reading)
-    for kernels, ran in reading.chains.found():
+    for kernels, ran in reading.devices.chains.found():
         chain = Chain(kernels=kernels, count=ran.count, ms=_ms(ran.us))
         yield _seen(chain, reading.path, ran.first, ran.text)
-    for work in reading.products.found():
+    for work in reading.devices.products.found():
         product = KernelWork(
             what=work.what,
             shape=work.shape,
@@ -75,6 +79,22 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
             ms=_ms(work.us),
         )
         yield _seen(product, reading.path, work.first, work.text)
+
+
+def _on_devices(reading: Reading, origin: float) -> Iterator[Seen[Measured]]:
+    """Yield what the devices did in each phase, and why they did nothing."""
+    tallies = sorted((step for _, step in reading.operators.steps), key=lambda step: step.start)
+    steps = [
+        (step.text.partition("\t")[2], (step.start, step.start + step.length)) for step in tallies
+    ]
+    extent = (
+        min((span[0] for _, span in steps), default=math.inf),
+        max((span[1] for _, span in steps), default=-math.inf),
+    )
+    for times in device_times(reading, extent):
+        rows = (*timelines(times, steps), *gaps(reading, times, origin), *held(times))
+        for row in rows:
+            yield _seen(row, reading.path, times.first.first, times.first.text)
 
 
 def _names(reading: Reading) -> Iterator[Seen[Measured]]:
@@ -102,7 +122,9 @@ def _ms(us: float) -> float:
 def _extent(reading: Reading, busy: Busy) -> Interval:
     """Return when the first and the last of what was followed began and ended."""
     parts = [(lane.start, lane.end) for lane in reading.operators.lanes.values()]
-    parts += [(calls.start, calls.end) for calls in (reading.launches, reading.waits)]
+    parts += [
+        (calls.start, calls.end) for calls in (reading.runtime.launches, reading.runtime.waits)
+    ]
     if busy.starts:
         parts.append((busy.starts[0], busy.ends[-1]))
     return min(start for start, _ in parts), max(end for _, end in parts)
@@ -124,17 +146,17 @@ def _spans(
         python_calls=calls,
         added_ms=added_ms(header, calls, sum(lane.spans for lane in operators.lanes.values())),
         busy_ms=_ms(busy.us),
-        kernels=reading.kernels.count,
-        launches=reading.launches.count,
-        launch_ms=_ms(reading.launches.us),
-        waits=reading.waits.count,
-        wait_ms=_ms(reading.waits.us),
+        kernels=reading.devices.kernels.count,
+        launches=reading.runtime.launches.count,
+        launch_ms=_ms(reading.runtime.launches.us),
+        waits=reading.runtime.waits.count,
+        wait_ms=_ms(reading.runtime.waits.us),
         **idle[0],
         **_operators(whole, start, ordered=operators.ordered),
     )
     yield _seen(window, reading.path, 1)
-    taken = (reading.kernels, reading.launches, reading.waits)
-    shares = zip(steps, busy.within(spans), *(part.shares(spans) for part in taken), strict=True)
+    counted = [part.shares(spans) for part in reading.counted]
+    shares = zip(steps, busy.within(spans), *counted, strict=True)
     for ((first, step), us, kernels, launches, waits), unused in zip(shares, idle[1:], strict=True):
         record = Step(
             number=step.number,
@@ -170,7 +192,7 @@ def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str,
         for at, (us, less) in enumerate(zip(covered, before, strict=True)):
             fields[at][field] = _ms(us - less)
         before = covered
-    after = reading.waits.idle_after(busy)
+    after = reading.runtime.waits.idle_after(busy)
     for at, us in enumerate(after.within(spans)):
         fields[at]["idle_after_wait_ms"] = _ms(us)
     return fields

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
-from tracelens.traces import measured
+from tracelens.traces import measured, rows
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
@@ -20,7 +20,7 @@ MAX_NAME = 200
 
 
 def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-    """Return ``operators``: what took most time; ``regions``: calls of compiled frames.
+    """Return what took most time, calls of compiled frames, and what the devices did when.
 
     A share is one of the profiled steps, where there are any, else of the whole trace. It is not
     additive: an operator contains those inside it, and devices work beside the host.
@@ -35,7 +35,7 @@ def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         for seen in evidence.table(measured.SelfTime)
     }
     regions = [seen for seen in timed if isinstance(seen.record, chrome_trace.CompiledRegion)]
-    tables = {
+    found = {
         "operators": [
             {
                 "category": seen.record.category,
@@ -46,8 +46,15 @@ def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
             for seen in _costliest([seen for seen in timed if _is_work(seen.record)])
         ],
         "regions": [_row(seen, whole) for seen in _costliest(regions)],
+        "time": _rows(evidence, rows.Timeline),
+        "gaps": _rows(evidence, rows.DeviceGap),
     }
-    return {name: rows for name, rows in tables.items() if rows}
+    return {name: listed for name, listed in found.items() if listed}
+
+
+def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, Any]]:
+    """Return records as they are, with the run that they are of."""
+    return [{"run": "run1", **seen.record.model_dump()} for seen in evidence.table(kind)]
 
 
 def _is_work(record: chrome_trace.TraceEvent) -> bool:

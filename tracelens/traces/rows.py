@@ -1,0 +1,91 @@
+"""Rows of the tables about devices: time, gaps, kernels, waits. All times in milliseconds."""
+
+from __future__ import annotations
+
+from tracelens.traces.measured import Measured
+
+__all__ = ["DeviceGap", "HeldBy", "KernelTime", "SyncTime", "Timeline"]
+
+
+class Timeline(Measured):
+    """One device in one phase: ``window``, from its first activity to its last, or a step.
+
+    ``busy_ms`` and ``idle_ms`` make up ``window_ms``; what is computed, and what runs alone of
+    collectives and copies, makes up ``busy_ms``; the causes make up ``idle_ms``. Where the trace
+    does not join kernels and calls, causes are None and all is unknown.
+    """
+
+    device: str
+    phase: str
+    window_ms: float
+    busy_ms: float
+    compute_ms: float
+    exposed_comm_ms: float
+    exposed_copy_ms: float
+    idle_ms: float
+    #: What comes next was asked for before the gap began.
+    idle_queued_ms: float | None
+    #: The host was late, and did neither of what follows.
+    idle_not_launched_ms: float | None
+    #: The host waited for the device, or for a copy.
+    idle_blocked_ms: float | None
+    #: It waited for the next batch.
+    idle_data_ms: float | None
+    #: It loaded code, made a context, took memory.
+    idle_start_ms: float | None
+    idle_unknown_ms: float | None
+
+
+class DeviceGap(Measured):
+    """One of the longest times in which nothing ran on a device, and what the host did then."""
+
+    device: str
+    start_ms: float
+    ms: float
+    cause: str
+    frame: str = ""
+    operator: str = ""
+    call: str = ""
+    next_kernel: str = ""
+
+
+class HeldBy(Measured):
+    """What the host did in all gaps above 0.2 ms, by what it was in."""
+
+    device: str
+    cause: str
+    #: The innermost Python frame, and the innermost that is not torch's: ``file(line): function``.
+    frame: str = ""
+    user_frame: str = ""
+    operator: str = ""
+    count: int
+    ms: float
+
+
+class KernelTime(Measured):
+    """All runs of one kernel. Collectives and what computes, without copies."""
+
+    name: str
+    kind: str
+    source: str
+    n: int
+    sum_ms: float
+    median_ms: float
+    min_ms: float
+    max_ms: float
+    #: Of the time of all kernels that compute, added up; None for collectives.
+    share: float | None
+    dtype: str | None = None
+
+
+class SyncTime(Measured):
+    """Calls that wait for the device, by where they are made."""
+
+    call: str
+    operator: str = ""
+    frame: str = ""
+    user_frame: str = ""
+    count: int
+    ms: float
+    #: How long the device had nothing to do afterwards.
+    idle_after_ms: float
