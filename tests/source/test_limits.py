@@ -14,7 +14,7 @@ from tracelens.evidence import Evidence, Place, limits
 from tracelens.logs import Log
 from tracelens.logs.recompiles import LooseFailures
 from tracelens.plugins.registry import discover
-from tracelens.source import segment
+from tracelens.source import segment, tally
 from tracelens.source.kinds import Kinds
 from tracelens.source.segment import Segmenter
 
@@ -55,7 +55,7 @@ def sizes(segmenter: Segmenter) -> dict[str, int]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAX_DISTINCT", "MAX_SITES", "MAX_SPANS", "MAX_UNREAD"):
         monkeypatch.setattr(limits, name, 20)
-    monkeypatch.setattr(segment, "FOLD", 60)
+    monkeypatch.setattr(tally, "FOLD", 60)
     monkeypatch.setattr(segment, "MAX_WRITERS", 20)
     monkeypatch.setattr(segment, "MAX_RECORD_LINES", 100)
 

@@ -84,6 +84,8 @@ class Log:
     ends: ClassVar[re.Pattern[str] | None] = None
     #: One line is one record, and only distinct lines matter: they are counted, never kept.
     counted: ClassVar[bool] = False
+    #: Beginnings of counted lines that end in a comma and a time, and are otherwise as others are.
+    timed: ClassVar[tuple[str, ...]] = ()
     #: Beginnings of lines at which one text must be cut in several records.
     cuts: ClassVar[re.Pattern[str] | None] = None
 

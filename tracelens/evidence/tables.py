@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Generic, NamedTuple, TypeVar
 
 from tracelens.evidence.record import Record
@@ -23,6 +25,11 @@ R = TypeVar("R", bound=Record)
 MAX_PARTS = 64
 #: Places remembered per distinct record; more are counted, and the first ones are kept.
 MAX_PLACES = 512
+#: Characters of a line that is a decimal number with nine places at most: ``0.123456789``.
+LONGEST_DECIMAL = 12
+#: Milliseconds up to which a sum of such numbers is known to half a unit of the ninth place: the
+#: errors of n doubles are less than 2^-52 of their sum.
+MAX_DECIMAL_SUM = 1e6
 
 
 class Place(NamedTuple):
@@ -99,10 +106,11 @@ class Times:
         if not self.n:
             self.first = ms
         self.n += count
-        self._total += round(ms * 1e12) * count
+        # To the last digit: 10^15 is the most that a double tells from its neighbours.
+        self._total += (round(ms * 1e12) if ms < 1e3 else round(ms * 1e9) * 1000) * count
         self.min = min(self.min, ms)
         self.max = max(self.max, ms)
-        key = math.floor(math.log2(ms) * self.RESOLUTION) if ms > 0 else -(1 << 20)
+        key = _bucket(ms)
         self.buckets[key] = self.buckets.get(key, 0) + count
 
     def add_all(self, values: Sequence[float], unit: float = 1.0) -> None:
@@ -129,6 +137,31 @@ class Times:
             keys[-(1 << 20)] = len(values) - len(timed)
         for key, count in keys.items():
             self.buckets[key] = self.buckets.get(key, 0) + count
+
+    def add_texts(self, texts: Sequence[bytes]) -> None:
+        """Add one execution for each line of ``texts``, a plain decimal; :meth:`add`, faster.
+
+        Exact, as :meth:`add` is: a sum of decimals with up to nine places is one again, and where
+        it is small enough to be known to half a unit of the ninth, it is that one.
+        """
+        values = sorted(map(float, texts))
+        longest = max(map(len, texts))
+        if longest > LONGEST_DECIMAL or values[-1] * len(values) > MAX_DECIMAL_SUM:
+            for text in texts:
+                self.add(float(text))
+            return
+        if not self.n:
+            self.first = float(texts[0])
+        self.n += len(values)
+        self._total += round(math.fsum(values) * 1e9) * 1000
+        self.min = min(self.min, values[0])
+        self.max = max(self.max, values[-1])
+        at = 0
+        while at < len(values):
+            key = _bucket(values[at])
+            end = bisect_left(values, _edge(key + 1), at)
+            self.buckets[key] = self.buckets.get(key, 0) + end - at
+            at = end
 
     def merge(self, other: Times) -> None:
         """Add what ``other``, which came later, has seen."""
@@ -161,6 +194,23 @@ class Times:
     def steady(self) -> float:
         """The total without the surplus of the first execution, which may compile or transform."""
         return self.total - max(0.0, self.first - self.median) if self.n > 1 else self.total
+
+
+def _bucket(ms: float) -> int:
+    return math.floor(math.log2(ms) * Times.RESOLUTION) if ms > 0 else -(1 << 20)
+
+
+@cache
+def _edge(key: int) -> float:
+    """Return the smallest number of bucket ``key`` or a higher one."""
+    if key <= -(1 << 20) + 1:
+        return 5e-324  # all that is more than nothing
+    edge = 2.0 ** (key / Times.RESOLUTION)
+    while _bucket(edge) >= key:
+        edge = math.nextafter(edge, 0)
+    while _bucket(edge) < key:
+        edge = math.nextafter(edge, math.inf)
+    return edge
 
 
 @dataclass(slots=True)

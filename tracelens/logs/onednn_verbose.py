@@ -303,6 +303,11 @@ class OnednnVerbose(Log):
     switch = "ONEDNN_VERBOSE=1"
     marks = ("onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,")
     counted = True
+    timed = tuple(
+        f"{marker},{operation},"
+        for marker in ("onednn_verbose,v1,primitive", "onednn_verbose,primitive")
+        for operation in ("exec", "create:cache_hit", "create:cache_miss")
+    ) + tuple(f"{old}_verbose,exec," for old in ("onednn", "dnnl", "mkldnn"))
 
     @classmethod
     def mask(cls, text: str) -> str:

@@ -45,6 +45,7 @@ class LogFacts(msgspec.Struct, frozen=True):
     prefixed: bool
     structured: bool
     counted: bool
+    timed: tuple[str, ...]
     opens: tuple[str, ...]
     #: Pattern and flags.
     beginning: tuple[str, int] | None
@@ -66,6 +67,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             prefixed=log.prefixed,
             structured=log.structured,
             counted=log.counted,
+            timed=log.timed,
             opens=log.opens,
             beginning=_pattern(log.begins),
             continuation=_pattern(log.continues),

@@ -43,6 +43,7 @@ class Kinds:
         self.counted = counted
         self.bare_marks = tuple(mark for mark, _ in bare)
         self.counted_marks = tuple(mark for mark, _ in counted)
+        self.timed_marks = tuple(mark.encode() for log in logs for mark in log.timed)
         self.structured = next((log for log in logs if log.structured), None)
         self._logs = logs
         self.opening = [(log.opens, log) for log in logs if log.opens]

@@ -27,8 +27,6 @@ from tracelens.source.tally import Tally
 
 __all__ = ["Segmenter"]
 
-#: Distinct whole lines counted before they are folded into descriptors and times.
-FOLD = 20_000
 _NEVER = b"\0never"
 _TAB = b"\t"
 _NO_TAB = re.compile(rb"[^\t]")
@@ -47,7 +45,7 @@ class Segmenter:
         self.lines = 0
         self.evidence = Evidence()
         self.writers: dict[str, None] = {}
-        self.tally = Tally()
+        self.tally = Tally(kinds.timed_marks)
         self._open: dict[tuple[str, bytes], Open] = {}
         self._blocks: dict[str, Block] = {}
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
@@ -89,7 +87,7 @@ class Segmenter:
         self.lines += len(lines)
         if len(self._current[1]) > MAX_RECORD_LINES:
             self._cut()
-        if len(self.tally) > FOLD:
+        if self.tally.is_full:
             self._fold()
 
     def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:
