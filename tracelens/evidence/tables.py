@@ -205,7 +205,7 @@ def _edge(key: int) -> float:
     """Return the smallest number of bucket ``key`` or a higher one."""
     if key <= -(1 << 20) + 1:
         return 5e-324  # all that is more than nothing
-    edge = 2.0 ** (key / Times.RESOLUTION)
+    edge: float = 2.0 ** (key / Times.RESOLUTION)
     while _bucket(edge) >= key:
         edge = math.nextafter(edge, 0)
     while _bucket(edge) < key:
