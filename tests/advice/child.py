@@ -1,0 +1,77 @@
+"""Runs one program of the bench in a process of its own, with a setting before it.
+
+    python child.py PROGRAM OUT [SETTING]
+
+The program defines ``step(number)``, which is called ``STEPS`` times (12 where it does not say), as
+a program would be; then the same steps are called until half a second of CPU time has passed, which
+gives the time of a step. Prints one line of JSON: seconds of CPU of the first steps (compiling
+included), milliseconds of CPU of a later one, graphs that were compiled, a sum of what the first
+step returned. ``TRACE`` set to True records the later steps with torch's profiler.
+"""
+
+import contextlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MARK = "advice bench: "
+SECONDS = 0.5
+
+
+def main(program: str, out: str, setting: str = "") -> None:
+    import torch
+
+    names: dict[str, Any] = {"__name__": "program", "__file__": program, "torch": torch}
+    if setting:
+        import torch._dynamo
+        import torch._functorch.config
+        import torch._inductor.config
+
+        exec(setting, names)  # noqa: S102 -- what the report prints, as its reader would paste it
+    torch.manual_seed(0)
+    exec(compile(Path(program).read_text(), program, "exec"), names)  # noqa: S102
+    step, steps = names["step"], names.get("STEPS", 12)
+    begin = time.process_time()
+    first = step(0)
+    for number in range(1, steps):
+        step(number)
+    found = {"run_s": time.process_time() - begin, "value": _sum(first)}
+    with _profiled(Path(out) / "trace.json" if names.get("TRACE") else None):
+        found["step_ms"] = _milliseconds(step, steps)
+    found["graphs"] = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    print(f"\n{MARK}{json.dumps(found)}", flush=True)
+
+
+def _milliseconds(step: Any, steps: int) -> float:
+    begin, count = time.process_time(), 0
+    while time.process_time() - begin < SECONDS:
+        for number in range(steps):
+            step(number)
+        count += steps
+    return (time.process_time() - begin) / count * 1000
+
+
+@contextlib.contextmanager
+def _profiled(path: Path | None) -> Any:
+    if path is None:
+        yield
+        return
+    import torch
+
+    with torch.profiler.profile(record_shapes=True) as profile:
+        yield
+    profile.export_chrome_trace(str(path))
+
+
+def _sum(value: Any) -> float | None:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return None
+    return float(value.detach().double().abs().sum())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

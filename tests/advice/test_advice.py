@@ -1,0 +1,52 @@
+"""Every advice that claims a test has one, and a fixed sample of them is run."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.advice.bench import BLOCK, Program, check, programs
+from tracelens.plugins.registry import discover
+from tracelens.remedies import Remedy
+from tracelens.rules import Rule
+
+ROOT = Path(__file__).parents[2]
+RULES = [rule for rule in discover("rules", Rule) if rule.__module__.startswith("tracelens.")]
+REMEDIES = [(rule.code, remedy) for rule in RULES for remedy in rule.remedies]
+#: What the tests run, one minute in all; ``benchmarks/advice.py`` runs the others.
+SAMPLE: tuple[str, ...] = ()
+
+each = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name[13:])
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"), REMEDIES, ids=[f"{code}-{remedy.id}" for code, remedy in REMEDIES]
+)
+def test_an_advice_says_how_it_is_known(code: str, remedy: Remedy) -> None:
+    assert remedy.proof, "a test, a thread or document, or why no test can show it"
+    if remedy.basis == "tested":
+        assert remedy.proof.startswith(f"tests/advice/{code}/{remedy.id}")
+        assert (ROOT / remedy.proof).is_file()
+
+
+def test_the_advice_of_a_rule_has_ids_of_its_own() -> None:
+    names = [(code, remedy.id) for code, remedy in REMEDIES]
+    assert len(names) == len(set(names))
+
+
+@each
+def test_a_program_is_about_an_advice(program: Program) -> None:
+    found = [r for code, r in REMEDIES if (code, r.id) == (program.code, program.advice)]
+    assert found, "no rule has this advice"
+    assert "def step(" in program.text
+    if BLOCK.search(program.text):
+        compile(program.after, program.name, "exec")
+        assert program.after != program.text
+
+
+@pytest.mark.live
+@pytest.mark.xdist_group("advice")
+@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
+@pytest.mark.parametrize("name", SAMPLE)
+def test_the_advice_removes_the_finding(name: str, tmp_path: Path) -> None:
+    check(Program(ROOT / "tests" / "advice" / name), tmp_path)
