@@ -3,8 +3,8 @@
     python benchmarks/advice.py [CODE[/ID] ...]     run these programs of tests/advice (all)
     python benchmarks/advice.py --docs              only write docs/advice.md anew
 
-What came of a program is kept beside it as JSON, with the version of torch and the date. Exits with 1
-where an advice raised, or its finding stayed.
+What came of a program is kept beside it as JSON, with the version of torch and the date. Exits
+with 1 where an advice raised, or its finding stayed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tracelens.rules import Rule  # noqa: E402
 
 HEAD = """# Advice, and how we know that it works
 
-Advice is tested code. A program shows the finding; what the finding prints is applied to it, word for
-word; then nothing may raise, the results must be the same, and the finding must be gone. CPU time is
-measured on the way: of the first steps with everything that they compile, and of one later step. It
-is a fact about one small program on one machine, not a promise.
+Advice is tested code. A program shows the finding; what the finding prints is applied to it, word
+for word; then nothing may raise, the results must be the same, and the finding must be gone. CPU
+time is measured on the way: of the first steps with everything that they compile, and of one later
+step. It is a fact about one small program on one machine, not a promise.
 
-`python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule. The
-programs are in `tests/advice/`. "Source" names the thread or document that an advice is from;
-"not here" says why no test on a CPU can show it.
+`python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule.
+The programs are in `tests/advice/`. A link instead of a test is the thread or document that an
+advice is from; "not here" says why no test on a CPU can show it.
 
 | rule | advice | when | known from | first steps, s | a step, ms |
 | --- | --- | --- | --- | --- | --- |
@@ -80,7 +80,8 @@ def _rows(code: str, remedy: Remedy) -> list[tuple[str, ...]]:
         return [(link, name, when, known, "", "")]
     found = []
     for program in programs():
-        if (program.code, program.advice) == (code, remedy.id):
+        same = (program.code, program.advice) == (code, remedy.id)
+        if same or program.name == remedy.proof:
             found += _measured(link, name, when, program)
     return found
 

@@ -41,7 +41,7 @@ def main(program: str, out: str, setting: str = "") -> None:
     with _profiled(Path(out) / "trace.json" if names.get("TRACE") else None):
         found["step_ms"] = _milliseconds(step, steps)
     found["graphs"] = torch._dynamo.utils.counters["stats"]["unique_graphs"]
-    print(f"\n{MARK}{json.dumps(found)}", flush=True)
+    print(f"\n{MARK}{json.dumps(found)}", flush=True)  # noqa: T201 -- to the bench
 
 
 def _milliseconds(step: Any, steps: int) -> float:

@@ -42,6 +42,17 @@ class BreakSite:
         return sum(seen.record.skips_frame for _, seen in self.events)
 
     @property
+    def lost(self) -> tuple[str, ...]:
+        """The functions that were given up, the innermost first, where the records name them."""
+        names = [
+            cause.context.function
+            for _, seen in self.events
+            for cause in seen.record.causes
+            if cause.context is not None and cause.context.function
+        ]
+        return tuple(dict.fromkeys(names))
+
+    @property
     def line(self) -> StackFrame:
         """The innermost line of the program or of a model, with its code."""
         record = self.record
@@ -118,13 +129,7 @@ def effect(site: BreakSite) -> str:
     """Return what the break does to the compiled code."""
     if not site.skipped:
         return "The function is cut in two graphs here, with Python in between in every call."
-    lost = [
-        cause.context.function
-        for _, seen in site.events
-        for cause in seen.record.causes
-        if cause.context is not None and cause.context.function
-    ]
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(lost))
+    names = ", ".join(f"`{name}`" for name in site.lost)
     what = f"the whole function {names}" if names else "the whole function"
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
     return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()

@@ -13,7 +13,7 @@ from tracelens.logs._checks import Comment
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Where
 
-__all__ = ["best", "caller", "distance", "located", "short", "where"]
+__all__ = ["best", "caller", "distance", "located", "package", "short", "where"]
 
 #: What forwards a call and says nothing about it, when it stands in a library.
 WRAPPERS = frozenset(
@@ -111,6 +111,13 @@ def where(frame: StackFrame | None) -> Where | None:
     if frame is None or not frame.file:
         return None
     return Where(file=frame.file, line=frame.line or None, function=frame.function or None)
+
+
+def package(file: str) -> str:
+    """Return the installed package that a file belongs to; empty for torch and for programs."""
+    inside = file.replace("\\", "/").partition("-packages/")[2]
+    name = inside.partition("/")[0]
+    return "" if name in {"torch", "torchgen"} else name.removesuffix(".py")
 
 
 def short(file: str, line: int = 0) -> str:

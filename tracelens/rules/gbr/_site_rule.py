@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
@@ -10,10 +11,97 @@ from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 
-__all__ = ["SiteRule", "named"]
+__all__ = ["LIBRARY", "BreakData", "Line", "SiteRule", "break_data", "condition", "named", "own"]
+
+
+class Line(FindingData):
+    """A line of code."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+class BreakData(FindingData):
+    """A line at which the graph breaks."""
+
+    #: What kind of break it is: ``scalar``, ``branch``, ``context_manager`` ...
+    family: str
+    #: The innermost line of the program or of a library, and its code.
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+    #: The function, operator, builtin or attribute that the record names.
+    name: str = ""
+    #: The installed package that the line is in; empty for the program's own code.
+    package: str = ""
+    #: The user's own line that leads there, where the line is in a package.
+    caller: Line | None = None
+    #: All lines from the compiled function to the break, the outermost first.
+    stack: tuple[Line, ...] = ()
+    records: int = 1
+    #: In how many of them a whole function was given up, and which.
+    skipped: int = 0
+    lost: tuple[str, ...] = ()
+
+
+def break_data(site: BreakSite, name: str = "") -> BreakData:
+    """Return what the findings about ``site`` hold."""
+    line, caller, record = site.line, site.caller, site.record
+    stack = [Line(file=f.file, line=f.line, function=f.function) for f in site.stack]
+    if record.file and (record.file, record.line) not in {(f.file, f.line) for f in stack}:
+        stack.append(Line(file=record.file, line=record.line))
+    return BreakData(
+        family=site.family,
+        file=line.file,
+        line=line.line,
+        function=line.function,
+        code=line.code,
+        name=name or named(site),
+        package=user_code.package(line.file),
+        caller=Line(file=caller.file, line=caller.line, function=caller.function)
+        if caller
+        else None,
+        stack=tuple(stack),
+        records=site.count,
+        skipped=site.skipped,
+        lost=site.lost,
+    )
+
+
+def own(data: BreakData) -> bool:
+    """Whether the line is in code that the user can change."""
+    return bool(data.file) and not data.package and user_code.distance(data.file) == 0
+
+
+#: What a user of a library can do about a break inside of it.
+LIBRARY = (
+    Remedy(
+        "compile-inner",
+        "Compile the modules that do not reach this line, instead of what calls them all.",
+        when="the break is in an installed package",
+        applies=lambda data: bool(data.package),
+        basis="tested",
+        proof="tests/advice/GBR007/compile-inner.py",
+    ),
+    Remedy(
+        "newer-version",
+        lambda data: (
+            f"See whether a newer version of `{data.package}` has removed the break, or "
+            "report the line to its authors."
+        ),
+        when="the break is in an installed package",
+        applies=lambda data: bool(data.package),
+        basis="untestable",
+        proof="it depends on the releases of the package",
+    ),
+)
 
 
 class SiteRule(Rule):
@@ -22,42 +110,91 @@ class SiteRule(Rule):
     #: The families of breaks (see :class:`tracelens.logs.graph_breaks.Kind`) that the rule is
     #: about.
     families: ClassVar[frozenset[str]] = frozenset()
+    Data = BreakData
 
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
         for site in sites(breaks, self.families, setup=setup):
-            if not self.wanted(site):
-                continue
-            line = site.line
-            what = self.what(site)
-            yield self.finding(
-                what,
-                *site.identity,
-                title=f"{what} at {user_code.short(line.file, line.line)}",
-                message=f"{once(site)}. {effect(site)}",
-                severity=self.graded(site),
-                count=site.count,
-                where=user_code.where(line),
-                evidence=site.quotes(),
-                advice=self.advice(site),
-            )
+            if self.wanted(site):
+                yield self.about(site)
+
+    def about(self, site: BreakSite) -> Finding:
+        """Return the finding about one line."""
+        line = site.line
+        what = self.what(site)
+        data = break_data(site, self.named(site))
+        reason = self.harmless(site)
+        return self.finding(
+            *self.identity(site),
+            title=f"{what} at {user_code.short(line.file, line.line)}" if line.file else what,
+            message=f"{once(site) or 'The log does not say where'}. {effect(site)}",
+            severity=self.graded(site),
+            confidence=Confidence.HIGH if line.file else Confidence.MEDIUM,
+            count=site.count,
+            where=user_code.where(line),
+            evidence=site.quotes(),
+            advice=self.advise(data),
+            data=data,
+            harmless=reason or None,
+        )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Tell the break, and what comes of it in each function that it cuts."""
+        data = self.data_of(finding)
+        if isinstance(data, BreakData):
+            yield from (graph_break(line.file, line.line) for line in data.stack)
+            yield from library(data)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Belong to the other breaks of the same library."""
+        data = self.data_of(finding)
+        return library(data) if isinstance(data, BreakData) else ()
 
     def wanted(self, site: BreakSite) -> bool:
         """Tell whether the rule is about this break."""
         del site
         return True
 
+    def identity(self, site: BreakSite) -> tuple[str, ...]:
+        """Return what makes the id."""
+        return self.what(site), *site.identity
+
+    def named(self, site: BreakSite) -> str:
+        """Return what the record names, for the data."""
+        return named(site)
+
     def what(self, site: BreakSite) -> str:
         """Say what breaks the graph, for the title."""
-        raise NotImplementedError
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Say what to do about it."""
         raise NotImplementedError
 
     def graded(self, site: BreakSite) -> Severity:
         """Grade the break: a lost function weighs more than a cut one."""
         return Severity.WARNING if site.skipped else self.severity
+
+    def harmless(self, site: BreakSite) -> str:
+        """Say why there is nothing to do; empty where there is."""
+        del site
+        return ""
+
+
+def library(data: BreakData) -> tuple[Story, ...]:
+    """Return the story of all breaks of one library."""
+    return (("breaks of a library", data.package),) if data.package else ()
+
+
+def condition(data: BreakData) -> str:
+    """Return the condition of an ``if``, ``while`` or ``assert``; empty where there is none."""
+    word, _, rest = data.code.strip().partition(" ")
+    if word not in {"if", "elif", "while", "assert"}:
+        return ""
+    text = rest.rstrip().removesuffix(":")
+    try:
+        tree = ast.parse(f"assert {text}" if word == "assert" else text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    node = tree.body[0] if tree.body else None
+    test = getattr(node, "test", None) or getattr(node, "value", None)
+    return ast.unparse(test) if isinstance(test, ast.expr) else ""
 
 
 def named(site: BreakSite) -> str:

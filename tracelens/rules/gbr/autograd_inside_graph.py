@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
 from tracelens.rules.gbr._site_rule import SiteRule
 
 __all__ = ["AutogradInsideGraph"]
@@ -48,24 +49,40 @@ class AutogradInsideGraph(SiteRule):
         )
     )
     families: ClassVar[frozenset[str]] = frozenset({"autograd"})
+    remedies = (
+        Remedy(
+            "backward-outside",
+            "Compile the forward pass and the loss, and call `backward()` outside.",
+            when="`backward()`",
+            applies=lambda data: data.name != "requires_grad_()",
+            basis="tested",
+            proof="tests/advice/GBR010/backward-outside.py",
+        ),
+        Remedy(
+            "trace-autograd",
+            "Or let Dynamo trace it.",
+            when="`backward()`",
+            applies=lambda data: data.name != "requires_grad_()",
+            setting="torch._dynamo.config.trace_autograd_ops = True",
+            since="2.11",
+            basis="tested",
+            proof="tests/advice/GBR010/trace-autograd.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "set-before",
+            "Call `requires_grad_()` before the tensor comes into the compiled function.",
+            when="`requires_grad_()`",
+            applies=lambda data: data.name == "requires_grad_()",
+            basis="tested",
+            proof="tests/advice/GBR010/set-before.py",
+        ),
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the call."""
-        text = site.record.text
-        call = "requires_grad_()" if "requires_grad_" in text else "backward()"
-        return f"`{call}` breaks the graph"
+        return f"`{self.named(site)}` breaks the graph"
 
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Move the call out."""
-        del site
-        return [
-            Advice(
-                text="Compile forward and loss, and call backward outside.",
-                code="loss = compiled_forward_and_loss(batch)\nloss.backward()",
-            ),
-            Advice(
-                text="Or let Dynamo trace it.",
-                setting="torch._dynamo.config.trace_autograd_ops = True",
-                since="2.11",
-            ),
-        ]
+    def named(self, site: BreakSite) -> str:
+        """Return the call."""
+        return "requires_grad_()" if "requires_grad_" in site.record.text else "backward()"

@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
-from tracelens.evidence import Place, Seen, Table
+from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.logs.graph_breaks import Cause, GraphBreak
-from tracelens.report import Advice, Finding, Severity
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.remedies import Remedy
+from tracelens.report import EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 
 __all__ = ["BreakInLoopSkipsFrame"]
 
 MAX_QUOTED = 3
 
 
+class LostData(BreakData):
+    """A function that Dynamo gave up: ``lost`` holds its name, the outermost first."""
+
+    is_loop: bool = False
+
+
 class BreakInLoopSkipsFrame(Rule):
-    """A graph break inside a loop made Dynamo give up the whole function, which runs eagerly.
+    """A graph break that cannot be resumed from: Dynamo gave up the whole function.
 
     ## Why it matters
-    After a break Dynamo resumes behind it. In the middle of a ``for`` or ``while`` it does not: the
-    whole function runs as plain Python, with everything in it that would have compiled. That is
-    worse than a break.
+    After a break Dynamo resumes behind it. In the middle of a ``for`` or ``while``, of ``try`` with
+    ``finally``, of an unknown ``with`` or of a generator it cannot: the whole function runs as plain
+    Python, with everything in it that would have compiled. That is worse than a break. Functions
+    that it calls are then compiled one by one, each with guards and entries of its own.
 
     ## What it looks like
     Two blocks in one record: first what broke the graph, then the loop and the function that is
@@ -68,56 +79,119 @@ class BreakInLoopSkipsFrame(Rule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
-        """Yield one finding per function that was given up."""
-        passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
-        lost: dict[tuple[str, str], list[tuple[Place, Seen[GraphBreak], Cause]]] = {}
-        for place, seen in breaks.events():
-            if (seen.record.file, seen.record.line, seen.record.family) in passing:
-                continue
-            for cause in seen.record.causes[1:]:
-                if cause.family == "loop" and cause.context is not None:
-                    key = (cause.context.function, cause.context.file)
-                    lost.setdefault(key, []).append((place, seen, cause))
-        for (function, file), found in lost.items():
-            yield self._finding(function, file, found)
+    Data = LostData
+    remedies = (
+        Remedy(
+            "remove-break",
+            lambda data: f"Remove what breaks the graph{_in_loop(data)}: {_place(data)}.",
+            when="code of your own",
+            applies=lambda data: not data.package,
+            basis="tested",
+            proof="tests/advice/GBR006/remove-break.py",
+        ),
+        Remedy(
+            "compile-body",
+            "Compile the body of the loop instead of the function around it.",
+            when="a loop in code of your own, whose body does not hold the break",
+            applies=lambda data: data.is_loop and not data.package,
+            basis="tested",
+            proof="tests/advice/GBR006/compile-body.py",
+        ),
+        *LIBRARY,
+    )
 
-    def _finding(
-        self, function: str, file: str, found: list[tuple[Place, Seen[GraphBreak], Cause]]
-    ) -> Finding:
-        context = found[0][2].context
-        at = user_code.short(file, context.line if context is not None else 0)
+    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
+        """Yield one finding per function that was given up, the outermost of those of one break."""
+        groups: dict[tuple[str, str], list[BreakSite]] = {}
+        for site in sites(breaks, setup=setup):
+            if site.skipped:
+                first = _lost(site)[0]
+                groups.setdefault((first.function, first.file), []).append(site)
+        for found in groups.values():
+            yield self._finding(found)
+
+    def _finding(self, found: list[BreakSite]) -> Finding:
+        lost = list(dict.fromkeys(one for site in found for one in _lost(site)))
+        first, in_loop = lost[0], any(_loops(site) for site in found)
+        shown = f"`{first.function}`" if first.function else "a function"
         roots = dict.fromkeys(
-            f"{seen.record.text} at {user_code.short(seen.record.file, seen.record.line)}"
-            for _, seen, _ in found
+            f"{site.record.text} at {user_code.short(site.record.file, site.record.line)}"
+            for site in found
         )
-        shown = f"`{function}`" if function else "a function"
-        _, first, _ = found[0]
-        inner = user_code.best(first.record.stack)
+        data = LostData(
+            **break_data(found[0]).model_dump(exclude={"lost"}),
+            lost=tuple(one.function for one in lost),
+            is_loop=in_loop,
+        )
+        others = ", ".join(
+            f"`{one.function}` ({user_code.short(one.file, one.line)})"
+            for one in lost[1:MAX_QUOTED]
+        )
+        why = "inside a loop" if in_loop else "where Dynamo cannot resume"
+        quotes = [q for site in found[:MAX_QUOTED] for q in _quotes(site)]
+        is_small = first.function.startswith("<")
         return self.finding(
-            function,
-            user_code.short(file),
-            title=f"{shown} ({at}) runs eagerly: a graph break in its loop",
-            message=(
-                f"Dynamo gave up {shown} as a whole because the graph breaks inside a loop: "
-                f"{'; '.join(list(roots)[:3])}."
-            ),
-            severity=Severity.WARNING if function.startswith("<") else self.severity,
-            count=len(found),
-            where=user_code.where(inner),
-            evidence=[
-                line
-                for place, seen, cause in found[:MAX_QUOTED]
-                for line in (
-                    seen.quote(place=place),
-                    seen.quote("the function that is lost", place=place, at=cause.at),
-                )
-            ],
-            advice=[
-                Advice(text="Remove what breaks the graph inside the loop."),
-                Advice(
-                    text="Or compile the body of the loop instead of the function around it.",
-                    code="body = torch.compile(body)\nfor item in items:\n    x = body(x, item)",
-                ),
-            ],
+            first.function,
+            user_code.short(first.file),
+            title=f"{shown} ({user_code.short(first.file, first.line)}) runs eagerly: a graph "
+            + ("break in its loop" if in_loop else "break that it cannot resume from"),
+            message=f"Dynamo gave up {shown} as a whole because the graph breaks {why}: "
+            f"{'; '.join(list(roots)[:3])}." + (f" Then it gave up {others}." if others else ""),
+            severity=Severity.ERROR if in_loop and not is_small else Severity.WARNING,
+            count=sum(site.skipped for site in found),
+            where=user_code.where(user_code.best(found[0].stack)),
+            evidence=quotes,
+            advice=self.advise(data),
+            data=data,
         )
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell that the functions it calls are compiled one by one."""
+        data = self.data_of(finding)
+        if isinstance(data, LostData):
+            yield "lost", data.file
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what broke the graph."""
+        data = self.data_of(finding)
+        if isinstance(data, LostData):
+            yield from (graph_break(line.file, line.line) for line in reversed(data.stack))
+
+
+def _loops(site: BreakSite) -> bool:
+    return any(cause.family == "loop" for _, seen in site.events for cause in seen.record.causes)
+
+
+def _lost(site: BreakSite) -> list[Line]:
+    """Return the functions that one break made Dynamo give up, the outermost first.
+
+    Torch names them where the break is in a loop; elsewhere it is the one that the line is in, but
+    for what a ``with`` calls.
+    """
+    named = [
+        Line(file=cause.context.file, line=cause.context.line, function=cause.context.function)
+        for _, seen in site.events
+        for cause in seen.record.causes[1:]
+        if cause.family == "loop" and cause.context is not None
+    ]
+    if named:
+        return list(dict.fromkeys(named))
+    frames = [frame for frame in site.stack if frame.function not in {"__enter__", "__exit__"}]
+    inner = user_code.best(frames) or site.line
+    return [Line(file=inner.file, line=inner.line, function=inner.function)]
+
+
+def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:
+    skips = [(place, seen) for place, seen in site.events if seen.record.skips_frame]
+    for place, seen in skips[:MAX_QUOTED]:
+        yield seen.quote(place=place)
+        for cause in seen.record.causes[1:]:
+            yield seen.quote("the function that is lost", place=place, at=cause.at)
+
+
+def _in_loop(data: LostData) -> str:
+    return " inside the loop" if data.is_loop else ""
+
+
+def _place(data: LostData) -> str:
+    return f"{user_code.short(data.file, data.line)}, `{data.code}`" if data.code else "see above"

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
 
 __all__ = ["BreakInTryOrWith"]
 
@@ -52,18 +53,20 @@ class BreakInTryOrWith(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     families: ClassVar[frozenset[str]] = frozenset({"context_manager"})
+    remedies = (
+        Remedy(
+            "enter-outside",
+            "Enter the context manager outside of the compiled function.",
+            when="code of your own",
+            applies=own,
+            code=lambda data: data.code if data.code.startswith("with ") else None,
+            basis="tested",
+            proof="tests/advice/GBR007/enter-outside.py",
+        ),
+        *LIBRARY,
+    )
 
     def what(self, site: BreakSite) -> str:
         """Say what stands around the break."""
         del site
         return "a context manager that Dynamo does not know breaks the graph"
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Move the block."""
-        del site
-        return [
-            Advice(
-                text="Enter the context manager outside of the compiled function.",
-                code="with manager:\n    compiled(x)",
-            )
-        ]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import ClassVar
 
-from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import effect, once, sites
-from tracelens.dynamo.setup_breaks import SetupBreak
-from tracelens.evidence import Table
+from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, condition, own
 
 __all__ = ["DataDependentBranch"]
 
 
-class DataDependentBranch(Rule):
+class DataDependentBranch(SiteRule):
     """A Python ``if``, ``while``, ``and`` or ``assert`` looks at the value of a tensor.
 
     ## Why it matters
@@ -52,6 +49,7 @@ class DataDependentBranch(Rule):
     code = "GBR002"
     name = "data-dependent-branch"
     severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"branch"})
     experiment = Experiment(
         UNCHANGED,
         micro="graph_break",
@@ -59,37 +57,62 @@ class DataDependentBranch(Rule):
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
+    remedies = (
+        Remedy(
+            "assert-in-graph",
+            "Let the compiled code check the value.",
+            when="an `assert` in code of your own, whose condition is a tensor",
+            applies=lambda data: _branches(data, "assert"),
+            code=lambda data: f"torch._assert_async({condition(data)})",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/GBR002/assert-in-graph.py",
+        ),
+        Remedy(
+            "select",
+            "Compute both sides and select, where they are cheap.",
+            when="an `if` in code of your own",
+            applies=lambda data: _branches(data, "if"),
+            code=lambda data: f"torch.where({condition(data)}, if_true, if_false)",
+            basis="tested",
+            proof="tests/advice/GBR002/select.py",
+        ),
+        Remedy(
+            "cond",
+            "Let the compiled code branch, where both sides are expensive: both are functions of "
+            "the same tensors, and return tensors of the same shape.",
+            when="an `if` in code of your own",
+            applies=lambda data: _branches(data, "if"),
+            code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/GBR002/cond.py",
+        ),
+        Remedy(
+            "check-outside",
+            "Check the value before the compiled function is called, or after.",
+            when="code of your own",
+            applies=own,
+            basis="tested",
+            proof="tests/advice/GBR002/check-outside.py",
+        ),
+        *LIBRARY,
+    )
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
-        """Yield one finding per line of the program."""
-        for site in sites(breaks, {"branch"}, setup=setup):
-            line = site.line
-            yield self.finding(
-                *site.identity,
-                title=f"a branch depends on a tensor's value at "
-                f"{user_code.short(line.file, line.line)}",
-                message=f"{once(site)}. {effect(site)}",
-                count=site.count,
-                where=user_code.where(line),
-                evidence=site.quotes(),
-                advice=_ADVICE,
-            )
+    def what(self, site: BreakSite) -> str:
+        """Say what the branch looks at."""
+        del site
+        return "a branch depends on a tensor's value"
+
+    def graded(self, site: BreakSite) -> Severity:
+        """Grade all alike."""
+        del site
+        return self.severity
+
+    def identity(self, site: BreakSite) -> tuple[str, ...]:
+        """Return the line."""
+        return site.identity
 
 
-_ADVICE = [
-    Advice(
-        text="Compute both sides and select, where they are cheap.",
-        code="x = torch.where(condition, on_true, on_false)",
-    ),
-    Advice(
-        text="Let the compiled code branch, where they are not.",
-        code="x = torch.cond(condition, true_function, false_function, (x,))",
-        since="2.3",
-    ),
-    Advice(
-        text="Leave a check of values to eager mode: move it out of the compiled function, or "
-        "compile the part of the model that does not hold it.",
-        code="torch.compiler.disable(check)",
-        since="2.1",
-    ),
-]
+def _branches(data: BreakData, word: str) -> bool:
+    return own(data) and data.code.startswith(f"{word} ") and bool(condition(data))

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule, named
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, named, own
 
 __all__ = ["DynamicOutputShape"]
 
@@ -55,25 +56,32 @@ class DynamicOutputShape(SiteRule):
         refutes="another break takes its place, or a step takes longer",
         leaves_open="the run does not reach the line",
     )
+    remedies = (
+        Remedy(
+            "capture-size",
+            "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
+            "vendor often does not.",
+            when="Inductor, or the backends that run eagerly",
+            setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
+            env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR008/capture-size.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "keep-size",
+            "Keep the size: select with `torch.where` instead of cutting elements out.",
+            when="code of your own",
+            applies=own,
+            basis="tested",
+            proof="tests/advice/GBR008/keep-size.py",
+        ),
+        *LIBRARY,
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""
         operator = named(site).removesuffix(".default").replace("aten.", "aten::")
         shown = f"`{operator}`" if operator else "an operator"
         return f"the result size of {shown} depends on the data: the graph breaks"
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Capture it, or avoid it."""
-        del site
-        return [
-            Advice(
-                text="Let Dynamo capture the unknown size.",
-                setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
-                env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
-                since="2.1",
-            ),
-            Advice(
-                text="Or keep the size: select with a mask instead of cutting elements out.",
-                code="torch.where(mask, x, 0)  # instead of x[mask]",
-            ),
-        ]

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import BreakData, SiteRule
 
 __all__ = ["FakeTensorFailure"]
 
@@ -59,29 +60,53 @@ class FakeTensorFailure(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     families: ClassVar[frozenset[str]] = frozenset({"fake"})
+    remedies = (
+        Remedy(
+            "register-fake",
+            "Register a fake implementation of the operator: a tensor of the shape and type that "
+            "it returns, without its values.",
+            when="the log names the operator",
+            applies=lambda data: bool(_schema(data)),
+            code=lambda data: (
+                f'@torch.library.register_fake("{_schema(data)}")\n'
+                "def _(*args):\n    return torch.empty_like(args[0])"
+            ),
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/GBR011/register-fake.py",
+        ),
+        Remedy(
+            "register-abstract",
+            "Up to torch 2.3 the decorator is called `torch.library.impl_abstract`.",
+            when="the log names the operator",
+            applies=lambda data: bool(_schema(data)),
+            since="2.1",
+            until="2.3",
+            basis="untestable",
+            proof="the decorator has another name since torch 2.4",
+        ),
+        Remedy(
+            "operator-outside",
+            "Call the operator outside of the compiled function.",
+            when="the log does not name the operator",
+            applies=lambda data: not _schema(data),
+            proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0087.html",
+        ),
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""
-        name = _operator(site)
+        name = self.named(site)
         if name:
             return f"`{name}` has no implementation for tensors without data: the graph breaks"
         return "an operator fails on tensors without data: the graph breaks"
 
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Register what is missing."""
-        name = _operator(site).rpartition(".")[0].replace(".", "::", 1) or "mylib::name"
-        return [
-            Advice(
-                text="Register a fake implementation of the operator.",
-                code=f'@torch.library.register_fake("{name}")\n'
-                "def _(x):\n    return torch.empty_like(x)",
-                since="2.4",
-            ),
-            Advice(text="Up to torch 2.3 it is called impl_abstract.", since="2.1", until="2.3"),
-        ]
+    def named(self, site: BreakSite) -> str:
+        """Return the operator, ``ana.smooth.default``, where the log names it."""
+        cause = site.record.cause
+        return cause.context.unsupported if cause is not None and cause.context is not None else ""
 
 
-def _operator(site: BreakSite) -> str:
-    """Return the operator, ``ana.smooth.default``, where the log names it."""
-    cause = site.record.cause
-    return cause.context.unsupported if cause is not None and cause.context is not None else ""
+def _schema(data: BreakData) -> str:
+    """Return ``ana::smooth`` for ``ana.smooth.default``."""
+    return data.name.rpartition(".")[0].replace(".", "::", 1)

@@ -6,10 +6,28 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 
 __all__ = ["LoggingCall"]
+
+
+def _is_loss_type(data: BreakData) -> bool:
+    in_transformers = data.file.endswith("transformers/modeling_utils.py")
+    return "loss_type" in data.code or in_transformers
+
+
+def _method(data: BreakData) -> str:
+    """Return the method of the logger that the line calls; ``warning`` where it does not show."""
+    called = data.name.rpartition(".")[2]
+    names = ("debug", "info", "warning", "error", "exception", "critical", "log")
+    return next((n for n in names if called == n or f".{n}(" in data.code), "warning")
+
+
+def _ignored(setting: str, data: BreakData) -> str:
+    method = f"logging.Logger.{_method(data)}"
+    return f"import logging; torch._dynamo.config.{setting}.add({method})"
 
 
 class LoggingCall(SiteRule):
@@ -44,6 +62,7 @@ class LoggingCall(SiteRule):
     code = "GBR004"
     name = "logging-call"
     severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"logger"})
     experiment = Experiment(
         Knob(
             "loggers are left out of the graph",
@@ -55,38 +74,46 @@ class LoggingCall(SiteRule):
         ),
         micro="graph_break",
     )
-    families: ClassVar[frozenset[str]] = frozenset({"logger"})
+    remedies = (
+        Remedy(
+            "name-the-loss",
+            "In transformers, a model without a loss type warns in every forward pass; name it "
+            "after building the model (in the config it is overwritten).",
+            when="the loss type of a model of transformers",
+            applies=_is_loss_type,
+            code="model.loss_type = 'ForCausalLM'",
+            proof="https://github.com/huggingface/transformers/issues/34877",
+        ),
+        Remedy(
+            "ignore-logger",
+            "Let Dynamo leave the call out of the compiled code: it then logs nothing there.",
+            setting=lambda data: _ignored("ignore_logging_functions", data),
+            since="2.11",
+            basis="tested",
+            proof="tests/advice/GBR004/ignore-logger.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "ignore-logger-before-2.11",
+            "The same in older versions.",
+            setting=lambda data: _ignored("ignore_logger_methods", data),
+            since="2.6",
+            until="2.10",
+            basis="untestable",
+            proof="the setting has another name since torch 2.11",
+        ),
+        Remedy(
+            "log-outside",
+            "Or move the call out of the compiled function.",
+            when="code of your own",
+            applies=own,
+            basis="tested",
+            proof="tests/advice/GBR004/log-outside.py",
+        ),
+        *LIBRARY[1:],
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the call."""
         del site
         return "a logger's call breaks the graph"
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Leave the call out of the graph, in the words of the version."""
-        found = [
-            Advice(
-                text="Let Dynamo leave the logger's method out of the compiled code.",
-                setting="torch._dynamo.config.ignore_logging_functions.add(logger.warning)",
-                since="2.11",
-            ),
-            Advice(
-                text="The same in older versions.",
-                setting="torch._dynamo.config.ignore_logger_methods.add(logger.warning)",
-                since="2.6",
-                until="2.11",
-            ),
-            Advice(text="Or move the call out of the compiled function."),
-        ]
-        if "loss_type" in site.line.code or site.line.file.endswith(
-            "transformers/modeling_utils.py"
-        ):
-            found.insert(
-                0,
-                Advice(
-                    text="In transformers, a model without loss type warns in every forward pass; "
-                    "name it after building the model (in the config it is overwritten).",
-                    code="model.loss_type = 'ForCausalLM'",
-                ),
-            )
-        return found

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import ClassVar
 
-from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, effect, once, sites
-from tracelens.dynamo.setup_breaks import SetupBreak
-from tracelens.evidence import Table
+from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 
 __all__ = ["PrintOrBuiltin"]
 
 
-class PrintOrBuiltin(Rule):
+class PrintOrBuiltin(SiteRule):
     """``print``, ``open``, ``id``, a clock or another builtin of Python breaks the graph.
 
     ## Why it matters
@@ -53,6 +50,7 @@ class PrintOrBuiltin(Rule):
     code = "GBR003"
     name = "print-or-builtin"
     severity = Severity.INFO
+    families: ClassVar[frozenset[str]] = frozenset({"builtin", "clock"})
     experiment = Experiment(
         Knob(
             "print is called after the graph",
@@ -60,46 +58,61 @@ class PrintOrBuiltin(Rule):
         ),
         micro="graph_break",
     )
+    remedies = (
+        Remedy(
+            "print-outside",
+            "Remove the print, or move it out of the compiled function.",
+            when="`print` in code of your own",
+            applies=lambda data: data.name == "print" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR003/print-outside.py",
+        ),
+        Remedy(
+            "print-later",
+            "Let Dynamo print after the graph has run.",
+            when="`print`",
+            applies=lambda data: data.name == "print",
+            setting="torch._dynamo.config.reorderable_logging_functions.add(print)",
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/GBR003/print-later.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "call-outside",
+            lambda data: (
+                f"Call {_shown(data)} before the compiled function, and pass on what it returns."
+            ),
+            when="another builtin, in code of your own",
+            applies=lambda data: data.name != "print" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR003/call-outside.py",
+        ),
+        *LIBRARY,
+    )
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
         """Only ``print`` can be moved behind the graph by a setting."""
-        return (self.experiment,) if finding.title.startswith("`print`") else ()
+        data = self.data_of(finding)
+        moves = isinstance(data, BreakData) and data.name == "print"
+        return (self.experiment,) if moves else ()
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
-        """Yield one finding per line of the program."""
-        for site in sites(breaks, {"builtin", "clock"}, setup=setup):
-            line = site.line
-            name = _builtin(site)
-            yield self.finding(
-                name,
-                *site.identity,
-                title=f"`{name}` breaks the graph at {user_code.short(line.file, line.line)}",
-                message=f"{once(site)}. {effect(site)}",
-                severity=Severity.WARNING if site.skipped else self.severity,
-                count=site.count,
-                where=user_code.where(line),
-                evidence=site.quotes(),
-                advice=_advice(name),
-            )
+    def what(self, site: BreakSite) -> str:
+        """Name the builtin."""
+        return f"`{self.named(site)}` breaks the graph"
 
+    def named(self, site: BreakSite) -> str:
+        """Return the name of the builtin, wherever the version prints it."""
+        cause = site.record.cause
+        if cause is None or site.family == "clock":
+            return "a clock"
+        in_context = cause.context.builtin if cause.context else ""
+        return in_context or cause.kind.builtin or "a builtin"
 
-def _builtin(site: BreakSite) -> str:
-    """Return the name of the builtin, wherever the version prints it."""
-    cause = site.record.cause
-    if cause is None or site.family == "clock":
-        return "a clock"
-    in_context = cause.context.builtin if cause.context else ""
-    return in_context or cause.kind.builtin or "a builtin"
+    def identity(self, site: BreakSite) -> tuple[str, ...]:
+        """Return the builtin and the line."""
+        return self.named(site), *site.identity
 
 
-def _advice(name: str) -> list[Advice]:
-    if name != "print":
-        return [Advice(text="Call it outside of the compiled function.")]
-    return [
-        Advice(text="Remove the print, or move it out of the compiled function."),
-        Advice(
-            text="Or let Dynamo print after the graph has run.",
-            setting="torch._dynamo.config.reorderable_logging_functions.add(print)",
-            since="2.3",
-        ),
-    ]
+def _shown(data: BreakData) -> str:
+    return data.name if data.name.startswith("a ") else f"`{data.name}`"

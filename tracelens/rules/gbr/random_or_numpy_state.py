@@ -6,10 +6,13 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule, named
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, named, own
 
 __all__ = ["RandomOrNumpyState"]
+
+FILLED = "Tensor.random_"
 
 
 class RandomOrNumpyState(SiteRule):
@@ -57,32 +60,46 @@ class RandomOrNumpyState(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     families: ClassVar[frozenset[str]] = frozenset({"random"})
+    remedies = (
+        Remedy(
+            "randint",
+            "Make the numbers instead of filling a tensor with them.",
+            when="`Tensor.random_` in code of your own",
+            applies=lambda data: data.name == FILLED and own(data),
+            basis="tested",
+            proof="tests/advice/GBR016/randint.py",
+        ),
+        Remedy(
+            "torch-random",
+            "Draw with torch's default generator, such as `torch.rand(())`, seeded by "
+            "`torch.manual_seed`.",
+            when="another generator, in code of your own",
+            applies=lambda data: data.name != FILLED and own(data),
+            basis="tested",
+            proof="tests/advice/GBR016/torch-random.py",
+        ),
+        Remedy(
+            "draw-before",
+            "Or draw before the compiled function is called, and pass the numbers in as tensors.",
+            when="another generator, in code of your own",
+            applies=lambda data: data.name != FILLED and own(data),
+            basis="tested",
+            proof="tests/advice/GBR016/draw-before.py",
+        ),
+        *LIBRARY,
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the generator and the method."""
+        name = self.named(site)
+        if name:
+            return f"`{name}` breaks the graph"
+        return "a generator of random numbers breaks the graph"
+
+    def named(self, site: BreakSite) -> str:
+        """Return the generator with its method, where the record has them."""
         cause = site.record.cause
         context = cause.context if cause is not None else None
         state = context.state if context is not None else ""
         name = (state or named(site)).removeprefix("None.")
-        if name:
-            return f"`{name}` breaks the graph"
-        if "random_" in site.record.text:
-            return "`Tensor.random_` breaks the graph"
-        return "a generator of random numbers breaks the graph"
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Draw with torch."""
-        if "random_" in site.record.text:
-            return [
-                Advice(
-                    text="Make the numbers instead of filling a tensor with them.",
-                    code="y = torch.randint(0, 5, x.shape, device=x.device)",
-                )
-            ]
-        return [
-            Advice(
-                text="Draw with torch's default generator.",
-                code="torch.rand(n, device=x.device)  # seeded by torch.manual_seed",
-            ),
-            Advice(text="Or draw before the compiled function, and pass the numbers in."),
-        ]
+        return name or (FILLED if "random_" in site.record.text else "")

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
 from tracelens.rules.gbr._site_rule import SiteRule
 
 __all__ = ["RecurrentModuleSkipped"]
@@ -46,23 +47,25 @@ class RecurrentModuleSkipped(SiteRule):
         micro="graph_break",
     )
     families: ClassVar[frozenset[str]] = frozenset({"recurrent"})
+    remedies = (
+        Remedy(
+            "allow-rnn",
+            "Let Dynamo trace the recurrent module.",
+            setting="torch._dynamo.config.allow_rnn = True",
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/GBR019/allow-rnn.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "compile-around",
+            "Or compile the modules around it, not the function that calls it.",
+            basis="tested",
+            proof="tests/advice/GBR019/compile-around.py",
+        ),
+    )
 
     def what(self, site: BreakSite) -> str:
         """Say what was lost."""
         del site
         return "a recurrent module keeps the whole function from being compiled"
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Work around it."""
-        del site
-        return [
-            Advice(
-                text="Let Dynamo trace the recurrent module.",
-                setting="torch._dynamo.config.allow_rnn = True",
-                since="2.4",
-            ),
-            Advice(
-                text="Or compile what stands around it, not the function that calls it.",
-                code="self.head = torch.compile(self.head)",
-            ),
-        ]

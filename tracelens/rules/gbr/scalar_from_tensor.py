@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import ClassVar
 
-from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import effect, once, sites
-from tracelens.dynamo.setup_breaks import SetupBreak
-from tracelens.evidence import Table
+from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 
 __all__ = ["ScalarFromTensor"]
 
+#: Lines in which Python goes one way or another, and what leaves torch with the number.
+CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
+LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 
-class ScalarFromTensor(Rule):
+
+def _kept(data: BreakData) -> str | None:
+    """Return the line with the tensor in place of its number; None where that is no advice."""
+    code = data.code
+    if ".item()" not in code or code.startswith(CONTROL) or any(word in code for word in LEAVES):
+        return None
+    return code.replace(".item()", ".detach()" if "append(" in code else "")
+
+
+class ScalarFromTensor(SiteRule):
     """A number is read out of a tensor: ``.item()``, ``.tolist()``, ``int(t)``, ``float(t)``.
 
     ## Why it matters
@@ -53,6 +62,7 @@ class ScalarFromTensor(Rule):
     code = "GBR001"
     name = "scalar-from-tensor"
     severity = Severity.WARNING
+    families: ClassVar[frozenset[str]] = frozenset({"scalar"})
     experiment = Experiment(
         Knob(
             "scalars stay in the graph",
@@ -63,35 +73,49 @@ class ScalarFromTensor(Rule):
         refutes="another break takes its place, or a step takes longer",
         leaves_open="the run does not reach the line",
     )
+    remedies = (
+        Remedy(
+            "keep-tensor",
+            "Keep the number a tensor, and read it outside of the compiled function.",
+            when="`.item()` in a line of your own that only computes with the number",
+            applies=lambda data: own(data) and bool(_kept(data)),
+            code=_kept,
+            basis="tested",
+            proof="tests/advice/GBR001/keep-tensor.py",
+        ),
+        Remedy(
+            "capture-scalars",
+            "Let Dynamo capture the number as a symbol.",
+            when="no branch or loop of Python depends on the number in the same line",
+            applies=lambda data: not data.code.startswith(CONTROL),
+            setting="torch._dynamo.config.capture_scalar_outputs = True",
+            env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR001/capture-scalars.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "read-outside",
+            "Return the tensor, and read the number outside of the compiled function.",
+            when="a line of your own, or one that the log does not name",
+            applies=lambda data: not data.package,
+            basis="tested",
+            proof="tests/advice/GBR001/read-outside.py",
+        ),
+        *LIBRARY,
+    )
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
-        """Yield one finding per line of the program."""
-        for site in sites(breaks, {"scalar"}, setup=setup):
-            yield self.finding(
-                *site.identity,
-                title=f"a number is read out of a tensor at {_at(site.line.file, site.line.line)}",
-                message=f"{once(site) or 'The log does not say where'}. {effect(site)}",
-                confidence=Confidence.HIGH if site.record.file else Confidence.MEDIUM,
-                count=site.count,
-                where=user_code.where(site.line),
-                evidence=site.quotes(),
-                advice=_ADVICE,
-            )
+    def what(self, site: BreakSite) -> str:
+        """Say what is read."""
+        where = "" if site.line.file else " at a place that the log does not name"
+        return f"a number is read out of a tensor{where}"
 
+    def graded(self, site: BreakSite) -> Severity:
+        """Grade all alike: a number that is read waits for the device."""
+        del site
+        return self.severity
 
-def _at(file: str, line: int) -> str:
-    return user_code.short(file, line) if file else "a place that the log does not name"
-
-
-_ADVICE = [
-    Advice(
-        text="Keep the number a tensor, or move the read out of the compiled function.",
-        code="losses.append(loss.detach())  # instead of loss.item()",
-    ),
-    Advice(
-        text="Where the value is used as a size, let Dynamo capture it as a symbol.",
-        setting="torch._dynamo.config.capture_scalar_outputs = True",
-        env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
-        since="2.1",
-    ),
-]
+    def identity(self, site: BreakSite) -> tuple[str, ...]:
+        """Return the line."""
+        return site.identity

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
 
 __all__ = ["SetattrOnUnsupportedObject"]
 
@@ -57,36 +58,50 @@ class SetattrOnUnsupportedObject(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     families: ClassVar[frozenset[str]] = frozenset({"attribute"})
+    remedies = (
+        Remedy(
+            "requires-grad-before",
+            "Set it before the tensor comes into the compiled function.",
+            when="`requires_grad`, in code of your own",
+            applies=lambda data: data.name == "requires_grad" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR020/requires-grad-before.py",
+        ),
+        Remedy(
+            "copy-values",
+            "Go on with the new tensor, or copy its values under `torch.no_grad()`.",
+            when="`.data`, in code of your own",
+            applies=lambda data: data.name == "data" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR020/copy-values.py",
+        ),
+        Remedy(
+            "assign-outside",
+            "Assign it before or after the compiled function.",
+            when="another attribute, in code of your own",
+            applies=lambda data: data.name not in {"requires_grad", "data"} and own(data),
+            basis="tested",
+            proof="tests/advice/GBR020/assign-outside.py",
+        ),
+        *LIBRARY,
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the attribute, and the kind of object."""
         cause = site.record.cause
         context = cause.context if cause is not None else None
-        name = context.attribute_name if context is not None else ""
+        name = self.named(site)
         kind = context.object if context is not None else ""
         of = next((words for start, words in _OBJECTS.items() if kind.startswith(start)), "")
         shown = f"assigning `{name}`" if name else "assigning an attribute"
         return f"{shown}{of} breaks the graph"
 
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Say where to assign instead."""
+    def named(self, site: BreakSite) -> str:
+        """Return the attribute."""
         cause = site.record.cause
         context = cause.context if cause is not None else None
-        name = context.attribute_name if context is not None else ""
-        return [_ADVICE.get(name, _ADVICE[""])]
+        return context.attribute_name if context is not None else ""
 
 
 #: How Dynamo names what the attribute is set on, and how people do.
 _OBJECTS = {"TensorVariable": " of a tensor", "UserDefinedClass": " of a class"}
-_ADVICE = {
-    "requires_grad": Advice(
-        text="Set it before the tensor comes into the compiled function, or cut the gradient "
-        "instead.",
-        code="y = y.detach()  # instead of y.requires_grad = False",
-    ),
-    "data": Advice(
-        text="Copy the values, or go on with the new tensor.",
-        code="with torch.no_grad(): y.copy_(new)  # instead of y.data = new",
-    ),
-    "": Advice(text="Assign it before or after the compiled function."),
-}

@@ -7,10 +7,20 @@ from collections.abc import Iterator
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import NotConverted
-from tracelens.report import Advice, Finding, Severity, Where
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 __all__ = ["SuppressedErrors"]
+
+
+class SuppressedData(FindingData):
+    """A function that runs eagerly because compiling it failed."""
+
+    function: str
+    file: str
+    line: int
+    error: str = ""
 
 
 class SuppressedErrors(Rule):
@@ -44,6 +54,25 @@ class SuppressedErrors(Rule):
     severity = Severity.ERROR
     unconfirmable = "letting the errors through stops the program; what they say is in the finding"
 
+    Data = SuppressedData
+    remedies = (
+        Remedy(
+            "let-through",
+            "See the whole error: take `suppress_errors = True` out of the program, or "
+            "TORCHDYNAMO_SUPPRESS_ERRORS out of its environment.",
+            basis="untestable",
+            proof="the error then stops the program, which is what is wanted",
+        ),
+        Remedy(
+            "leave-out",
+            lambda data: f"Until it is fixed, leave `{data.function}` out on purpose.",
+            code="@torch.compiler.disable",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR013/leave-out.py",
+        ),
+    )
+
     def check(self, *, skipped: Table[NotConverted]) -> Iterator[Finding]:
         """Yield one finding per function; torch prints these lines without being asked."""
         for seen in skipped:
@@ -51,6 +80,9 @@ class SuppressedErrors(Rule):
             if record.is_soft:
                 continue
             place = user_code.short(record.file, record.line)
+            data = SuppressedData(
+                function=record.function, file=record.file, line=record.line, error=record.error
+            )
             error = f" The error: {record.error}." if record.error else ""
             yield self.finding(
                 record.function,
@@ -60,16 +92,6 @@ class SuppressedErrors(Rule):
                 count=seen.count,
                 where=Where(file=record.file, line=record.line, function=record.function),
                 evidence=[seen.quote()],
-                advice=[
-                    Advice(
-                        text="Let the error through to see it whole.",
-                        setting="torch._dynamo.config.suppress_errors = False",
-                        env="TORCHDYNAMO_SUPPRESS_ERRORS=0",
-                    ),
-                    Advice(
-                        text="Until it is fixed, leave the function out on purpose.",
-                        code="@torch.compiler.disable",
-                        since="2.1",
-                    ),
-                ],
+                advice=self.advise(data),
+                data=data,
             )

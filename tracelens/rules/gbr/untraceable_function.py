@@ -6,10 +6,28 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule, named
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named, own
 
 __all__ = ["UntraceableFunction"]
+
+
+def _is_warning(data: BreakData) -> bool:
+    return "warn" in data.name and "warnings.warn(" in data.code
+
+
+def _operator(data: BreakData) -> str:
+    name = data.name.rpartition(".")[2]
+    return name if name.isidentifier() else "operator"
+
+
+def _shown(data: BreakData) -> str:
+    return f"`{data.name}`" if data.name else "it"
+
+
+def _decorator(data: BreakData) -> str:
+    return f'@torch.library.custom_op("mine::{_operator(data)}", mutates_args=())'
 
 
 class UntraceableFunction(SiteRule):
@@ -53,6 +71,39 @@ class UntraceableFunction(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     families: ClassVar[frozenset[str]] = frozenset({"skipped"})
+    remedies = (
+        Remedy(
+            "warn-later",
+            "Let Dynamo warn after the graph has run.",
+            when="`warnings.warn`",
+            applies=_is_warning,
+            setting="import warnings; "
+            "torch._dynamo.config.reorderable_logging_functions.add(warnings.warn)",
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/GBR009/warn-later.py",
+        ),
+        Remedy(
+            "call-outside",
+            lambda data: f"Call {_shown(data)} before or after the compiled function.",
+            when="code of your own",
+            applies=own,
+            basis="tested",
+            proof="tests/advice/GBR009/call-outside.py",
+        ),
+        Remedy(
+            "custom-op",
+            "Where it takes and returns tensors, make it a custom operator with a fake "
+            "implementation.",
+            when="code of your own, and no warning",
+            applies=lambda data: own(data) and not _is_warning(data),
+            code=_decorator,
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/GBR009/custom-op.py",
+        ),
+        *LIBRARY,
+    )
 
     def what(self, site: BreakSite) -> str:
         """Name the function."""
@@ -60,22 +111,10 @@ class UntraceableFunction(SiteRule):
         shown = f"`{name}`" if name else "a function"
         return f"Dynamo cannot trace {shown}: the graph breaks"
 
-    def graded(self, site: BreakSite) -> Severity:
+    def harmless(self, site: BreakSite) -> str:
         """Take the step of an optimizer as a note: Dynamo goes on inside it."""
         cause = site.record.cause
         module = cause.context.module if cause is not None and cause.context else None
         if module and module.startswith("torch.optim.") and not site.skipped:
-            return Severity.NONE
-        return super().graded(site)
-
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Move it or wrap it."""
-        del site
-        return [
-            Advice(text="Call it before or after the compiled function."),
-            Advice(
-                text="Or make it a custom operator with a fake implementation.",
-                code='@torch.library.custom_op("mylib::name", mutates_args=())',
-                since="2.4",
-            ),
-        ]
+            return "the optimizer's step is compiled as a function of its own behind the break"
+        return ""

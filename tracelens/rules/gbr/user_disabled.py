@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
-from tracelens.report import Advice, Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.remedies import Remedy
+from tracelens.report import Severity
+from tracelens.rules.gbr._site_rule import SiteRule, own
 
 __all__ = ["UserDisabled"]
 
@@ -45,6 +46,33 @@ class UserDisabled(SiteRule):
     severity = Severity.INFO
     unconfirmable = "the break was asked for in the program"
     families: ClassVar[frozenset[str]] = frozenset({"explicit", "disabled"})
+    remedies = (
+        Remedy(
+            "remove-break",
+            "Remove the call of `graph_break()` if its reason is gone.",
+            when="`torch._dynamo.graph_break()` in code of your own",
+            applies=lambda data: data.family == "explicit" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR005/remove-break.py",
+        ),
+        Remedy(
+            "remove-disable",
+            "Remove `torch.compiler.disable` from the function if its reason is gone.",
+            when="`torch.compiler.disable` in code of your own",
+            applies=lambda data: data.family == "disabled" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR005/remove-disable.py",
+        ),
+        Remedy(
+            "disable-less",
+            "Or let the functions that the disabled one calls be compiled again; the break stays.",
+            when="`torch.compiler.disable` in code of your own",
+            applies=lambda data: data.family == "disabled" and own(data),
+            code="@torch.compiler.disable(recursive=False)",
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+        ),
+    )
 
     def what(self, site: BreakSite) -> str:
         """Say who asked."""
@@ -52,18 +80,11 @@ class UserDisabled(SiteRule):
         return f"`{asked}` breaks the graph on purpose"
 
     def graded(self, site: BreakSite) -> Severity:
-        """Take torch's own breaks as a note."""
-        own = user_code.distance(site.record.file) == 0
-        return Severity.INFO if own else Severity.NONE
+        """Grade all alike: it was asked for."""
+        del site
+        return self.severity
 
-    def advice(self, site: BreakSite) -> list[Advice]:
-        """Narrow it, where that is possible."""
-        if site.family == "explicit":
-            return [Advice(text="Remove the call if its reason is gone.")]
-        return [
-            Advice(
-                text="Let the functions that the disabled one calls be compiled again.",
-                code="@torch.compiler.disable(recursive=False)",
-                since="2.1",
-            )
-        ]
+    def harmless(self, site: BreakSite) -> str:
+        """Take torch's own breaks as a note."""
+        own_code = user_code.distance(site.record.file) == 0
+        return "" if own_code else "torch itself leaves this function out, on purpose"
