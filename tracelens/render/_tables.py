@@ -136,11 +136,14 @@ def layout(rows: list[dict[str, Any]], most: int, only: Collection[str] = ()) ->
     """Lay out the first ``most`` rows.
 
     A column is a key that some row has, in the order in which the rows name them; with ``only``,
-    those of its columns that are there. ``file`` and ``line`` become one column ``where``.
+    those of its columns that are there. ``file`` and ``line`` become one column ``where``; the run
+    comes first where there are several.
     """
-    rows = [_placed(row) for row in rows]
+    several = _differ("run", rows)
+    rows = [_of_a_run(_placed(row), several=several) for row in rows]
     there = dict.fromkeys(key for row in rows for key in row)
     keys = [key for key in only if key in there] or list(there)
+    keys = ["run", *(key for key in keys if key != "run")] if "run" in there else keys
     numeric = {key for key in keys if _numeric(row.get(key) for row in rows)}
     barred = next((key for key in _BARS if key in numeric and _differ(key, rows)), None)
     top = max((float(row.get(barred) or 0) for row in rows), default=0.0) if barred else 0.0
@@ -161,6 +164,10 @@ def _placed(row: dict[str, Any]) -> dict[str, Any]:
         for k, v in row.items()
         if k != "line"
     }
+
+
+def _of_a_run(row: dict[str, Any], *, several: bool) -> dict[str, Any]:
+    return row if several else {key: value for key, value in row.items() if key != "run"}
 
 
 def _numeric(values: Iterable[Any]) -> bool:

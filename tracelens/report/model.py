@@ -94,18 +94,6 @@ class Input(Model):
     writers: tuple[str, ...] = ()
 
 
-class Run(Model):
-    """The inputs of one process, or of one job: rules see one run at a time."""
-
-    name: str = Field(description="``run1``, or the name given with ``--run NAME=PATH``")
-    inputs: tuple[str, ...] = Field(description="paths, as in ``inputs``")
-    ranks: tuple[str, ...] = Field(default=(), description="ranks or processes that wrote them")
-    watched: tuple[str, ...] = Field(
-        default=(), description="log kinds and artifacts whose absence means: it did not happen"
-    )
-    ended: Literal["ok", "error", "unknown"] = "unknown"
-
-
 class Environment(Model):
     """What the logs say about the machine and the software; null where they say nothing."""
 
@@ -117,6 +105,21 @@ class Environment(Model):
     cpu: str | None = None
     threads: int | None = None
     device: str | None = None
+
+
+class Run(Model):
+    """The inputs of one process, or of one job: rules see one run at a time."""
+
+    name: str = Field(description="``run1``, or the name given with ``--run NAME=PATH``")
+    inputs: tuple[str, ...] = Field(description="paths, as in ``inputs``")
+    ranks: tuple[str, ...] = Field(default=(), description="ranks or processes that wrote them")
+    watched: tuple[str, ...] = Field(
+        default=(), description="log kinds and artifacts whose absence means: it did not happen"
+    )
+    ended: Literal["ok", "error", "unknown"] = "unknown"
+    environment: Environment | None = Field(
+        default=None, description="what this run says of the machine, where there are several runs"
+    )
 
 
 class KnownSite(Model):
@@ -161,6 +164,9 @@ class Verdict(Model):
     verdict: Outcome
     needs: tuple[str, ...] = Field(default=(), description="switches that would show the evidence")
     reason: str = ""
+    absent_in: tuple[str, ...] = Field(
+        default=(), description="runs that do not hold the evidence, where there are several runs"
+    )
 
 
 class Where(Model):
@@ -356,7 +362,8 @@ class Finding(Model):
         tried = -1 if shown else int(self.confirmation.state in {"refuted", "confirmed_structure"})
         cost = (self.cost.ms or 0.0) if self.cost else 0.0
         silenced = bool(self.ignored or self.suppressed_by)
-        return (silenced, band, tried, -cost, -self.count, self.severity.rank, self.code, self.id)
+        place = (self.code, self.id, self.run)
+        return (silenced, band, tried, -cost, -self.count, self.severity.rank, *place)
 
 
 def fingerprint(code: str, *identity: object) -> str:

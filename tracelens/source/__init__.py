@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tracelens.errors import UsageError
 from tracelens.evidence import Evidence, Place
@@ -13,9 +14,10 @@ from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream, expand
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel
+from tracelens.source.runs import Group, groups, of_one_process
 from tracelens.source.segment import Segmenter
 
-__all__ = ["read"]
+__all__ = ["Group", "RunRead", "groups", "read", "read_runs"]
 
 #: Most text that is read as one kind on request (``--as``), in bytes.
 MAX_FORCED = 64 << 20
@@ -25,6 +27,15 @@ TRACE = "chrome_trace"
 STRUCTURED = "torch_trace"
 
 
+class RunRead(NamedTuple):
+    """What was read of one run."""
+
+    #: As the user calls it; empty for none.
+    name: str
+    evidence: Evidence
+    inputs: tuple[Input, ...]
+
+
 def read(
     paths: Sequence[str],
     *,
@@ -32,7 +43,7 @@ def read(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Evidence, tuple[Input, ...]]:
-    """Read every input that ``paths`` name.
+    """Read every input that ``paths`` name as one run.
 
     Args:
         paths: Files, directories, globs, or ``-`` for standard input.
@@ -44,41 +55,79 @@ def read(
         SourceError: A path names nothing, or cannot be read.
         UsageError: ``kind`` is not a log kind.
     """
-    logs = {log.name: log for log in manifest.logs()}
-    if kind is not None and kind not in logs:
-        raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
-    kinds = Kinds(logs.values())
-    forced = kinds.load(logs[kind]) if kind is not None else None
+    reading = _Reading(kind, jobs, progress)
+    return _merged(map(reading.file, expand(tuple(paths))))
+
+
+def read_runs(
+    found: Iterable[Group],
+    *,
+    kind: str | None = None,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[RunRead]:
+    """Read the groups of :func:`groups` one by one, and yield each run as soon as it is complete.
+
+    The arguments and the errors are those of :func:`read`.
+    """
+    reading = _Reading(kind, jobs, progress)
+    for group in found:
+        if len(group.parts) == 1:
+            yield RunRead(group.name, *_merged(map(reading.file, group.paths)))
+            continue
+        read = {path: reading.file(path) for path in group.paths}
+        for run in of_one_process(group, {path: one[0] for path, one in read.items()}):
+            yield RunRead(group.name, *_merged(read.pop(path) for path in run))
+
+
+def _merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Input, ...]]:
+    """Return the evidence of one run."""
     total = Evidence()
     inputs: list[Input] = []
-    for path in expand(tuple(paths)):
-        stream = Stream(path, progress)
-        segmenter = Segmenter(kinds, path)
-        joined = _in_ranges(stream, jobs) if jobs > 1 and kind is None else None
+    for evidence, source in read:
+        if _log_beside(source.path) in {other.path for other in inputs}:
+            evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
+        total.merge(evidence)
+        inputs.append(source)
+    return total, tuple(inputs)
+
+
+class _Reading:
+    """Reads file after file."""
+
+    def __init__(self, kind: str | None, jobs: int, progress: Callable[[int], None] | None) -> None:
+        logs = {log.name: log for log in manifest.logs()}
+        if kind is not None and kind not in logs:
+            raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
+        self._kinds = Kinds(logs.values())
+        self._forced = self._kinds.load(logs[kind]) if kind is not None else None
+        self._jobs = jobs
+        self._progress = progress
+
+    def file(self, path: str) -> tuple[Evidence, Input]:
+        """Read one file."""
+        stream = Stream(path, self._progress)
+        segmenter = Segmenter(self._kinds, path)
+        several = self._jobs > 1 and self._forced is None
+        joined = _in_ranges(stream, self._jobs) if several else None
         if joined is not None:
             segmenter = joined
             evidence = segmenter.finish()
         else:
             with stream.open() as reader:
-                evidence = _read(stream, reader, segmenter, forced)
+                evidence = _read(stream, reader, segmenter, self._forced)
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
-        if _log_beside(path) in {source.path for source in inputs}:
-            evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
-        total.merge(evidence)
-        inputs.append(
-            Input(
-                path=path,
-                kinds=dict(sorted(evidence.kinds.items())),
-                bytes=stream.bytes,
-                lines=stream.lines,
-                events=evidence.events,
-                sha256=stream.sha256,
-                truncated=stream.truncated or evidence.cut,
-                writers=tuple(sorted(segmenter.writers)),
-            )
+        return evidence, Input(
+            path=path,
+            kinds=dict(sorted(evidence.kinds.items())),
+            bytes=stream.bytes,
+            lines=stream.lines,
+            events=evidence.events,
+            sha256=stream.sha256,
+            truncated=stream.truncated or evidence.cut,
+            writers=tuple(sorted(segmenter.writers)),
         )
-    return total, tuple(inputs)
 
 
 def _log_beside(path: str) -> str:

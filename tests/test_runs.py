@@ -1,0 +1,243 @@
+"""Several inputs: which are of one run, and that runs do not see each other."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus import ROOT as CORPUS
+from tests.corpus import needs_corpus
+from tracelens import SourceError, UsageError, analyze
+from tracelens.report import Report
+from tracelens.source import groups
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+STRUCTURED = FIXTURES / "logs" / "torch_trace"
+#: Of the corpus, one case in this many; ``TRACELENS_WHOLE=1`` takes all.
+EACH = 1 if os.environ.get("TRACELENS_WHOLE") else 12
+
+
+def runs(*paths: Path | str, **options: Any) -> dict[str, set[str]]:
+    """Return the names of the files of each run."""
+    report = analyze(*map(str, paths), select=["LOG001"], **options)
+    return {run.name: {Path(path).name for path in run.inputs} for run in report.runs}
+
+
+def line(clock: str, pid: int, text: str, *, artifact: str = "__recompiles") -> str:
+    return f"V1120 {clock} {pid} torch/_dynamo/guards.py:5396] [0/1] [{artifact}] {text}\n"
+
+
+def log(path: Path, *, pid: int, clock: str = "10:00:00.000000") -> Path:
+    """Write a log of one recompile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        line(clock, pid, "Recompiling function fn in /home/ana/proj/model.py:8")
+        + line(clock, pid, "    triggered by the following guard failure(s):")
+        + line(clock, pid, f"    - 0/0: n == {pid}"),
+        encoding="utf-8",
+    )
+    return path
+
+
+def trace(path: Path, *, pid: int, ranks: int | None = None) -> Path:
+    """Write a trace of one operator, begun at 20 November 2026, 10:00:05 UTC."""
+    event = {
+        "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": pid, "tid": pid, "ts": 5e6, "dur": 9,
+    }  # fmt: skip
+    told: dict[str, Any] = {"schemaVersion": 1, "baseTimeNanoseconds": 1795168800 * 10**9}
+    if ranks is not None:
+        told["distributedInfo"] = {"world_size": ranks}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(told | {"traceEvents": [event]}), encoding="utf-8")
+    return path
+
+
+def test_two_logs_are_two_runs_though_they_are_in_one_folder(tmp_path: Path) -> None:
+    first, second = log(tmp_path / "a.log", pid=11), log(tmp_path / "b.log", pid=12)
+    assert runs(first, second) == {"run1": {"a.log"}, "run2": {"b.log"}}
+
+
+def test_a_number_that_comes_again_later_is_another_process(tmp_path: Path) -> None:
+    first = log(tmp_path / "a.log", pid=7)
+    second = log(tmp_path / "b.log", pid=7, clock="10:00:03.000000")
+    assert runs(first, second) == {"run1": {"a.log"}, "run2": {"b.log"}}
+
+
+def test_a_number_in_another_folder_is_another_process(tmp_path: Path) -> None:
+    first, second = log(tmp_path / "a" / "x.log", pid=7), log(tmp_path / "b" / "y.log", pid=7)
+    assert runs(first, second) == {"run1": {"x.log"}, "run2": {"y.log"}}
+
+
+def test_a_text_log_and_a_structured_log_of_one_process_are_one_run(tmp_path: Path) -> None:
+    for mode in ("breaks", "layers"):
+        (structured,) = (STRUCTURED / mode).glob("dedicated_log_*")
+        shutil.copy(structured, tmp_path / structured.name)
+        shutil.copy(STRUCTURED / mode / "run.log.xz", tmp_path / f"{mode}.log.xz")
+    found = runs(tmp_path)
+    assert sorted(len(files) for files in found.values()) == [2, 2]
+    for files in found.values():
+        assert {name.startswith("dedicated_log_") for name in files} == {True, False}
+
+
+def test_a_trace_belongs_to_the_log_of_its_process(tmp_path: Path) -> None:
+    found = runs(
+        log(tmp_path / "a.log", pid=11),
+        log(tmp_path / "b.log", pid=12),
+        trace(tmp_path / "t.json", pid=12),
+        trace(tmp_path / "u.json", pid=13),
+    )
+    assert found == {"run1": {"a.log"}, "run2": {"b.log", "t.json"}, "run3": {"u.json"}}
+
+
+def test_a_trace_that_fits_two_logs_belongs_to_neither(tmp_path: Path) -> None:
+    found = runs(
+        log(tmp_path / "a.log", pid=7),
+        log(tmp_path / "b.log", pid=7, clock="10:00:03.000000"),
+        trace(tmp_path / "t.json", pid=7),
+    )
+    assert found == {"run1": {"a.log"}, "run2": {"b.log"}, "run3": {"t.json"}}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("rank0.log", "rank1.log"),
+        ("train.rank0.log", "train.rank3.log"),
+        ("rank_0_stderr.log", "rank_1_stderr.log"),
+    ],
+)
+def test_the_ranks_of_a_folder_are_one_run(names: tuple[str, ...], tmp_path: Path) -> None:
+    files = [log(tmp_path / name, pid=20 + number) for number, name in enumerate(names)]
+    assert runs(*files) == {"run1": set(names)}
+
+
+def test_ranks_that_begin_much_later_are_of_another_job(tmp_path: Path) -> None:
+    for number in range(2):
+        log(tmp_path / f"rank{number}.log", pid=20 + number)
+        log(tmp_path / f"rank{number + 2}.log", pid=30 + number, clock="12:00:00.000000")
+    assert sorted(map(sorted, runs(tmp_path).values())) == [
+        ["rank0.log", "rank1.log"],
+        ["rank2.log", "rank3.log"],
+    ]
+
+
+def test_a_rank_that_comes_again_is_of_another_job(tmp_path: Path) -> None:
+    for job, clock in (("aaaaaaaa", "10:00:00.000000"), ("bbbbbbbb", "10:02:00.000000")):
+        for rank in range(2):
+            name = f"dedicated_log_torch_trace_rank_{rank}_{job}.log"
+            pid = 100 * (job[0] == "a") + rank
+            (tmp_path / name).write_text(
+                f"V1120 {clock} {pid} torch/_logging/structured.py:22] "
+                '{"str": ["/home/ana/proj/train.py", 0]}\n',
+                encoding="utf-8",
+            )
+    found = groups(sorted(str(path) for path in tmp_path.iterdir()))
+    assert sorted([{Path(path).name[-12] for path in group.paths} for group in found], key=min) == [
+        {"a"},
+        {"b"},
+    ]
+
+
+def test_traces_of_hosts_and_processes_are_ranks_when_they_end_together(tmp_path: Path) -> None:
+    for pid, stamp in ((31, 1795168800), (32, 1795168803), (33, 1795170000)):
+        trace(tmp_path / f"node7_{pid}.{stamp}000000000.pt.trace.json", pid=pid)
+    assert sorted(len(files) for files in runs(tmp_path).values()) == [1, 2]
+
+
+def test_a_trace_that_says_it_is_alone_is_no_rank(tmp_path: Path) -> None:
+    for pid in (31, 32):
+        trace(tmp_path / f"node7_{pid}.1795168800000000000.pt.trace.json", pid=pid, ranks=1)
+    assert len(runs(tmp_path)) == 2
+
+
+def test_a_recording_is_one_run(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        (folder / "torch_trace").mkdir(parents=True)
+        text = log(tmp_path / "text", pid=5).read_bytes()
+        (folder / "log.txt.gz").write_bytes(gzip.compress(text, mtime=0))
+        (structured,) = (STRUCTURED / "breaks").glob("dedicated_log_*")
+        shutil.copy(structured, folder / "torch_trace" / structured.name)
+        trace(folder / "trace.json", pid=77)
+    (tmp_path / "text").unlink()
+    assert [len(files) for files in runs(tmp_path).values()] == [3, 3]
+
+
+def test_the_user_may_say_what_a_run_is(tmp_path: Path) -> None:
+    files = [log(tmp_path / f"{name}.log", pid=pid) for pid, name in enumerate("abc", 11)]
+    assert runs(*files, one_run=True) == {"run1": {"a.log", "b.log", "c.log"}}
+    named = {"slow": [str(files[0]), str(files[2])]}
+    assert runs(*files, runs=named) == {"slow": {"a.log", "c.log"}, "run1": {"b.log"}}
+    assert runs(runs={"run1": str(files[0])}) == {"run1": {"a.log"}}
+    with pytest.raises(UsageError, match="is in two runs"):
+        runs(runs={"x": str(files[0]), "y": str(files[0])})
+
+
+def test_every_finding_and_every_row_names_its_run(tmp_path: Path) -> None:
+    files = [log(tmp_path / "a.log", pid=11), log(tmp_path / "b.log", pid=12)]
+    report = analyze(*map(str, files))
+    assert {finding.run for finding in report.findings} == {"run1", "run2"}
+    for rows in report.tables.values():
+        assert {row["run"] for row in rows} == {"run1", "run2"}
+
+
+def test_what_a_rule_lacks_in_one_run_is_said_though_another_has_it(tmp_path: Path) -> None:
+    there = log(tmp_path / "a.log", pid=11)
+    other = tmp_path / "b.log"
+    other.write_text("onednn_verbose,v1,info,oneDNN v3.7.1 (commit abc)\n", encoding="utf-8")
+    report = analyze(str(there), str(other), select=["RCP007"])
+    (verdict,) = report.verdicts
+    assert verdict.absent_in == ("run2",)
+
+
+def _identity(report: Report, run: str | None = None) -> list[str]:
+    """Return all that a report says of one run, but for what the run is called."""
+    return sorted(
+        finding.model_copy(update={"run": ""}).model_dump_json()
+        for finding in report.findings
+        if run is None or finding.run == run
+    )
+
+
+def _files(root: Path, each: int) -> list[list[str]]:
+    """Return the inputs of each case of the corpus: what one program left behind."""
+    cases: dict[str, list[str]] = {}
+    for path in sorted(root.rglob("*")):
+        if _is_input(path):
+            parent = path.parent
+            case = next((p for p in (parent, *parent.parents) if (p / "cmd.json").exists()), path)
+            cases.setdefault(str(case), []).append(str(path))
+    return list(cases.values())[::each]
+
+
+def _is_input(path: Path) -> bool:
+    name = path.name.removesuffix(".gz")
+    text = name in {"log.txt", "torch_logs_out.txt"} or name.endswith(".log")
+    return path.is_file() and (text or (name.endswith("trace.json") and "debug" not in path.parts))
+
+
+@needs_corpus
+def test_together_they_say_what_they_say_one_by_one() -> None:
+    assert CORPUS is not None
+    cases = _files(CORPUS / "corpus", EACH)
+    paths = [path for case in cases for path in case]
+    together = analyze(*paths)
+    assert sum(len(run.inputs) for run in together.runs) == len(paths)
+    for run in together.runs:
+        assert any(set(run.inputs) <= set(case) for case in cases), f"{run.inputs} are unrelated"
+        assert _identity(together, run.name) == _alone(run.inputs), run.inputs
+    assert {finding.run for finding in together.findings} <= {run.name for run in together.runs}
+
+
+def _alone(inputs: Iterable[str]) -> list[str]:
+    try:
+        return _identity(analyze(*inputs, one_run=True))
+    except SourceError:  # the program's own output, and nothing else
+        return []
