@@ -134,7 +134,11 @@ lines = st.builds(
     lambda transport, line: (transport + line).encode(),
     st.sampled_from(TRANSPORTS),
     st.one_of(
-        torch_lines, st.just(JSON + ' {"str": 1}'), st.sampled_from(BARE), st.sampled_from(ONEDNN)
+        torch_lines,
+        st.just(JSON + ' {"str": 1}'),
+        st.sampled_from(BARE),
+        st.sampled_from(ONEDNN),
+        st.builds("step {}: loss {}".format, st.integers(1, 12), st.sampled_from(["0.5", "nan"])),
     ),
 )
 logs = st.lists(lines, max_size=60)

@@ -27,7 +27,13 @@ from tracelens.source.tally import Tally
 
 __all__ = ["Segmenter"]
 
+#: Shapes of program lines that are remembered.
+MAX_SHAPES = 20_000
 _NEVER = b"\0never"
+#: What a line has in common with others that differ in their numbers only.
+_SHAPE = bytes.maketrans(b"123456789", b"000000000")
+#: Words of lines whose numbers may matter.
+_OURS = (b"torch", b"dnn", b"triton", b"mkl")
 _TAB = b"\t"
 _NO_TAB = re.compile(rb"[^\t]")
 #: What a line begins with that has torch's prefix and no transport before it.
@@ -50,6 +56,10 @@ class Segmenter:
         self._blocks: dict[str, Block] = {}
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
+        #: Shapes of lines that are the program's own, whatever their numbers, and whether the line
+        #: in hand is such a one.
+        self._shapes: set[bytes] = set()
+        self._is_program = False
         #: Where the line in hand ends, which may be several lines joined.
         self._end = 0
         #: The width at which the whole text was wrapped; 0 when it was not.
@@ -100,9 +110,29 @@ class Segmenter:
                 run = lines[at:end]
                 body += run if prefix == _TAB else [line[skip:-1] for line in run]
                 at = end
-            else:
-                at += 1
-                self._other(lines[at - 1][:-1], self.lines + at)
+                continue
+            line = lines[at]
+            at += 1
+            shape = line.translate(_SHAPE)
+            if shape in self._shapes and self._is_idle():
+                self._current = (_NEVER, [])
+                while at < stop and lines[at].translate(_SHAPE) in self._shapes:
+                    at += 1
+                continue
+            self._is_program = False
+            self._other(line[:-1], self.lines + at)
+            if self._is_program and not any(word in line for word in _OURS):
+                if len(self._shapes) >= MAX_SHAPES:
+                    self._shapes.clear()
+                self._shapes.add(shape)
+
+    def _is_idle(self) -> bool:
+        """Tell whether nothing is open that a line of the program would end or go on with."""
+        return (
+            not (self._blocks or self._partial)
+            and (self._heads is None or "" in self._led)
+            and all(pid for _, pid in self._open)
+        )
 
     def _cut(self) -> None:
         """Close what is open and too long to be a record; what comes after it begins anew."""
@@ -267,6 +297,8 @@ class Segmenter:
             block = self._blocks[rank] = Block(number, [line], log)
             if block.ends_with(text):
                 self._close_block(rank)
+        else:
+            self._is_program = not rank
 
     def _headed(self, head: Head, rank: str, number: int) -> None:
         """Begin a torch record of which only the first line is prefixed."""
