@@ -16,7 +16,7 @@ from tracelens.traces.device import StreamId
 from tracelens.traces.events import Complete
 from tracelens.traces.names import Name
 
-__all__ = ["Chains", "Ran"]
+__all__ = ["Chains", "Ran", "work_of"]
 
 #: Kernels from which on a sequence counts, and kernels of one that are told apart.
 MIN_LENGTH = 3
@@ -118,7 +118,12 @@ def short(name: Name) -> str:
     """Return a name that fits into a sentence: ``add``, ``gelu``, ``triton_poi_fused_add_0``."""
     if isinstance(name.record, InductorKernel):
         return str(name.record)
-    inner = name.text.partition("elementwise_kernel")[2].partition("<")[2]
+    return work_of(name.text)
+
+
+def work_of(text: str) -> str:
+    """Return what an elementwise kernel of ATen with this name does: ``add``, ``gelu``."""
+    inner = text.partition("elementwise_kernel")[2].partition("<")[2]
     for match in _WORK.finditer(inner):
         word = match[match.lastindex or 0]
         if word not in _WRAPPERS:

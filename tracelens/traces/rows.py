@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracelens.traces.measured import Measured
 
-__all__ = ["DeviceGap", "HeldBy", "KernelTime", "SyncTime", "Timeline"]
+__all__ = ["CopyTime", "DeviceGap", "HeldBy", "KernelTime", "SyncTime", "Timeline"]
 
 
 class Timeline(Measured):
@@ -63,10 +63,14 @@ class HeldBy(Measured):
 
 
 class KernelTime(Measured):
-    """All runs of one kernel. Collectives and what computes, without copies."""
+    """All runs of one kernel on all devices of a trace."""
 
     name: str
+    #: As the trace has it.
+    full_name: str
+    #: ``gemm``, ``elementwise``, ``collective`` ...; ``other`` where the name does not say.
     kind: str
+    #: Who wrote it: ``triton``, ``library``, ``eager``, ``collective``, ``other``.
     source: str
     n: int
     sum_ms: float
@@ -75,7 +79,21 @@ class KernelTime(Measured):
     max_ms: float
     #: Of the time of all kernels that compute, added up; None for collectives.
     share: float | None
+    #: The type it computes in, as its name says.
     dtype: str | None = None
+
+
+class CopyTime(Measured):
+    """All copies, or fills, of one kind."""
+
+    name: str
+    direction: str = ""
+    bytes: int | None
+    n: int
+    sum_ms: float
+    gbs: float | None
+    #: Whether the host's memory is pinned; None where there is none, or the trace does not say.
+    pinned: bool | None
 
 
 class SyncTime(Measured):

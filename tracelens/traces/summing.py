@@ -16,6 +16,7 @@ from tracelens.logs.chrome_trace import (
     PythonFunction,
 )
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
+from tracelens.traces.device_rows import copies, kernels, syncs
 from tracelens.traces.distortion import added_ms
 from tracelens.traces.measured import (
     Chain,
@@ -62,11 +63,11 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
         record = _device(device, owned, busy[device], start)
         yield _seen(record, reading.path, first.first, first.text)
     if busy:
-        yield from _on_devices(reading, start)
+        yield from _on_devices(reading, start, anything)
     yield from _threads(reading)
     yield from _names(reading)
-    for kernels, ran in reading.devices.chains.found():
-        chain = Chain(kernels=kernels, count=ran.count, ms=_ms(ran.us))
+    for names, ran in reading.devices.chains.found():
+        chain = Chain(kernels=names, count=ran.count, ms=_ms(ran.us))
         yield _seen(chain, reading.path, ran.first, ran.text)
     for work in reading.devices.products.found():
         product = KernelWork(
@@ -81,7 +82,7 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
         yield _seen(product, reading.path, work.first, work.text)
 
 
-def _on_devices(reading: Reading, origin: float) -> Iterator[Seen[Measured]]:
+def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Measured]]:
     """Yield what the devices did in each phase, and why they did nothing."""
     tallies = sorted((step for _, step in reading.operators.steps), key=lambda step: step.start)
     steps = [
@@ -95,6 +96,12 @@ def _on_devices(reading: Reading, origin: float) -> Iterator[Seen[Measured]]:
         rows = (*timelines(times, steps), *gaps(reading, times, origin), *held(times))
         for row in rows:
             yield _seen(row, reading.path, times.first.first, times.first.text)
+    for name, kernel in kernels(reading.devices.activities):
+        yield _seen(kernel, reading.path, name.first, name.text)
+    for name, copied in copies(iter(reading.names)):
+        yield _seen(copied, reading.path, name.first, name.text)
+    for waiting in syncs(reading, busy):
+        yield _seen(waiting, reading.path, 1)
 
 
 def _names(reading: Reading) -> Iterator[Seen[Measured]]:
@@ -157,11 +164,11 @@ def _spans(
     yield _seen(window, reading.path, 1)
     counted = [part.shares(spans) for part in reading.counted]
     shares = zip(steps, busy.within(spans), *counted, strict=True)
-    for ((first, step), us, kernels, launches, waits), unused in zip(shares, idle[1:], strict=True):
+    for ((first, step), us, ran, launches, waits), unused in zip(shares, idle[1:], strict=True):
         record = Step(
             number=step.number,
             busy_ms=_ms(us),
-            kernels=kernels[0],
+            kernels=ran[0],
             launches=launches[0],
             launch_ms=_ms(launches[1]),
             waits=waits[0],

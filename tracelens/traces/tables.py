@@ -15,6 +15,7 @@ __all__ = ["summaries"]
 
 #: Rows of a table.
 MAX_ROWS = 50
+MAX_KERNELS = 200
 #: Characters of a name; that of a C++ template can have thousands.
 MAX_NAME = 200
 
@@ -48,6 +49,9 @@ def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "regions": [_row(seen, whole) for seen in _costliest(regions)],
         "time": _rows(evidence, rows.Timeline),
         "gaps": _rows(evidence, rows.DeviceGap),
+        "kernels": _kernels(evidence),
+        "copies": _rows(evidence, rows.CopyTime),
+        "syncs": _rows(evidence, rows.SyncTime),
     }
     return {name: listed for name, listed in found.items() if listed}
 
@@ -55,6 +59,16 @@ def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
 def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, Any]]:
     """Return records as they are, with the run that they are of."""
     return [{"run": "run1", **seen.record.model_dump()} for seen in evidence.table(kind)]
+
+
+def _kernels(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return the kernels of devices, under short names."""
+    found = []
+    longest = sorted(evidence.table(rows.KernelTime), key=lambda seen: -seen.record.sum_ms)
+    for seen in longest[:MAX_KERNELS]:
+        row = seen.record.model_dump(exclude={"full_name", "name", "kind"})
+        found.append({"run": "run1", "name": seen.record.name, "class": seen.record.kind, **row})
+    return found
 
 
 def _is_work(record: chrome_trace.TraceEvent) -> bool:

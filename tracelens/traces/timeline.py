@@ -18,7 +18,7 @@ from tracelens.traces.rows import DeviceGap, HeldBy, Timeline
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["MIN_GAP_US", "DeviceTime", "device_times", "gaps", "held", "timelines"]
+__all__ = ["MIN_GAP_US", "DeviceTime", "device_times", "gaps", "held", "mine", "timelines"]
 
 #: Gaps from which on it is said what the host did, and how many, the longest.
 MIN_GAP_US = 200.0
@@ -194,7 +194,7 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
     """Yield what the host did in the long gaps, by frame and operator, the longest first."""
     sums: dict[tuple[str, str, str, str], list[float]] = {}
     for gap, around in times.around.items():
-        key = str(cause_of(times.pieces(gap))), around.frame, _mine(around.frames), around.operator
+        key = str(cause_of(times.pieces(gap))), around.frame, mine(around.frames), around.operator
         each = sums.setdefault(key, [0, 0.0])
         each[0] += 1
         each[1] += times.ends[gap] - times.starts[gap]
@@ -211,7 +211,7 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
         )
 
 
-def _mine(frames: Sequence[str]) -> str:
+def mine(frames: Sequence[str]) -> str:
     """Return the innermost of the frames that somebody would change."""
     for frame in frames:
         file, _, rest = frame.rpartition("(")

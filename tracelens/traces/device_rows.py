@@ -1,0 +1,140 @@
+"""Rows about kernels, copies and waits: what ran, how often and how long."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, MemoryCopy, MemorySet
+from tracelens.traces.activity import Activities
+from tracelens.traces.device import Busy
+from tracelens.traces.host import Around, Stretch
+from tracelens.traces.kernel_names import dtype_of, kind_of, short_name, source_of
+from tracelens.traces.names import Name
+from tracelens.traces.rows import CopyTime, KernelTime, SyncTime
+from tracelens.traces.timeline import mine
+
+if TYPE_CHECKING:
+    from tracelens.traces.reading import Reading
+
+__all__ = ["copies", "kernels", "syncs"]
+
+#: Kernels that are listed, and places that wait.
+MAX_KERNELS = 1_000
+MAX_SYNCS = 100
+#: Waits whose place is looked for, the longest.
+MAX_PLACED = 20_000
+
+
+def kernels(activities: Activities) -> Iterator[tuple[Name, KernelTime]]:
+    """Yield each kernel, what took longest first, with its name."""
+    times: list[array[float]] = [array("d") for _ in activities.name_table.items]
+    for number, us in zip(activities.names, activities.us, strict=True):
+        times[number].append(us)
+    rows = [
+        _kernel(name.record, us)
+        for name, us in zip(activities.name_table.items, times, strict=True)
+        if isinstance(name.record, DeviceKernel | InductorKernel) and us
+    ]
+    whole = sum(row.sum_ms for row in rows if row.kind != "collective")
+    named = {str(name.record): name for name in activities.name_table.items}
+    for row in sorted(rows, key=lambda row: (-row.sum_ms, row.full_name))[:MAX_KERNELS]:
+        share = None if row.kind == "collective" or not whole else round(row.sum_ms / whole, 6)
+        yield named[row.full_name], row.model_copy(update={"share": share})
+
+
+def _kernel(record: DeviceKernel | InductorKernel, us: array[float]) -> KernelTime:
+    return KernelTime(
+        name=short_name(record),
+        full_name=str(record),
+        kind=kind_of(record),
+        source=source_of(record),
+        n=len(us),
+        sum_ms=_ms(math.fsum(us)),
+        median_ms=_ms(median(us)),
+        min_ms=_ms(min(us)),
+        max_ms=_ms(max(us)),
+        share=None,
+        dtype=dtype_of(record),
+    )
+
+
+def copies(names: Iterator[Name]) -> Iterator[tuple[Name, CopyTime]]:
+    """Yield copies and fills by kind."""
+    for name in names:
+        record = name.record
+        if not isinstance(record, MemoryCopy | MemorySet) or not name.times.n:
+            continue
+        ms = name.times.total
+        moved = name.moved or None
+        copy = isinstance(record, MemoryCopy)
+        ends = {record.source, record.target} if isinstance(record, MemoryCopy) else set()
+        host = "Pinned" in ends or "Pageable" in ends
+        yield (
+            name,
+            CopyTime(
+                name=str(record),
+                direction=record.direction if isinstance(record, MemoryCopy) else "",
+                bytes=moved,
+                n=name.count,
+                sum_ms=round(ms, 6),
+                gbs=round(moved / ms / 1e6, 3) if moved and ms else None,
+                pinned="Pinned" in ends if copy and host else None,
+            ),
+        )
+
+
+def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
+    """Yield what waits for the device, by call and place, the longest first."""
+    calls = reading.runtime.syncs
+    order = sorted(range(len(calls.starts)), key=lambda at: -calls.us[at])[:MAX_PLACED]
+    stretches = []
+    for at in order:
+        start = calls.starts[at]
+        thread = calls.thread_table.items[calls.threads[at]]
+        stretches.append(Stretch(thread, start, start + calls.us[at]))
+    after = _idle_after(busy, [stretch.end for stretch in stretches])
+    sums: dict[tuple[str, str, str, str], list[float]] = {}
+    for at, around, idle in zip(order, reading.host.around(stretches), after, strict=True):
+        key = _place(calls.name_table.items[calls.names[at]], around)
+        each = sums.setdefault(key, [0, 0.0, 0.0])
+        each[0] += 1
+        each[1] += calls.us[at]
+        each[2] += idle
+    listed = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_SYNCS]
+    for (call, operator, frame, own), (count, us, idle) in listed:
+        yield SyncTime(
+            call=call,
+            operator=operator,
+            frame=frame,
+            user_frame=own,
+            count=int(count),
+            ms=_ms(us),
+            idle_after_ms=_ms(idle),
+        )
+
+
+def _place(call: str, around: Around) -> tuple[str, str, str, str]:
+    return call, around.operator, around.frame, mine(around.frames)
+
+
+def _idle_after(busy: Busy, moments: Sequence[float]) -> list[float]:
+    """Return how long nothing runs after each moment; up to the next of them, where one is near."""
+    found = [0.0] * len(moments)
+    following = float("inf")
+    for at in sorted(range(len(moments)), key=lambda at: -moments[at]):
+        moment = moments[at]
+        next_ = bisect_right(busy.starts, moment)
+        if 0 < next_ < len(busy.starts) and busy.ends[next_ - 1] <= moment:
+            found[at] = min(busy.starts[next_], following) - moment
+        following = moment
+    return found
+
+
+def _ms(us: float) -> float:
+    """Return milliseconds, in whole nanoseconds."""
+    return round(us / 1000, 6)
