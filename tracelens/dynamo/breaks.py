@@ -11,7 +11,7 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
 
-__all__ = ["BreakSite", "effect", "once", "records", "sites"]
+__all__ = ["BreakSite", "by_place", "effect", "once", "records", "sites"]
 
 MAX_QUOTED = 3
 
@@ -109,6 +109,17 @@ def sites(
             site.stack = record.stack
     placed = {site.family for site in found.values() if site.record.file}
     return [site for site in found.values() if site.record.file or site.family not in placed]
+
+
+def by_place(found: Iterable[BreakSite]) -> list[list[BreakSite]]:
+    """Return the breaks of each line together, the line with most records first.
+
+    Every rule that says at how many places the graph breaks counts these.
+    """
+    groups: dict[tuple[str, int], list[BreakSite]] = {}
+    for site in found:
+        groups.setdefault((site.record.file, site.record.line), []).append(site)
+    return sorted(groups.values(), key=lambda group: -records(group))
 
 
 def records(found: Iterable[BreakSite]) -> int:

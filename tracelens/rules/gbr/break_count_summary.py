@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, records, sites
+from tracelens.dynamo.breaks import BreakSite, by_place, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import Line
 
 __all__ = ["BreakCountSummary"]
 
@@ -19,6 +22,14 @@ MAX_LISTED = 5
 MAX_TYPE = 60
 #: Breaks that somebody asked for.
 DELIBERATE = frozenset({"ddp", "explicit", "disabled"})
+
+
+class SummaryData(FindingData):
+    """All graph breaks of a run: how many records, and at which lines, the worst first."""
+
+    records: int
+    skipped: int
+    places: tuple[Line, ...]
 
 
 class BreakCountSummary(Rule):
@@ -58,23 +69,53 @@ in user code at /home/ana/proj/model.py:39
     severity = Severity.INFO
     unconfirmable = "it counts breaks that have findings of their own, whose experiments test them"
 
+    Data = SummaryData
+    remedies = (
+        Remedy(
+            "worst-first",
+            lambda data: f"Begin at {_first(data)}: most records are from there.",
+            when="there are several places",
+            applies=lambda data: len(data.places) > 1,
+            basis="untestable",
+            proof="it says where to begin; the rule about that place says what to do",
+        ),
+        Remedy(
+            "read-record",
+            "Read the record's hints: no other rule is about this kind of break.",
+            when="there is one place",
+            applies=lambda data: len(data.places) == 1,
+            basis="untestable",
+            proof="the hints are torch's own",
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the place with most records."""
+        data = self.data_of(finding)
+        if isinstance(data, SummaryData):
+            yield from (graph_break(place.file, place.line) for place in data.places)
+
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield the summary."""
-        by_place: dict[tuple[str, int], list[BreakSite]] = {}
-        for site in sites(breaks, setup=setup):
-            by_place.setdefault((site.record.file, site.record.line), []).append(site)
-        ranked = sorted(by_place.values(), key=lambda group: -records(group))
+        ranked = by_place(sites(breaks, setup=setup))
         if not ranked:
             return
         count = sum(records(group) for group in ranked)
         skipped = sum(site.skipped for group in ranked for site in group)
         lost = f"; {skipped} gave up a whole function" if skipped else ""
+        data = SummaryData(
+            records=count,
+            skipped=skipped,
+            places=tuple(
+                Line(file=group[0].record.file, line=group[0].record.line) for group in ranked
+            ),
+        )
         yield self.finding(
             "summary",
             title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}",
             message=f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
-            severity=Severity.NONE if _adds_nothing(ranked) else None,
+            harmless=_adds_nothing(ranked) or None,
             count=count,
             where=user_code.where(ranked[0][0].line),
             evidence=[
@@ -82,7 +123,8 @@ in user code at /home/ana/proj/model.py:39
                 for group in ranked[:MAX_LISTED]
                 for place, seen in group[0].events[:1]
             ],
-            advice=[Advice(text="Fix the places with most records first.")],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -93,11 +135,13 @@ def _listed(group: list[BreakSite]) -> str:
     return f"{user_code.short(record.file, record.line)} ({told})"
 
 
-def _adds_nothing(ranked: list[list[BreakSite]]) -> bool:
-    """Whether all breaks were asked for, or the only place is one that another rule tells about."""
+def _adds_nothing(ranked: list[list[BreakSite]]) -> str:
+    """Say why the sum is no news: all were asked for, or another rule tells of the only place."""
+    if all(_deliberate(group) for group in ranked):
+        return "the program or torch itself asks for each of them"
     if len(ranked) == 1 and all(site.family != "other" for site in ranked[0]):
-        return True
-    return all(_deliberate(group) for group in ranked)
+        return "the only place has a finding of its own"
+    return ""
 
 
 def _deliberate(group: list[BreakSite]) -> bool:
@@ -110,3 +154,7 @@ def _cut(text: str) -> str:
 
 def _counted(number: int, one: str) -> str:
     return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
+def _first(data: SummaryData) -> str:
+    return user_code.short(data.places[0].file, data.places[0].line)

@@ -10,7 +10,8 @@ from tracelens.dynamo.breaks import records, sites
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["DdpOptimizerSplit"]
 
 MIB = 2**20
+
+
+class SplitData(FindingData):
+    """A model under DistributedDataParallel: what cuts its graph."""
+
+    #: Graphs that the buckets make of one, and bytes of a bucket.
+    graphs: int = 0
+    cap_bytes: int = 0
+    #: Breaks in the wrapper itself.
+    breaks: int = 0
 
 
 class DdpOptimizerSplit(Rule):
@@ -63,6 +74,34 @@ class DdpOptimizerSplit(Rule):
         time="any",
     )
 
+    Data = SplitData
+    remedies = (
+        Remedy(
+            "compile-model",
+            "Compile the model, then wrap it in DistributedDataParallel.",
+            when="the wrapper is compiled",
+            applies=lambda data: data.breaks > 0,
+            since="2.2",
+            proof="https://docs.pytorch.org/docs/stable/notes/ddp.html",
+        ),
+        Remedy(
+            "larger-buckets",
+            "Larger buckets give fewer, larger graphs: `bucket_cap_mb` of DistributedDataParallel.",
+            when="the graph is split",
+            applies=lambda data: data.graphs > 0,
+            proof="https://docs.pytorch.org/docs/stable/notes/ddp.html",
+        ),
+        Remedy(
+            "one-graph",
+            "Where communication takes little time, compile one graph.",
+            when="the graph is split",
+            applies=lambda data: data.graphs > 0,
+            setting="torch._dynamo.config.optimize_ddp = False",
+            proof="https://docs.pytorch.org/docs/stable/notes/ddp.html",
+            knob=experiment.knob,
+        ),
+    )
+
     def check(self, *, buckets: Table[DdpBuckets], breaks: Table[GraphBreak]) -> Iterator[Finding]:
         """Yield a note for the split, and one for the wrapper's breaks."""
         split = [seen for seen in buckets if seen.record.buckets > 1]
@@ -71,6 +110,7 @@ class DdpOptimizerSplit(Rule):
         wrapped = sites(breaks, {"ddp"})
         if wrapped:
             line = wrapped[0].line
+            wrapper = SplitData(breaks=records(wrapped))
             yield self.finding(
                 "wrapper",
                 title="DistributedDataParallel breaks the graph before the model begins",
@@ -79,17 +119,14 @@ class DdpOptimizerSplit(Rule):
                 count=records(wrapped),
                 where=user_code.where(line) if user_code.distance(line.file) == 0 else None,
                 evidence=[quote for site in wrapped[:2] for quote in site.quotes()[:2]],
-                advice=[
-                    Advice(
-                        text="Compile the model, not the wrapper.",
-                        code="model.compile()\nmodel = DistributedDataParallel(model)",
-                        since="2.2",
-                    )
-                ],
+                advice=self.advise(wrapper),
+                data=wrapper,
+                harmless="the model itself is not cut by them",
             )
 
     def _split(self, split: list[Seen[DdpBuckets]]) -> Finding:
         most = max(split, key=lambda seen: seen.record.buckets).record
+        data = SplitData(graphs=most.buckets, cap_bytes=most.cap)
         return self.finding(
             "split",
             title=f"the graph is cut in {most.buckets} for the gradient buckets of DDP",
@@ -97,14 +134,7 @@ class DdpOptimizerSplit(Rule):
             "so that they are sent while the backward pass goes on.",
             count=sum(seen.count for seen in split),
             evidence=[seen.quote() for seen in split[:2]],
-            advice=[
-                Advice(
-                    text="Larger buckets give fewer, larger graphs.",
-                    code="DistributedDataParallel(model, bucket_cap_mb=100)",
-                ),
-                Advice(
-                    text="Where communication takes little time, compile one graph.",
-                    setting="torch._dynamo.config.optimize_ddp = False",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
+            harmless="the split lets gradients travel while the backward pass goes on",
         )

@@ -10,13 +10,24 @@ from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EXPECTED
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import Line
 
 __all__ = ["FirstCallOnlyBreaks"]
 
 #: Places that are spelled out.
 MAX_LISTED = 5
+
+
+class FirstCallData(FindingData):
+    """Graph breaks of a first call, and what it sets."""
+
+    function: str
+    cause: str
+    records: int
+    places: tuple[Line, ...]
 
 
 class FirstCallOnlyBreaks(Rule):
@@ -62,6 +73,17 @@ class FirstCallOnlyBreaks(Rule):
     severity = Severity.NONE
     unconfirmable = EXPECTED
 
+    Data = FirstCallData
+    remedies = (
+        Remedy(
+            "first-call",
+            "Nothing has to be done; one call of the model before it is compiled saves the extra "
+            "graphs.",
+            basis="tested",
+            proof="tests/advice/GBR022/first-call.py",
+        ),
+    )
+
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one note per function and change."""
         found: dict[tuple[str, str], list[Seen[SetupBreak]]] = {}
@@ -78,6 +100,12 @@ class FirstCallOnlyBreaks(Rule):
             listed = [
                 user_code.short(site.line.file, site.line.line) for site in broken[:MAX_LISTED]
             ]
+            data = FirstCallData(
+                function=function,
+                cause=cause,
+                records=count,
+                places=tuple(Line(file=s.record.file, line=s.record.line) for s in broken),
+            )
             yield self.finding(
                 function,
                 cause,
@@ -88,11 +116,7 @@ class FirstCallOnlyBreaks(Rule):
                 count=count,
                 where=user_code.where(broken[0].line),
                 evidence=[*broken[0].quotes()[:2], group[0].quote("compiled again, without")],
-                advice=[
-                    Advice(
-                        text="Nothing has to be done; one call of the model before it is compiled "
-                        "saves the extra graphs.",
-                        code="model(*example); model = torch.compile(model)",
-                    )
-                ],
+                advice=self.advise(data),
+                data=data,
+                harmless="the later calls run one graph",
             )

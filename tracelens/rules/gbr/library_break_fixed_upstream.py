@@ -9,14 +9,24 @@ from tracelens.dynamo.breaks import BreakSite, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Advice, Finding, Severity
+from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import LIBRARY, Line
 
 __all__ = ["LibraryBreakFixedUpstream"]
 
 #: Breaks on purpose are nobody's bug.
 DELIBERATE = frozenset({"disabled", "explicit"})
 MAX_LISTED = 4
+
+
+class LibraryData(FindingData):
+    """The graph breaks inside one installed package."""
+
+    package: str
+    records: int
+    places: tuple[Line, ...]
 
 
 class LibraryBreakFixedUpstream(Rule):
@@ -51,17 +61,31 @@ class LibraryBreakFixedUpstream(Rule):
     severity = Severity.INFO
     unconfirmable = "it takes another version of the library"
 
+    Data = LibraryData
+    remedies = LIBRARY
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the breaks themselves, of which one is told."""
+        data = self.data_of(finding)
+        if isinstance(data, LibraryData):
+            yield from (graph_break(place.file, place.line) for place in data.places)
+
     def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
         """Yield one finding per package."""
         by_package: dict[str, list[BreakSite]] = {}
         for site in sites(breaks, setup=setup):
-            package = _package(site.line.file)
+            package = user_code.package(site.line.file)
             if package and site.family not in DELIBERATE:
                 by_package.setdefault(package, []).append(site)
         for package, found in by_package.items():
             ranked = sorted(found, key=lambda site: -site.count)
             count = records(ranked)
             places = dict.fromkeys(user_code.short(s.line.file, s.line.line) for s in ranked)
+            data = LibraryData(
+                package=package,
+                records=count,
+                places=tuple(Line(file=s.record.file, line=s.record.line) for s in ranked),
+            )
             yield self.finding(
                 package,
                 title=f"{count} graph break{'s' if count != 1 else ''} in `{package}` itself",
@@ -77,18 +101,6 @@ class LibraryBreakFixedUpstream(Rule):
                     for site in ranked[:2]
                     for place, seen in site.events[:1]
                 ],
-                advice=[
-                    Advice(
-                        text="See whether a newer version has removed them.",
-                        code=f"pip install --upgrade {package.replace('_', '-')}",
-                    ),
-                    Advice(text="If not, report the place to the authors of the package."),
-                ],
+                advice=self.advise(data),
+                data=data,
             )
-
-
-def _package(file: str) -> str:
-    """Return the installed package that a file belongs to; empty for torch and for programs."""
-    inside = file.replace("\\", "/").partition("-packages/")[2]
-    package = inside.partition("/")[0]
-    return "" if package in {"torch", "torchgen"} else package

@@ -6,15 +6,18 @@ import statistics
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import records, sites
+from tracelens.dynamo.breaks import BreakSite, by_place, records, sites
 from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import Line
 
 __all__ = ["ManySmallGraphs"]
 
@@ -22,6 +25,16 @@ __all__ = ["ManySmallGraphs"]
 MIN_FRAMES, MIN_BREAKS = 10, 5
 #: Kernels and library calls of the median graph; larger graphs are worth having.
 SMALL = 10
+
+
+class PiecesData(FindingData):
+    """A model in pieces: compiled functions, graph breaks and their lines, the worst first."""
+
+    functions: int
+    records: int
+    places: tuple[Line, ...]
+    #: Kernels and library calls of the median graph, where the log has the code.
+    kernels: float | None = None
 
 
 class ManySmallGraphs(Rule):
@@ -58,38 +71,63 @@ class ManySmallGraphs(Rule):
     severity = Severity.WARNING
     unconfirmable = "it counts breaks that have findings of their own, whose experiments test them"
 
+    Data = PiecesData
+    remedies = (
+        Remedy(
+            "breaks-first",
+            "Remove the breaks with most records first: GBR012 lists them.",
+            basis="untestable",
+            proof="it says where to begin; the rules about those places say what to do",
+        ),
+        Remedy(
+            "compile-inner",
+            "Or compile the modules that have no break in them, instead of what calls them all.",
+            basis="tested",
+            proof="tests/advice/GBR007/compile-inner.py",
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the place with most records."""
+        data = self.data_of(finding)
+        if isinstance(data, PiecesData):
+            yield from (graph_break(place.file, place.line) for place in data.places)
+
     def check(
         self, frames: Table[Frame], breaks: Table[GraphBreak], *, setup: Table[SetupBreak]
     ) -> Iterator[Finding]:
         """Yield at most one finding: the cause is the breaks together."""
-        places = sites(breaks, setup=setup)
+        places = by_place(sites(breaks, setup=setup))
         compiled = {seen.record.id.partition("/")[0] for seen in frames}
         sizes = [size for seen in frames if (size := _size(seen.record)) is not None]
         typical = statistics.median(sizes) if sizes else None
-        if len(compiled) < MIN_FRAMES or records(places) < MIN_BREAKS:
+        if len(compiled) < MIN_FRAMES or _records(places) < MIN_BREAKS:
             return
         if typical is not None and typical >= SMALL:
             return
         each = f", half of them with at most {typical:g} kernels or library calls" if sizes else ""
-        worst = max(places, key=lambda site: site.count)
+        worst = places[0][0]
+        data = PiecesData(
+            functions=len(compiled),
+            records=_records(places),
+            kernels=typical,
+            places=tuple(
+                Line(file=group[0].record.file, line=group[0].record.line) for group in places
+            ),
+        )
         yield self.finding(
             "pieces",
             title=f"the model runs as {len(compiled)} separately compiled functions",
             message=(
-                f"{records(places)} graph breaks at {len(places)} places cut it into "
+                f"{_records(places)} graph breaks at {len(places)} places cut it into "
                 f"{len(compiled)} compiled functions{each}. Each of them checks guards and "
                 "launches kernels by itself."
             ),
             count=1,
             where=user_code.where(worst.line),
             evidence=[seen.quote(place=place) for place, seen in worst.events[:2]],
-            advice=[
-                Advice(text="Remove the breaks with most records first: GBR012 lists them."),
-                Advice(
-                    text="Or compile the parts of the model that have no break.",
-                    code="model.encoder = torch.compile(model.encoder)",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -100,3 +138,7 @@ def _size(frame: Frame) -> int | None:
         return None
     steps = modules[0].record.steps
     return sum(isinstance(step.code, ExternCall | KernelCall) for step in steps)
+
+
+def _records(places: list[list[BreakSite]]) -> int:
+    return sum(records(group) for group in places)

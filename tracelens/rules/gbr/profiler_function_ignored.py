@@ -54,5 +54,6 @@ class ProfilerFunctionIgnored(Rule):
                 title="profiler annotations are left out of compiled code",
                 message="This is no graph break: the annotation is dropped, the code is compiled.",
                 count=count,
+                harmless="nothing but the name of a range in a profile is lost",
                 evidence=[seen.quote() for seen in found[:2]],
             )
