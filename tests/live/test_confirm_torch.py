@@ -138,7 +138,7 @@ def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means,
     assert many.workload is not None
     shown = lab.record(Side(many.workload)).report
     answer = outcome(lab, many, shown, code)
-    assert answer.state == "confirmed", answer.reason
+    assert answer.state == "confirmed", answer.note
     assert answer.structure is not None
     assert answer.structure.before > 0
     assert answer.structure.after == 0
@@ -149,7 +149,7 @@ def test_the_change_that_a_rule_names_removes_its_finding(lab: Lab, many: Means,
 def test_a_finding_planted_in_a_report_is_not_confirmed(lab: Lab, many: Means, code: str) -> None:
     answer = outcome(lab, many, planted(code), code)
     assert answer.state == "inconclusive"
-    assert "did not show" in answer.reason
+    assert "did not show" in answer.note
 
 
 def test_an_entry_is_driven_and_compared(lab: Lab, tmp_path: Path, torch_python: str) -> None:
@@ -158,7 +158,7 @@ def test_an_entry_is_driven_and_compared(lab: Lab, tmp_path: Path, torch_python:
     entry = Workload(argv, cwd=tmp_path, title="--entry bench:step")
     shown = lab.record(Side(entry)).report
     answer = outcome(lab, Means(entry, torch_python), shown, "IND004")
-    assert answer.state == "confirmed", answer.reason
+    assert answer.state == "confirmed", answer.note
     assert answer.workload == "--entry bench:step"
     assert lab.compare(Side(entry))["max_rel"] < 1e-4
     assert len(lab.times(Side(entry))) >= 10

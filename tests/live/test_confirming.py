@@ -3,6 +3,7 @@
 import platform
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Literal
 
@@ -10,14 +11,14 @@ import pytest
 
 from tests.live.reports import finding, report
 from tracelens.errors import UsageError
-from tracelens.experiment import UNCHANGED
+from tracelens.experiment import UNCHANGED, Knob
 from tracelens.live import confirming
-from tracelens.live.confirming import UNFINISHED, Means, candidates
+from tracelens.live.confirming import Means, candidates
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing
 from tracelens.live.statistics import Judgement
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
-from tracelens.report import Confirmation, Finding, Report, Severity
+from tracelens.report import Advice, Confirmation, Finding, Report, Severity
 
 PROGRAM = Means(Workload(("python", "train.py")), sys.executable)
 
@@ -44,7 +45,7 @@ class FakeLab(Lab):
         shown = self.shown[side.knob is UNCHANGED]
         if isinstance(shown, BaseException):
             raise shown
-        return Recorded(shown, Steps(notes=self.notes), 1.0, self.facts)
+        return Recorded(shown, Steps(), 1.0, self.facts, compiles=1, notes=self.notes)
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
         assert before.knob is UNCHANGED
@@ -87,7 +88,8 @@ def test_a_finding_that_was_never_there_is_not_confirmed() -> None:
     lab = FakeLab(report(finding("GBR002", 2)), report(), FASTER)
     answer = said(lab, report(finding()))
     assert answer.state == "inconclusive"
-    assert "did not show" in answer.reason
+    assert (answer.state, answer.reason) == ("inconclusive", "not_applicable")
+    assert "did not show" in answer.note
     assert lab.runs == ["unchanged"]
 
 
@@ -114,20 +116,21 @@ def test_a_program_that_fails_leaves_it_open(crash: str) -> None:
     known = report(finding())
     first = said(FakeLab(RunFailed(crash), report(), FASTER), known)
     assert first.state == "inconclusive"
-    assert first.reason == f"the unchanged program: {crash}"
+    assert (first.reason, first.note) == ("raises", f"the unchanged program: {crash}")
     second = said(FakeLab(known, RunFailed(crash), FASTER), known)
-    assert second.reason == f"the changed program: {crash}"
+    assert (second.reason, second.note) == ("raises", f"the changed program: {crash}")
     third = said(FakeLab(known, report(), RunFailed(crash)), known)
-    assert third.state == "inconclusive"
-    assert crash in third.reason
+    assert third.state == "confirmed_structure", "what the log showed stands"
+    assert crash in third.note
+    assert not third.pending
 
 
 def test_a_setting_that_does_not_exist_leaves_it_open() -> None:
     known = report(finding("RCP007"))
     note = "torch._dynamo.config.allow_unspec_int_on_nn_module: never imported, or no such setting"
     answer = said(FakeLab(known, report(), FASTER, notes=(note,)), known)
-    assert answer.state == "inconclusive"
-    assert note in answer.reason
+    assert (answer.state, answer.reason) == ("inconclusive", "no_effect")
+    assert note in answer.note
 
 
 def test_a_program_that_sets_its_own_threads_leaves_it_open() -> None:
@@ -136,8 +139,8 @@ def test_a_program_that_sets_its_own_threads_leaves_it_open() -> None:
     lab = FakeLab(waiting, report(), FASTER)
     lab.facts["threads"] = "8"
     answer = said(lab, waiting)
-    assert answer.state == "inconclusive"
-    assert "the program has 8 threads with it and without" in answer.reason
+    assert (answer.state, answer.reason) == ("inconclusive", "no_effect")
+    assert "the program has 8 threads with it and without" in answer.note
 
 
 def test_a_log_from_another_machine_is_not_tried() -> None:
@@ -145,8 +148,9 @@ def test_a_log_from_another_machine_is_not_tried() -> None:
     lab = FakeLab(report(finding()), report(), FASTER)
     answer = said(lab, report(finding(), cpu=there))
     assert answer.state == "inconclusive"
-    assert answer.reason.startswith("not confirmable on this machine")
-    assert "tracelens repro" in answer.reason
+    assert answer.reason == "not_applicable"
+    assert answer.note.startswith("not confirmable on this machine")
+    assert "tracelens repro" in answer.note
     assert lab.runs == []
 
 
@@ -154,21 +158,23 @@ def test_without_a_program_the_reason_says_what_to_type() -> None:
     known = report(finding("IND004"))
     answer = said(FakeLab(report(), report(), FASTER), known, Means(None, "python"))
     assert answer.state == "inconclusive"
-    assert "tracelens confirm report.json -- COMMAND" in answer.reason
+    assert "tracelens confirm report.json -- COMMAND" in answer.note
 
 
 def test_a_finding_without_an_experiment_stays_untried() -> None:
     known = report(finding("GBR012"))
     answer = said(FakeLab(known, known, FASTER), known)
     assert answer.state == "not_tried"
-    assert answer.reason
+    assert answer.note
 
 
 def test_the_time_limit_leaves_the_rest_for_the_next_time() -> None:
+    """It takes no verdict away: what the log showed is one by itself."""
     known = report(finding(), finding("RCP007", 2))
     with FakeLab(known, report(), OutOfTime()) as lab:
         once = confirming.confirm(known, lab, PROGRAM)
-    assert [f.confirmation.reason.startswith(UNFINISHED) for f in once.findings] == [True, True]
+    said = [f.confirmation for f in once.findings]
+    assert [(one.state, one.pending) for one in said] == [("confirmed_structure", True)] * 2
     with FakeLab(known, report(), FASTER) as lab:
         twice = confirming.confirm(once, lab, PROGRAM)
         assert [f.confirmation.state for f in twice.findings] == ["confirmed", "confirmed"]
@@ -177,17 +183,98 @@ def test_the_time_limit_leaves_the_rest_for_the_next_time() -> None:
         assert len(lab.runs) == runs
 
 
-def test_every_verdict_is_handed_on_at_once() -> None:
+def test_no_time_at_all_is_said_of_each() -> None:
+    known = report(finding(), finding("RCP007", 2))
+    with FakeLab(OutOfTime(), report(), FASTER) as lab:
+        once = confirming.confirm(known, lab, PROGRAM)
+    assert [f.confirmation.reason for f in once.findings] == ["unfinished"] * 2
+
+
+def test_all_findings_get_the_structural_half_before_one_is_timed() -> None:
     known = report(finding(), finding("RCP007", 2))
     seen: list[tuple[str, str]] = []
 
     def keep(now: Report, tested: Finding) -> None:
-        states = [f.confirmation.state for f in now.findings]
-        seen.append((tested.id, states[1]))
+        del now
+        seen.append((tested.code, tested.confirmation.state))
 
     with FakeLab(known, report(), FASTER) as lab:
         confirming.confirm(known, lab, PROGRAM, on_result=keep)
-    assert seen == [("GBR001-000001", "not_tried"), ("RCP007-000002", "confirmed")]
+        assert lab.runs.index("time") == len(lab.runs) - lab.runs.count("time")
+    assert {state for _, state in seen[:2]} == {"confirmed_structure"}
+    assert {state for _, state in seen[2:]} == {"confirmed"}
+    assert len(seen) == 4
+
+
+def test_a_program_that_compiles_nothing_confirms_nothing() -> None:
+    """What concerns compiled code alone is not even tried on it."""
+    known = report(finding())
+
+    class Eager(FakeLab):
+        def record(self, side: Side) -> Recorded:
+            return replace(super().record(side), compiles=0)
+
+    lab = Eager(known, report(), FASTER)
+    answer = said(lab, known)
+    assert (answer.state, answer.reason) == ("inconclusive", "not_applicable")
+    assert lab.runs == ["unchanged"]
+
+
+def test_a_change_after_which_nothing_is_compiled_confirms_nothing() -> None:
+    known = report(finding())
+
+    class Idle(FakeLab):
+        def record(self, side: Side) -> Recorded:
+            found = super().record(side)
+            return found if side.knob is UNCHANGED else replace(found, compiles=0)
+
+    assert said(Idle(known, report(), FASTER), known).reason == "not_applicable"
+
+
+CAPTURED = "torch._dynamo.config.capture_scalar_outputs"
+
+
+@pytest.mark.parametrize(
+    ("force", "after", "reason"),
+    [
+        (((CAPTURED, True, "True"),), True, ""),
+        (((CAPTURED, True, "True"),), False, ""),
+        (((CAPTURED, False, "False"),), False, "no_effect"),
+        (((CAPTURED, False, "False"),), True, "no_effect"),
+        (((CAPTURED, True, "True"), (CAPTURED, False, "False")), False, "no_effect"),
+        (((CAPTURED, True, "True"), (CAPTURED, False, "False")), True, ""),
+        ((), True, "no_effect"),
+        ((), False, "no_effect"),
+    ],
+)
+def test_nothing_is_refuted_by_a_change_that_was_not_in_force(
+    force: tuple[tuple[str, bool, str], ...], after: bool, reason: str
+) -> None:
+    """What was read back where it was compiled: never, here and not there, or everywhere."""
+    known = report(finding())
+
+    class Told(FakeLab):
+        def record(self, side: Side) -> Recorded:
+            return replace(super().record(side), force=force, told=True)
+
+    answer = said(Told(known, report() if after else known, FASTER), known)
+    assert answer.reason == reason
+    if not reason:
+        assert answer.state == ("confirmed" if after else "refuted")
+
+
+def test_printed_advice_is_tried_first_and_by_its_id() -> None:
+    knob = Knob("sizes of their own", config={"torch._dynamo.config.allow_rnn": True})
+    advice = (Advice(id="words", text="rewrite it"), Advice(id="rnn", text="allow", knob=knob))
+    known = report(finding(advice=advice))
+    lab = FakeLab(known, report(), FASTER)
+    answer = said(lab, known)
+    assert lab.runs == ["unchanged", "sizes of their own", "time"]
+    assert [(one.advice, one.outcome) for one in answer.tried] == [("rnn", "gone")]
+    with FakeLab(known, report(), FASTER) as lab:
+        confirming.confirm(known, lab, PROGRAM, every=True)
+        assert lab.runs.count("time") == 2
+        assert "scalars stay in the graph" in lab.runs
 
 
 def test_an_interrupted_run_ends_it_all() -> None:
@@ -240,7 +327,9 @@ def test_a_crash_is_told_with_the_last_words(quick: Lab) -> None:
 
 def test_a_program_that_hangs_is_ended() -> None:
     with Lab(base={"PATH": "/usr/bin:/bin"}, seconds=3) as lab:
-        assert "did not end within" in ran(lab, "import time; time.sleep(600)")
+        hangs = Side(Workload((sys.executable, "-c", "import time; time.sleep(600)")))
+        with pytest.raises(OutOfTime, match="did not end within"):
+            lab.record(hangs)
 
 
 def test_a_program_may_print_what_it_wants(quick: Lab) -> None:

@@ -1,146 +1,157 @@
-"""Verdicts from what two runs showed: no runs."""
+"""Verdicts from what trials showed: no runs."""
 
+import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.live.reports import finding, report
 from tracelens.experiment import Experiment, Knob
 from tracelens.live.statistics import Answer, Judgement
-from tracelens.live.verdicts import (
-    effect,
-    foreign,
-    matching,
-    replacement,
-    structure,
-    told,
-    verdict,
-)
+from tracelens.live.trials import Outcome, Result, Trial
+from tracelens.live.verdicts import better, effect, told, verdict
+from tracelens.live.workload import Side, Workload
 from tracelens.render import Options
 from tracelens.render.html import Html
 from tracelens.render.markdown import Markdown
 from tracelens.render.text import Text
-from tracelens.report import Confirmation, Cost, Severity, Where
+from tracelens.report import Advice, Confirmation, Cost, Structure, Tried
 
-STEP = Experiment(Knob("freezing"))
+STEP = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
 TIMELESS = replace(STEP, time="any")
 ONLY_TIME = replace(STEP, structure="stays")
 FEWER = replace(STEP, structure="fewer")
+PROGRAM = Side(Workload((sys.executable, "train.py")))
+
+
+def result(
+    outcome: Outcome,
+    answer: Answer | None = None,
+    counts: tuple[int, int] = (4, 0),
+    experiment: Experiment = STEP,
+    **what: Any,
+) -> Result:
+    """Return what a trial showed, with counts of the finding before and after."""
+    trial = Trial(
+        experiment,
+        experiment.knob,
+        PROGRAM,
+        PROGRAM,
+        lambda _: 1,
+        lambda _: 0,
+        advice=what.pop("advice", "freeze"),
+        same_form=what.pop("same_form", False),
+    )
+    before, after = counts
+    predicted = experiment.structure
+    holds = {"gone": not after, "fewer": after < before, "stays": after > 0}[predicted]
+    half = Structure(predicted=predicted, before=before, after=after, holds=holds)
+    seen = outcome in {"gone", "fewer", "stays", "still_there"}
+    noisy = "too noisy" if answer == "unclear" else ""
+    ratio = {"faster": 1.5, "slower": 0.7}.get(answer or "", 1.0)
+    judged = Judgement(answer, noisy, ratio=ratio) if answer else None
+    return Result(trial, outcome, structure=half if seen else None, judgement=judged, **what)
 
 
 @pytest.mark.parametrize(
-    ("experiment", "before", "after", "answer", "state"),
+    ("shown", "state", "reason"),
     [
-        (STEP, 4, 0, "faster", "confirmed"),
-        (STEP, 4, 0, "same", "confirmed_structure"),
-        (STEP, 4, 0, "slower", "refuted"),
-        (STEP, 4, 0, "unclear", "inconclusive"),
-        (STEP, 4, 0, None, "inconclusive"),
-        (STEP, 4, 4, "faster", "refuted"),
-        (STEP, 4, 4, None, "refuted"),
-        (STEP, 4, 1, "faster", "refuted"),
-        (FEWER, 4, 1, "faster", "confirmed"),
-        (FEWER, 4, 4, "faster", "refuted"),
-        (FEWER, 4, 5, None, "refuted"),
-        (TIMELESS, 4, 0, None, "confirmed"),
-        (TIMELESS, 4, 4, None, "refuted"),
-        (ONLY_TIME, 4, 4, "faster", "confirmed"),
-        (ONLY_TIME, 4, 4, "same", "refuted"),
-        (ONLY_TIME, 4, 4, "slower", "refuted"),
-        (ONLY_TIME, 4, 4, "unclear", "inconclusive"),
-        (ONLY_TIME, 4, 0, "faster", "refuted"),
+        (result("gone", "faster"), "confirmed", ""),
+        (result("gone", "same"), "confirmed_structure", ""),
+        (result("gone", "slower"), "confirmed_structure", ""),
+        (result("gone", "unclear"), "confirmed_structure", ""),
+        (result("gone", pending=True), "confirmed_structure", ""),
+        (result("gone", untimed="12 compiled calls are too few"), "confirmed_structure", ""),
+        (result("still_there", counts=(4, 4)), "refuted", ""),
+        (result("fewer", counts=(4, 3)), "inconclusive", "no_effect"),
+        (result("fewer", counts=(4, 1)), "confirmed_structure", ""),
+        (result("fewer", "faster", (4, 3), FEWER), "confirmed", ""),
+        (result("still_there", None, (4, 4), FEWER), "refuted", ""),
+        (result("gone", experiment=TIMELESS), "confirmed", ""),
+        (result("still_there", None, (4, 4), TIMELESS), "refuted", ""),
+        (result("stays", "faster", (4, 4), ONLY_TIME), "confirmed", ""),
+        (result("stays", "same", (4, 4), ONLY_TIME), "refuted", ""),
+        (result("stays", "slower", (4, 4), ONLY_TIME), "refuted", ""),
+        (result("stays", "unclear", (4, 4), ONLY_TIME), "inconclusive", "unfinished"),
+        (result("stays", None, (4, 4), ONLY_TIME, pending=True), "inconclusive", "unfinished"),
+        (result("replaced", note="GBR009 takes its place"), "inconclusive", "no_effect"),
+        (result("no_effect", note="freezing was False"), "inconclusive", "no_effect"),
+        (result("raises", note="KeyError"), "inconclusive", "raises"),
+        (result("not_applicable", note="did not show"), "inconclusive", "not_applicable"),
+        (result("unfinished", pending=True), "inconclusive", "unfinished"),
+        (result("gone", "faster", same_form=True), "inconclusive", "same_form_only"),
+        (result("still_there", None, (4, 4), same_form=True), "inconclusive", "same_form_only"),
     ],
 )
-def test_both_halves_make_the_verdict(
-    experiment: Experiment, before: int, after: int, answer: Answer | None, state: str
-) -> None:
-    halves = structure(experiment.structure, before, after)
-    judgement = Judgement(answer, "too noisy") if answer else None
-    said = verdict(experiment, halves, judgement, why="it ended with exit code 1")
-    assert said.state == state
-    assert said.reason
+def test_one_trial_makes_the_verdict(shown: Result, state: str, reason: str) -> None:
+    said = verdict([shown])
+    assert (said.state, said.reason) == (state, reason)
+    assert said.note
+    assert not said.harmless or "harmless" in said.note
 
 
-def test_the_reason_of_an_open_verdict_is_told() -> None:
-    gone = structure("gone", 3, 0)
-    unclear = verdict(STEP, gone, Judgement("unclear", "steps fall into two groups"))
-    assert "steps fall into two groups" in unclear.reason
-    untimed = verdict(STEP, gone, None, why="it ended with exit code 1")
-    assert "exit code 1" in untimed.reason
+def test_time_only_adds() -> None:
+    """Running out of it takes nothing away, and a clearer answer is told in words."""
+    shown = result("gone", pending=True)
+    assert verdict([shown]).pending
+    shown.judgement = Judgement("unclear", "steps fall into two groups")
+    assert "steps fall into two groups" in verdict([shown]).note
+    shown.judgement, shown.pending = Judgement("faster", ""), False
+    assert (verdict([shown]).state, verdict([shown]).pending) == ("confirmed", False)
 
 
-def test_another_finding_in_its_place_refutes() -> None:
-    instead = finding("GBR009", title="`hash` is not traced")
-    halves = structure("gone", 3, 0, instead=instead)
-    assert not halves.holds
-    said = verdict(STEP, halves, Judgement("faster", ""))
-    assert said.state == "refuted"
-    assert "GBR009" in said.reason
+GONE, STAYS = result("gone", "faster"), result("still_there", counts=(4, 4))
 
 
-def test_a_finding_is_found_again_by_its_id_or_by_its_place() -> None:
-    old = finding()
-    moved = finding(number=2, where=Where(file="/elsewhere/train.py", line=9, function="step"))
-    other = finding(number=3, where=Where(file="train.py", line=7, function="evaluate"))
-    nowhere = finding(number=4, where=None)
-    assert matching(old, report(old, moved)) == (old,)
-    assert matching(old, report(moved, other)) == (moved,)
-    assert matching(old, report(other, nowhere)) == ()
-    assert matching(nowhere, report(old)) == ()
-    assert matching(old, report(finding("GBR002"))) == ()
+def test_what_worked_is_not_overruled_by_what_failed() -> None:
+    assert verdict([STAYS, GONE]).state == "confirmed"
+    assert verdict([GONE, STAYS]).state == "confirmed"
+    assert verdict([STAYS, result("gone")]).state == "confirmed_structure"
 
 
-def test_a_harmless_remark_is_not_the_defect() -> None:
-    remark = finding(severity=Severity.NONE)
-    assert matching(finding(), report(remark)) == ()
-    assert matching(remark, report(remark)) == (remark,)
+@pytest.mark.parametrize("open_", ["raises", "no_effect", "replaced", "unfinished"])
+def test_what_another_change_left_open_is_not_refuted(open_: Outcome) -> None:
+    other = result(open_, note="it ended with exit code 1")
+    assert verdict([STAYS, other]).state == "inconclusive"
+    assert verdict([other, STAYS]).state == "inconclusive"
 
 
-def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> None:
-    old, known = finding(), finding("GBR009", 9)
-    new = finding("GBR009", 10)
-    assert replacement(old, report(old, known), report(known)) is None
-    assert replacement(old, report(old), report(new)) == new
-    mild = finding("GBR009", 11, severity=Severity.INFO)
-    assert replacement(old, report(old), report(mild)) is None
-    family = finding("RCP009", 12)
-    assert replacement(old, report(old), report(family)) is None
-    elsewhere = finding("GBR009", 13, where=Where(file="train.py", line=3, function="other"))
-    assert replacement(old, report(old), report(elsewhere)) is None
+def test_what_was_not_tried_for_lack_of_time_refutes_nothing() -> None:
+    said = verdict([STAYS], more=True)
+    assert (said.state, said.reason, said.pending) == ("inconclusive", "unfinished", True)
+    assert verdict([STAYS, result("not_applicable")]).state == "refuted"
+    assert verdict([], more=True).reason == "unfinished"
 
 
-def test_what_no_place_is_known_of_is_replaced_by_the_same_rule_only() -> None:
-    """Freezing may turn one library's unfused call into another's."""
-    old = finding("IND002", where=None, count=2)
-    again = finding("IND002", 3, where=None, count=2)
-    assert replacement(old, report(old), report(again)) == again
-    fewer = finding("IND002", 4, where=None, count=1)
-    assert replacement(old, report(old), report(fewer)) is None
-    other = finding("IND008", 5, where=None, count=2)
-    assert replacement(old, report(old), report(other)) is None
-    mild = finding("IND002", 6, where=None, count=2, severity=Severity.INFO)
-    assert replacement(old, report(old), report(mild)) is None
+def test_what_was_tried_is_listed_by_the_id_of_the_advice() -> None:
+    failed = result("raises", note="KeyError: 'x'", advice="autocast")
+    said = verdict([failed, result("gone", "faster"), result("gone", advice="")])
+    assert said.tried == (
+        Tried(advice="autocast", outcome="raises", error="KeyError: 'x'"),
+        Tried(advice="freeze", outcome="gone", ratio=1.5, interval=(1.0, 1.0)),
+    )
+    given = finding(advice=[Advice(id=name, text=name) for name in ("autocast", "cast", "freeze")])
+    ranked = told(given, said).advice
+    assert [each.id for each in ranked] == ["freeze", "cast", "autocast"]
 
 
-@pytest.mark.parametrize(
-    ("environment", "machine", "devices", "words"),
-    [
-        ({"isa": "AArch64 SVE (256 bits)"}, "x86_64", None, "aarch64"),
-        ({"isa": "Intel AVX-512 with Intel DL Boost"}, "aarch64", None, "x86_64"),
-        ({"isa": "Intel AVX2"}, "x86_64", None, ""),
-        ({"cpu": "Neoverse-V1"}, "arm64", None, ""),
-        ({}, "x86_64", [], ""),
-        ({"device": "NVIDIA A100-SXM4-80GB"}, "x86_64", [], "no such device"),
-        ({"device": "cuda"}, "x86_64", ["/dev/kfd"], ""),
-        ({"device": "cpu"}, "x86_64", [], ""),
-    ],
-)
-def test_a_log_from_another_machine(
-    environment: dict[str, str], machine: str, devices: list[str] | None, words: str
-) -> None:
-    said = foreign(report(**environment), machine, devices)
-    assert words in said
-    assert bool(said) is bool(words)
+def test_a_shorter_run_replaces_no_better_answer() -> None:
+    confirmed = Confirmation(state="confirmed")
+    structure = Confirmation(state="confirmed_structure")
+    unfinished = Confirmation(state="inconclusive", reason="unfinished")
+    refuted, raised = Confirmation(state="refuted"), Confirmation(state="inconclusive")
+    ranked = [confirmed, structure, unfinished, refuted, raised, Confirmation()]
+    for number, old in enumerate(ranked):
+        for new in ranked[:number]:
+            assert better(old, new)
+            assert old.state == "not_tried" or not better(new, old)
+    assert better(structure, structure)
+
+
+def test_what_an_earlier_version_wrote_is_read() -> None:
+    said = Confirmation.model_validate({"state": "refuted", "reason": "it is still there"})
+    assert (said.reason, said.note) == ("", "it is still there")
 
 
 def test_the_effect_is_told_with_few_digits() -> None:
@@ -162,7 +173,7 @@ def test_a_measured_cost_takes_the_place_of_an_estimate() -> None:
     assert found.cost == Cost(ms=0.8, share=0.33, basis="confirmed", of="a step")
     assert found.confirmation.estimate == ESTIMATE
     run = FASTER.model_copy(update={"of": "run"})
-    found = told(found, Confirmation(state="confirmed", effect=run), "a step of a small program")
+    found = told(found, Confirmation(state="confirmed", effect=run))
     assert found.cost == Cost(ms=0.8, share=0.33, basis="confirmed", of="the run")
     again = told(found, Confirmation(state="refuted"))
     assert again.cost == ESTIMATE, "of what is refuted the log alone speaks"
@@ -174,7 +185,9 @@ def test_what_is_shown_comes_first_and_what_is_refuted_last() -> None:
         finding("IND004", 1, cost=ESTIMATE), Confirmation(state="confirmed", effect=FASTER)
     )
     open_ = finding("ONE003", 2, cost=ESTIMATE)
-    harmless = told(open_, Confirmation(state="confirmed_structure"))
+    same = effect(Judgement("same", "", before_ms=2.4, after_ms=2.4, blocks=5), "step")
+    harmless = told(open_, Confirmation(state="confirmed_structure", effect=same))
+    assert harmless.confirmation.harmless
     refuted = finding("ONE001", 3, cost=Cost(ms=9000.0, basis="estimated"), severity="error")
     refuted = told(refuted, Confirmation(state="refuted"))
     info = finding("GBR002", 4, severity="info")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from tracelens.cli._terminal import say
 from tracelens.report import Confirmation, Finding
 
-__all__ = ["Watch"]
+if TYPE_CHECKING:
+    from tracelens.live.budget import Forecast
+
+__all__ = ["Watch", "duration"]
 
 #: Cells of the bar.
 CELLS = 16
@@ -22,6 +26,15 @@ class Watch:
         self._began = time.monotonic()
         self._terminal = sys.stderr.isatty()
         self._what = ""
+
+    def plan(self, forecast: Forecast) -> None:
+        """Say what is to come, before it starts."""
+        known = "" if forecast.program else ", as far as can be said before it has run once"
+        findings = "1 finding" if forecast.findings == 1 else f"{forecast.findings} findings"
+        say(
+            f"{findings}, about {duration(forecast.whole)}; "
+            f"structure in {duration(forecast.structure)}{known}. Ctrl-C keeps what is known."
+        )
 
     def finding(self, finding: Finding, number: int, count: int) -> None:
         """Begin a finding."""
@@ -42,9 +55,7 @@ class Watch:
         used = min((time.monotonic() - self._began) / self._seconds, 1.0)
         full = int(used * CELLS)
         left = max(self._seconds * (1 - used), 0)
-        line = (
-            f"[{'#' * full}{'.' * (CELLS - full)}] {left / 60:.0f} min left  {self._what}: {text}"
-        )
+        line = f"[{'#' * full}{'.' * (CELLS - full)}] {duration(left)} left  {self._what}: {text}"
         print(f"\r\x1b[K{line[:110]}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
@@ -55,5 +66,16 @@ class Watch:
     def said(self, finding: Finding, confirmation: Confirmation) -> None:
         """Tell a verdict."""
         self.clear()
+        if not confirmation.note:
+            return
         state = confirmation.state.replace("_", " ")
-        say(f"{finding.id} {state}: {confirmation.reason}")
+        say(f"{finding.id} {state}: {confirmation.note}")
+
+
+def duration(seconds: float) -> str:
+    """Return ``40 s`` or ``2 min 10 s``."""
+    whole = max(round(seconds), 1)
+    minutes, rest = divmod(whole if whole < 60 else round(whole / 10) * 10, 60)
+    if not minutes:
+        return f"{rest} s"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -74,7 +75,13 @@ def confirm(
             show_default=False,
         ),
     ] = None,
-    minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Time to spend.")] = 10.0,
+    minutes: Annotated[
+        float, typer.Option(metavar="N", min=0.1, help="Time to spend, in all.")
+    ] = 5.0,
+    advice: Annotated[
+        bool,
+        typer.Option("--advice", help="Try each printed advice, also where another has worked."),
+    ] = False,
     explore: Annotated[
         bool, typer.Option("--explore", help="Also time the standard settings, one by one.")
     ] = False,
@@ -107,8 +114,8 @@ def confirm(
 ) -> None:
     """Test findings by running the program again, with one thing changed.
 
-    A finding is confirmed when the program shows it again, the change makes it go away, and a step
-    takes less time by more than two runs of the unchanged program differ.
+    First one recorded run per change, for all findings: does the program show it again, and is it
+    gone with the change? Then, the costliest first, whether that saves time.
     """
     from tracelens import grammars
     from tracelens.cli._cache import parser_cache
@@ -132,6 +139,7 @@ def confirm(
         log_code=Path(report) if execute_log_code else None,
         seconds=minutes * 60,
         whole=whole,
+        every=advice,
     )
     code = job.run(words(only), explore=explore)
     job.save()
@@ -155,6 +163,7 @@ class _Job:
         log_code: Path | None,
         seconds: float,
         whole: bool,
+        every: bool = False,
     ) -> None:
         from tracelens.cli._watch import Watch
 
@@ -169,6 +178,7 @@ class _Job:
         self._log_code = log_code
         self._seconds = seconds
         self._whole = whole
+        self._every = every
         self._until = time.monotonic() + seconds
         self._watch = Watch(seconds)
 
@@ -213,8 +223,16 @@ class _Job:
             self.report = confirm(
                 self.report,
                 lab,
-                Means(self._workload, self._python, self._log_code, str(self.path)),
+                Means(
+                    self._workload,
+                    self._python,
+                    self._log_code,
+                    str(self.path),
+                    _recorded_seconds(self.path.parent),
+                ),
                 only=only,
+                every=self._every,
+                on_plan=self._watch.plan,
                 on_finding=self._watch.finding,
                 on_result=self._keep,
             )
@@ -250,6 +268,15 @@ class _Job:
         """Write what is known so far: into the report itself, or where ``-o`` says."""
         for path in [self.path] if self._in_place else self._files:
             save(path, self.report.to_json())
+
+
+def _recorded_seconds(folder: Path) -> float:
+    """Return what the program took when it was recorded into ``folder``; 0 if it was not."""
+    try:
+        facts = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
+        return float(facts["finished"]["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
 
 
 def _interrupt(number: int, frame: object) -> None:

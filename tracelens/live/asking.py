@@ -21,10 +21,11 @@ def confirm(
     command: Sequence[str] = (),
     *,
     only: Collection[str] = (),
-    minutes: float = 10.0,
+    minutes: float = 5.0,
     python: str = sys.executable,
     cwd: Path | None = None,
     whole: bool = False,
+    every: bool = False,
 ) -> Report:
     """Test the findings of a report by running a program again, with one thing changed.
 
@@ -36,6 +37,7 @@ def confirm(
         minutes: Time to spend.
         python: The interpreter that has torch, for small programs.
         cwd: Where the program runs; here when None.
+        every: Whether each printed advice is tried, also where another has worked.
         whole: Whether the program runs to its end each time, also when it has made enough steps.
 
     Returns:
@@ -46,4 +48,4 @@ def confirm(
     """
     workload = Workload(tuple(command), cwd=cwd) if command else None
     with Lab(base=dict(os.environ), seconds=minutes * 60, whole=whole) as lab:
-        return carry_out(report, lab, Means(workload, python), only=only)
+        return carry_out(report, lab, Means(workload, python), only=only, every=every)

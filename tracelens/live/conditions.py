@@ -9,12 +9,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracelens.live import load
 from tracelens.live.steps import Steps
 
-__all__ = ["Strain", "accelerators", "busy", "crowding", "told"]
+__all__ = ["All", "Strain", "accelerators", "busy", "crowding", "told"]
 
 #: Processors that a program may lack before its times count as disturbed: so many, or this share.
 LACKING, LACKING_SHARE = 0.25, 0.05
@@ -29,10 +29,26 @@ class Strain:
     usage: load.Usage
 
 
-def told(folder: Path) -> tuple[dict[str, str], Steps]:
-    """Return facts about the process that made the most steps, and its steps."""
+class All(NamedTuple):
+    """What all processes of a run told together."""
+
+    compiles: int
+    force: tuple[tuple[str, bool, str], ...]
+    notes: tuple[str, ...]
+    told: bool
+
+
+def told(folder: Path) -> tuple[dict[str, str], Steps, All]:
+    """Return facts about the process that made the most steps, its steps, and what all told."""
     facts = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
     told = facts.get("processes") or [{}]
+    force = (tuple(row) for one in told for row in one.get("force", ()))
+    whole = All(
+        sum(int(one.get("steps", {}).get("compiles", 0)) for one in told),
+        tuple(dict.fromkeys((str(a), bool(b), str(c)) for a, b, c in force)),
+        tuple(dict.fromkeys(str(note) for one in told for note in one.get("notes", ()))),
+        bool(facts.get("processes")),
+    )
     chief = max(told, key=lambda one: one.get("steps", {}).get("calls", 0))
     counts = chief.get("steps", {})
     marker = counts.get("callable")
@@ -46,7 +62,7 @@ def told(folder: Path) -> tuple[dict[str, str], Steps]:
         settings=tuple(chief.get("settings", {})),
         notes=tuple(chief.get("notes", ())),
     )
-    return _facts(chief, facts.get("machine", {})), made
+    return _facts(chief, facts.get("machine", {})), made, whole
 
 
 def _facts(chief: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, str]:

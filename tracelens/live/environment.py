@@ -96,6 +96,7 @@ def told(process: Process) -> dict[str, Any]:
             "run_seconds": round(steps.run_seconds, 3),
         },
         "settings": {name: after for name, _, after in process.settings},
+        "force": [list(one) for one in process.force],
         "notes": process.notes,
     }
     return {name: value for name, value in facts.items() if value not in (None, [], {})}

@@ -69,6 +69,7 @@ def environment(
     spec = {
         "folder": str(folder.absolute()) if folder else None,
         "config": dict(knob.config),
+        "env": dict(knob.env),
         "compile": dict(knob.compile),
         "layout": knob.layout,
         "steps": steps,

@@ -33,7 +33,7 @@ from tracelens.report import Report
 __all__ = ["Keeper", "beside", "hashes"]
 
 #: Raised when files of another layout must not be read.
-LAYOUT = 1
+LAYOUT = 2
 #: Variables that say nothing about a program: they differ from terminal to terminal. Those that end
 #: in an underscore are beginnings.
 _IDLE = frozenset(
@@ -102,7 +102,17 @@ class Keeper:
                 return None
             steps = {key: _frozen(value) for key, value in kept["steps"].items()}
             report = Report.model_validate(kept["report"])
-            return Recorded(report, Steps(**steps), kept["seconds"], kept["about"], sources)
+            return Recorded(
+                report,
+                Steps(**steps),
+                kept["seconds"],
+                kept["about"],
+                sources,
+                kept["compiles"],
+                tuple((str(a), bool(b), str(c)) for a, b, c in kept["force"]),
+                tuple(kept["notes"]),
+                kept["told"],
+            )
         except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
             return None
 
@@ -113,6 +123,10 @@ class Keeper:
             "steps": asdict(recorded.steps),
             "seconds": recorded.seconds,
             "about": dict(recorded.about),
+            "compiles": recorded.compiles,
+            "force": recorded.force,
+            "notes": recorded.notes,
+            "told": recorded.told,
             "report": recorded.report.model_dump(mode="json"),
         }
         self._write(self._named(side), plain)

@@ -190,7 +190,9 @@ class Lab(AbstractContextManager["Lab"]):
     def _record(self, side: Side) -> Recorded | RunFailed:
         self._progress(f"recording it {_under(side)}")
         folder = recording.prepare(self.folder("recording"))
-        seconds = self._allowed(self.left * RECORD_SHARE)
+        usual = self._usual(side)
+        seconds = self._allowed(usual * TIMES + MORE if usual else self.left * RECORD_SHARE)
+        usual = 0.0 if seconds >= self.left - 1 else usual  # the time was up, it did not hang
         wishes = recording.Wishes(
             limits=Limits(seconds=seconds, memory=self._memory),
             knob=side.knob,
@@ -208,8 +210,10 @@ class Lab(AbstractContextManager["Lab"]):
         )
         try:
             if failed := trouble(done.finished, words.text, seconds):
+                if done.finished.reason == "time" and not usual:
+                    raise OutOfTime(failed)
                 return RunFailed(failed)
-            about, made = conditions.told(folder)
+            about, made, whole = conditions.told(folder)
             report = engine.analyze(str(folder))
         except SourceError:
             return RunFailed("it ran, and neither torch nor oneDNN logged anything")
@@ -217,7 +221,12 @@ class Lab(AbstractContextManager["Lab"]):
             shutil.rmtree(folder, ignore_errors=True)
         ours = str(self._folder)
         sources = keeping.hashes(path for path in done.sources if not path.startswith(ours))
-        return Recorded(report, made, done.finished.seconds, about, sources)
+        return Recorded(report, made, done.finished.seconds, about, sources, *whole)
+
+    def _usual(self, side: Side) -> float:
+        """Return the seconds that the unchanged program takes when it is recorded; 0 if unknown."""
+        known = self._recorded.get(_key(Side(side.workload)))
+        return known.seconds if isinstance(known, Recorded) else 0.0
 
     def _blocks(self, before: Side, after: Side, of: Literal["step", "run"]) -> Timing:
         known = [(side, self._recorded.get(_key(side))) for side in (before, after)]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracelens.experiment import Knob
+from tracelens.live.matching import matching
 from tracelens.live.micro import Pair, Program
-from tracelens.live.verdicts import matching
 from tracelens.report import Finding
 from tracelens.source.files import Stream
 

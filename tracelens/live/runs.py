@@ -33,6 +33,12 @@ class Recorded:
     about: Mapping[str, str]
     #: The files of Python code that it read, with the hashes of what is in them.
     sources: Mapping[str, str] = field(default_factory=dict)
+    #: Of all processes: compilations; settings read back (name, in force, value); what could not
+    #: be done; and whether any of them told at all.
+    compiles: int = 0
+    force: tuple[tuple[str, bool, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    told: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class Process:
     blocks: list[tuple[float, int]] = field(default_factory=list)
     #: Settings that took effect: name, value before, value set.
     settings: list[tuple[str, Any, Any]] = field(default_factory=list)
+    #: Settings and variables read back where something was compiled: name, in force, value.
+    force: list[tuple[str, bool, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     #: The files of code that it read.
     sources: list[str] = field(default_factory=list)
@@ -151,6 +153,8 @@ def _take(process: Process, key: str, value: Any) -> None:
             process.callables[int(value[0])] = str(value[1])
         case "set":
             process.settings.append((value[0], value[1], value[2]))
+        case "force":
+            process.force.append((str(value[0]), bool(value[1]), str(value[2])))
         case "note":
             process.notes.append(str(value))
         case "about":

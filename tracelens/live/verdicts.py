@@ -1,114 +1,221 @@
-"""From what two runs showed to a verdict: pure functions, no runs."""
+"""From what trials showed to a verdict: pure functions, no runs.
+
+Only the user's own program confirms or refutes. The structural half is a verdict of its own, which
+time can only improve; what was not in force, failed or was not finished refutes nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
-from tracelens.experiment import Experiment
 from tracelens.live.statistics import Judgement
-from tracelens.report import Confirmation, Cost, Effect, Finding, Report, Severity, Structure
+from tracelens.live.temporal import UNFINISHED
+from tracelens.live.trials import Result
+from tracelens.report import Advice, Confirmation, Cost, Effect, Finding, Structure, Tried
 
-__all__ = [
-    "Said",
-    "effect",
-    "foreign",
-    "matching",
-    "milder",
-    "replacement",
-    "structure",
-    "told",
-    "verdict",
-]
+__all__ = ["better", "effect", "nothing", "told", "verdict"]
 
-State = Literal["confirmed", "confirmed_structure", "refuted", "inconclusive"]
-Predicted = Literal["gone", "fewer", "stays"]
-
-
-@dataclass(frozen=True)
-class Said:
-    """A verdict with its reason, in words for people."""
-
-    state: State
-    reason: str
-
-    @property
-    def rank(self) -> int:
-        """0 for the verdict that says most."""
-        order: tuple[State, ...] = ("confirmed", "confirmed_structure", "refuted", "inconclusive")
-        return order.index(self.state)
+State = Literal["not_tried", "confirmed", "confirmed_structure", "refuted", "inconclusive"]
+#: The less, the more a verdict says; ``unfinished`` may still become anything.
+_RANKS = {"confirmed": 0, "confirmed_structure": 1, "unfinished": 2, "refuted": 3}
+_OTHERS = "a program of the same form, not yours, was run"
+_REASONS: dict[str, Any] = {
+    "replaced": "no_effect",
+    "no_effect": "no_effect",
+    "still_there": "no_effect",
+    "stays": "unfinished",
+    "unfinished": "unfinished",
+    "raises": "raises",
+    "not_applicable": "not_applicable",
+}
 
 
-def matching(finding: Finding, report: Report) -> tuple[Finding, ...]:
-    """Return the findings of ``report`` that are this one: by id, else by code and place.
+def nothing(why: str, reason: str = "") -> Confirmation:
+    """Return the verdict on a finding of which nothing can be tried."""
+    if not reason:
+        return Confirmation(note=why)
+    return Confirmation.model_validate({"state": "inconclusive", "reason": reason, "note": why})
 
-    What is left of a defect as a harmless remark is not the defect.
+
+def verdict(results: Sequence[Result], *, more: bool = False) -> Confirmation:
+    """Return what all trials of a finding say together.
+
+    Args:
+        results: What each showed so far, the printed advice first.
+        more: Whether there are trials that were not made for lack of time.
     """
-    harmless = finding.severity is Severity.NONE
-    found = [f for f in report.findings if harmless or f.severity is not Severity.NONE]
-    same = tuple(other for other in found if other.id == finding.id)
-    return same or tuple(other for other in found if _in_place(finding, other))
-
-
-def milder(finding: Finding, report: Report) -> Finding | None:
-    """Return this very finding where ``report`` rates it harmless, as its rule may by its share."""
-    found = (other for other in report.findings if other.id == finding.id)
-    return next((other for other in found if other.severity is Severity.NONE), None)
-
-
-def _in_place(finding: Finding, other: Finding) -> bool:
-    """Return whether both say the same of one place; a path may differ, and so may a line."""
-    a, b = finding.where, other.where
-    if finding.code != other.code or a is None or b is None:
-        return False
-    same_file = PurePath(a.file).name == PurePath(b.file).name
-    if a.function or b.function:
-        return same_file and a.function == b.function
-    return same_file and a.line == b.line
-
-
-def replacement(finding: Finding, before: Report, after: Report) -> Finding | None:
-    """Return the finding that has taken the place of one that is gone, if any.
-
-    It is of the same family, says the same severity or worse about the same function, and the
-    unchanged run did not have it. Where no place is known, it is of the same rule, as severe, and
-    seen as often.
-    """
-    known = {other.id for other in before.findings}
-    fresh = [other for other in after.shown if other.id not in known]
-    return next((other for other in fresh if _replaces(finding, other)), None)
-
-
-def _replaces(finding: Finding, other: Finding) -> bool:
-    if finding.where is None and other.where is None:
-        as_bad = other.severity.rank <= finding.severity.rank
-        return other.code == finding.code and as_bad and other.count >= finding.count
-    return (
-        other.code[:3] == finding.code[:3]
-        and _same_function(finding, other)
-        and other.severity.rank <= min(finding.severity.rank, Severity.WARNING.rank)
+    said = [(*_alone(result), result) for result in results]
+    if not said:
+        return nothing(f"{UNFINISHED}; confirm it again, or with more --minutes", "unfinished")
+    state, note, best = min(said, key=lambda each: _rank(each[0], each[2]))
+    if state == "refuted" and (why := _not_refuted(results, more=more)):
+        state, note, best = "inconclusive", why[1], why[0]
+    reason = ""
+    if best.trial.same_form:
+        state, reason, note = "inconclusive", "same_form_only", f"{_OTHERS}: {note}"
+    elif state == "inconclusive":
+        reason = "unfinished" if more else _REASONS.get(best.outcome, "no_effect")
+    return Confirmation(
+        state=state,
+        reason=reason,
+        note=note,
+        pending=state != "confirmed" and (best.pending or reason == "unfinished"),
+        workload=str(best.trial.before.workload),
+        knob=best.trial.knob.text,
+        settings=best.trial.knob.settings,
+        structure=best.structure,
+        effect=effect(best.judgement, best.trial.experiment.of) if best.judgement else None,
+        deviation=best.deviation,
+        environment=best.environment,
+        tried=tuple(
+            _tried(result)
+            for result in results
+            if result.trial.advice and result.outcome != "unfinished"
+        ),
     )
 
 
-def _same_function(finding: Finding, other: Finding) -> bool:
-    a, b = finding.where, other.where
-    if a is None or b is None:
-        return False
-    return PurePath(a.file).name == PurePath(b.file).name and a.function == b.function
+def _rank(state: State, result: Result) -> tuple[int, int]:
+    key = "unfinished" if state == "inconclusive" and _open(result) else state
+    order = ("replaced", "no_effect", "raises", "not_applicable")
+    rest = order.index(result.outcome) if result.outcome in order else 0
+    return _RANKS.get(key, 4), rest
 
 
-def structure(
-    predicted: Predicted, before: int, after: int, *, instead: Finding | None = None
-) -> Structure:
-    """Judge the structural half from how often both runs showed the finding."""
-    holds = {"gone": not after, "fewer": after < before, "stays": after > 0}[predicted]
-    note = ""
-    if holds and instead is not None and predicted != "stays":
-        holds = False
-        note = f"{instead.code} takes its place: {instead.title}"
-    return Structure(predicted=predicted, before=before, after=after, holds=holds, note=note)
+def _open(result: Result) -> bool:
+    return result.outcome == "unfinished" or (result.outcome == "stays" and result.pending)
+
+
+def _not_refuted(results: Sequence[Result], *, more: bool) -> tuple[Result, str] | None:
+    """Return what leaves a finding open although a change in force did not end it."""
+    for result in results:
+        if result.outcome in {"raises", "no_effect", "replaced", "fewer", "unfinished"}:
+            return result, _alone(result)[1]
+    if more:
+        return results[0], f"{UNFINISHED} before everything was tried"
+    return None
+
+
+def _alone(result: Result) -> tuple[State, str]:
+    """Return what one trial says by itself, were it on the user's program."""
+    half, trial = result.structure, result.trial
+    if half is None or result.outcome in {"replaced", "raises", "no_effect", "not_applicable"}:
+        return "inconclusive", _note(result)
+    if result.outcome == "stays":
+        return _by_time(result)
+    if result.outcome == "still_there":
+        return "refuted", "the change was in force, and the finding is still there"
+    changed = _changed(half)
+    if not half.holds and half.after * 2 > half.before:
+        return "inconclusive", f"{changed}: that is not what was predicted"
+    if not trial.is_timed:
+        return ("confirmed" if half.holds else "confirmed_structure"), changed
+    return _upgraded(result, changed)
+
+
+def _note(result: Result) -> str:
+    if result.outcome == "unfinished":
+        return f"{result.note or UNFINISHED}; confirm it again, or with more --minutes"
+    return result.note
+
+
+def _changed(half: Structure) -> str:
+    if not half.after:
+        return "with the change the finding is gone"
+    return f"with the change it is seen {half.after} times instead of {half.before}"
+
+
+def _what(result: Result) -> str:
+    return "the run" if result.trial.experiment.of == "run" else "a step"
+
+
+def _upgraded(result: Result, changed: str) -> tuple[State, str]:
+    """Return the structural verdict with what the time adds to it."""
+    judged, what = result.judgement, _what(result)
+    if judged is None:
+        if result.untimed:
+            return "confirmed_structure", f"{changed}; it was not timed: {result.untimed}"
+        why = f"; {UNFINISHED} before it was timed" if result.pending else ""
+        return "confirmed_structure", f"{changed}{why}"
+    if judged.answer == "faster":
+        return "confirmed", f"{changed}, and {what} takes less time"
+    if judged.answer == "unclear":
+        return "confirmed_structure", f"{changed}; its time is unclear: {judged.reason}"
+    if judged.answer == "slower":
+        return "confirmed_structure", f"{changed}, but {what} takes longer"
+    return "confirmed_structure", f"{changed}, but {what} takes no less time: harmless here"
+
+
+def _by_time(result: Result) -> tuple[State, str]:
+    """Return the verdict where the finding stays and only time can tell."""
+    judged, what = result.judgement, _what(result)
+    if judged is None:
+        why = result.untimed or f"{UNFINISHED} before it was timed"
+        return "inconclusive", f"only its time can show it: {why}"
+    if judged.answer == "unclear":
+        return "inconclusive", f"its time is unclear: {judged.reason}"
+    if judged.answer == "faster":
+        return "confirmed", f"with the change {what} takes less time"
+    than = "longer" if judged.answer == "slower" else "no less time"
+    return "refuted", f"the change was in force, and {what} takes {than}"
+
+
+def _tried(result: Result) -> Tried:
+    outcome: Any = {"replaced": "still_there", "stays": "still_there"}.get(
+        result.outcome, result.outcome
+    )
+    judged = result.judgement
+    return Tried(
+        advice=result.trial.advice,
+        outcome=outcome,
+        ratio=_digits(judged.ratio) if judged else None,
+        interval=(_digits(judged.low), _digits(judged.high)) if judged else None,
+        error=result.note if result.outcome == "raises" else "",
+        note="" if result.outcome == "raises" else result.note,
+    )
+
+
+def better(old: Confirmation, new: Confirmation) -> bool:
+    """Return whether a new verdict says at least as much as an old one of the same program."""
+
+    def rank(one: Confirmation) -> tuple[int, int, bool]:
+        state = one.reason if one.reason == "unfinished" else one.state
+        blocks = one.effect.blocks if one.effect else 0
+        return _RANKS.get(state, 4 + (state == "not_tried")), -blocks, one.pending
+
+    return rank(new) <= rank(old) or old.state == "not_tried"
+
+
+def told(finding: Finding, said: Confirmation) -> Finding:
+    """Return a finding with its verdict, the measured cost, and what worked as its first advice.
+
+    What the log alone said of the cost stays in the confirmation.
+    """
+    estimate = finding.confirmation.estimate or finding.cost
+    measured = _saved(said)
+    if measured is not None:
+        said = said.model_copy(update={"estimate": estimate})
+    cost = measured or estimate
+    advice = _in_order(finding.advice, said.tried)
+    return finding.model_copy(update={"confirmation": said, "cost": cost, "advice": advice})
+
+
+def _in_order(advice: tuple[Advice, ...], tried: Sequence[Tried]) -> tuple[Advice, ...]:
+    """Return the advice with what worked first, and what failed last."""
+    places = {"gone": 0, "fewer": 1}
+    known = {each.advice: places.get(each.outcome, 3) for each in tried}
+    return tuple(sorted(advice, key=lambda each: known.get(each.id, 2)))
+
+
+def _saved(said: Confirmation) -> Cost | None:
+    """Return what the change was measured to save; None where that is not the verdict."""
+    half = said.effect
+    if said.state != "confirmed" or half is None or not half.holds or half.before_ms <= 0:
+        return None
+    of = "the run" if half.of == "run" else "a step"
+    share = max(1 - 1 / half.ratio, 0.0)
+    return Cost(ms=half.before_ms * share, share=share, basis="confirmed", of=of)
 
 
 def effect(judgement: Judgement, of: Literal["step", "run"]) -> Effect:
@@ -129,126 +236,5 @@ def effect(judgement: Judgement, of: Literal["step", "run"]) -> Effect:
     )
 
 
-def told(finding: Finding, said: Confirmation, step: str = "a step") -> Finding:
-    """Return a finding with its verdict, and with the measured cost where there is one.
-
-    What the log alone said of the cost stays in the confirmation.
-
-    Args:
-        finding: The finding.
-        said: The verdict.
-        step: What the measured time is of, where it is no whole run.
-    """
-    estimate = finding.confirmation.estimate or finding.cost
-    measured = _saved(said, step)
-    if measured is not None:
-        said = said.model_copy(update={"estimate": estimate})
-    cost = measured or estimate
-    return finding.model_copy(update={"confirmation": said, "cost": cost})
-
-
-def _saved(said: Confirmation, step: str) -> Cost | None:
-    """Return what the change was measured to save; None where that is not the verdict."""
-    half = said.effect
-    if said.state != "confirmed" or half is None or not half.holds or half.before_ms <= 0:
-        return None
-    of = "the run" if half.of == "run" else step
-    share = max(1 - 1 / half.ratio, 0.0)
-    return Cost(ms=half.before_ms * share, share=share, basis="confirmed", of=of)
-
-
 def _digits(ratio: float) -> float:
     return round(ratio, 3) if ratio < 100 else float(f"{ratio:.4g}")
-
-
-def verdict(
-    experiment: Experiment, structural: Structure, judgement: Judgement | None, *, why: str = ""
-) -> Said:
-    """Join both halves.
-
-    Args:
-        experiment: What was predicted.
-        structural: What the logs of both runs showed.
-        judgement: What the timings showed; None where nothing was timed.
-        why: Why nothing was timed although the experiment asks for it.
-    """
-    what = "the run" if experiment.of == "run" else "a step"
-    if not structural.holds:
-        return Said("refuted", _not_as_predicted(structural))
-    changed = _as_predicted(structural)
-    if experiment.time == "any":
-        return Said("confirmed", f"{changed}, as predicted")
-    if judgement is None:
-        return Said("inconclusive", f"{changed}, as predicted, but it was not timed: {why}")
-    return _timed(structural, judgement, changed, what)
-
-
-def _timed(structural: Structure, judgement: Judgement, changed: str, what: str) -> Said:
-    if judgement.answer == "unclear":
-        return Said("inconclusive", f"{changed}, but its time is unclear: {judgement.reason}")
-    if judgement.answer == "faster":
-        return Said("confirmed", f"{changed}, and {what} takes less time, as predicted")
-    than = "takes longer" if judgement.answer == "slower" else "takes no less time"
-    if judgement.answer == "slower" or structural.predicted == "stays":
-        return Said("refuted", f"{changed}, but {what} {than}")
-    return Said("confirmed_structure", f"{changed}, but {what} {than}: harmless here")
-
-
-def _as_predicted(structural: Structure) -> str:
-    if structural.predicted == "gone":
-        return "with the change the finding is gone"
-    if structural.predicted == "fewer":
-        return f"with the change it is seen {structural.after} times instead of {structural.before}"
-    return "the finding stays"
-
-
-def _not_as_predicted(structural: Structure) -> str:
-    if structural.note:
-        return f"with the change it is gone, but {structural.note}"
-    if structural.predicted == "stays":
-        return "with the change the finding is gone, which was not predicted"
-    if structural.predicted == "fewer":
-        return (
-            f"with the change it is seen {structural.after} times, "
-            f"and {structural.before} times without"
-        )
-    return "the finding is still there with the change"
-
-
-#: Words in what a report says about instruction sets and processors, by architecture.
-_ARCHITECTURES = {
-    "aarch64": ("aarch64", "arm", "sve", "asimd", "neon", "neoverse", "graviton", "apple"),
-    "x86_64": ("x86", "avx", "sse", "amx", "xeon", "epyc", "intel", "amd", "ryzen"),
-    "ppc64le": ("ppc", "power9", "power10", "vsx"),
-    "s390x": ("s390", "zvector"),
-}
-#: Other names of the same.
-_MACHINES = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
-_GPU = ("cuda", "nvidia", "tesla", "geforce", "rtx", "hip", "rocm", "xpu", "radeon", "instinct")
-
-
-def foreign(report: Report, machine: str, devices: Sequence[str] | None) -> str:
-    """Return why a report's findings cannot be tested here; empty when they can.
-
-    Args:
-        report: The report whose environment counts.
-        machine: The architecture of this machine, as ``uname -m`` says it.
-        devices: The names of this machine's accelerators; None where that is not known.
-    """
-    here = _MACHINES.get(machine.lower(), machine.lower())
-    there = _architecture(f"{report.environment.isa or ''} {report.environment.cpu or ''}")
-    if there and there != here:
-        return f"the log is from {there}, and this machine is {here}"
-    device = (report.environment.device or "").lower()
-    accelerated = any(word in device for word in _GPU)
-    if accelerated and devices is not None and not devices:
-        return f"the log is from {report.environment.device}, and this machine has no such device"
-    return ""
-
-
-def _architecture(text: str) -> str:
-    words = text.lower()
-    for name, marks in _ARCHITECTURES.items():
-        if any(mark in words for mark in marks):
-            return name
-    return ""

@@ -49,13 +49,13 @@ MAX_NAMED = 5
 _STATES = {
     "not_tried": "",
     "confirmed": "confirmed by running it again",
-    "confirmed_structure": "confirmed in structure by running it again, not in time",
+    "confirmed_structure": "confirmed in structure by running it again",
     "refuted": "refuted by running it again",
     "inconclusive": "run again without a clear result",
 }
 #: What has become of a cost that a log alone gave.
 _OTHERWISE = {
-    "confirmed_structure": "running it again showed no gain",
+    "harmless": "running it again showed no gain",
     "refuted": "refuted by running it again",
 }
 
@@ -102,7 +102,8 @@ def milliseconds(ms: float) -> str:
 def costs(finding: Finding) -> str:
     """Return what a finding costs, and that a run has shown otherwise where one has."""
     said = cost(finding.cost)
-    shown = _OTHERWISE.get(finding.confirmation.state)
+    said_live = finding.confirmation
+    shown = _OTHERWISE.get("harmless" if said_live.harmless else said_live.state)
     return f"{said}; {shown}" if said and shown else said
 
 
@@ -167,7 +168,8 @@ def confirmation(value: Confirmation) -> str:
     words = _STATES[value.state]
     if words and details:
         words += f" ({', '.join(details)})"
-    return f"{words}: {value.reason}" if words and value.reason else words
+    said = value.note or value.reason.replace("_", " ")
+    return f"{words}: {said}" if words and said else words
 
 
 def silenced(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     model_serializer,
+    model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -268,6 +269,10 @@ class Deviation(Model):
     unchanged_max_abs: float | None = None
 
 
+#: Why a live run gave no clear answer.
+Unclear = Literal["", "no_effect", "unfinished", "not_applicable", "raises", "same_form_only"]
+
+
 class Tried(Model):
     """What one advice did to the user's own program."""
 
@@ -287,7 +292,11 @@ class Confirmation(Model):
     state: Literal["not_tried", "confirmed", "confirmed_structure", "refuted", "inconclusive"] = (
         "not_tried"
     )
-    reason: str = ""
+    reason: Unclear = Field(default="", description="with ``inconclusive``: why")
+    note: str = Field(default="", description="the verdict in words")
+    pending: bool = Field(
+        default=False, description="the time was up before the rest could be measured: go on"
+    )
     workload: str | None = Field(default=None, description="what was run, as one would type it")
     knob: str | None = Field(default=None, description="the one thing that was changed")
     settings: dict[str, str] = Field(default_factory=dict)
@@ -300,10 +309,27 @@ class Confirmation(Model):
     )
     environment: dict[str, str] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _worded(cls, given: Any) -> Any:
+        """Take what earlier reports hold: their reason was the verdict in words."""
+        if not isinstance(given, dict) or given.get("reason", "") in get_args(Unclear):
+            return given
+        return {**given, "reason": "", "note": given.get("note") or given["reason"]}
+
+    @property
+    def harmless(self) -> bool:
+        """Whether what is there was measured to cost nothing."""
+        half = self.effect
+        if half is None or half.holds or half.note or self.state != "confirmed_structure":
+            return False
+        return half.ratio * half.threshold >= 1
+
     @model_serializer(mode="wrap")
     def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what there is nothing to say about: most findings are never tried."""
-        return {k: v for k, v in plain(self).items() if v is not None and v not in ("", {}, ())}
+        given = plain(self).items()
+        return {k: v for k, v in given if v is not None and v not in ("", {}, (), [], False)}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -359,7 +385,8 @@ class Finding(Model):
         """
         band = {Severity.INFO: 1, Severity.NONE: 2}.get(self.severity, 0)
         shown = bool(self.cost and self.cost.basis == "confirmed")
-        tried = -1 if shown else int(self.confirmation.state in {"refuted", "confirmed_structure"})
+        said = self.confirmation
+        tried = -1 if shown else int(said.state == "refuted" or said.harmless)
         cost = (self.cost.ms or 0.0) if self.cost else 0.0
         silenced = bool(self.ignored or self.suppressed_by)
         place = (self.code, self.id, self.run)

@@ -6,7 +6,7 @@ What a log says of an object is its address or its name; how many there were is 
 from __future__ import annotations
 
 from tracelens.live.micro._calls import Calls
-from tracelens.logs.recompiles import Check, ValueCheck
+from tracelens.logs.recompiles import Check, IdentityCheck, RangeCheck, ValueCheck
 
 __all__ = [
     "aliases",
@@ -46,8 +46,11 @@ def names(found: list[Check]) -> Calls:
     )
 
 
-def identities(found: list[Check]) -> Calls:
-    """Return a function argument that is another one in every call."""
+def identities(found: list[Check]) -> Calls | None:
+    """Return a function argument that is another one in every call; None for other objects."""
+    passed = [check for check in found if isinstance(check, IdentityCheck) and check.held]
+    if not any("function" in check.held and not check.source.path for check in passed):
+        return None
     count = len(_many(found))
     return Calls(
         f"a function is passed, {count} different ones",
@@ -161,9 +164,11 @@ def hyperparameters(found: list[Check]) -> Calls | None:
     )
 
 
-def branches(found: list[Check]) -> Calls:
-    """Return a branch on the sign of a number that is a symbol."""
-    del found
+def branches(found: list[Check]) -> Calls | None:
+    """Return a branch on the sign of a number that is a symbol; None for other relations."""
+    signs = [check for check in found if isinstance(check, RangeCheck) and check.low == 0]
+    if not any(check.high is None and check.subject.isidentifier() for check in signs):
+        return None
     return Calls(
         "a branch on a number that changes its sign",
         ("x, 2", "x, 3", "x, -4"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracelens.experiment import Knob
+from tracelens.live.matching import accelerated
 from tracelens.live.micro import Pair, Program, Shown
 from tracelens.live.micro._reading import records
 from tracelens.logs.autotune import Autotune, AutotuneTable, Gemm
@@ -34,7 +35,7 @@ def build(finding: Finding, report: Report) -> Pair | None:
         return None
     table, gemm = found
     sizes = gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)
-    if sizes > MAX_ELEMENTS or table.dtype not in _DTYPES:
+    if sizes > MAX_ELEMENTS or table.dtype not in _DTYPES or not _is_ours(table, report):
         return None
     label = f"{table.op} of {gemm.m}x{gemm.k} by {gemm.k}x{gemm.n} in {table.dtype}"
     if finding.code == DISBELIEVED:
@@ -49,6 +50,11 @@ def build(finding: Finding, report: Report) -> Pair | None:
         Shown((winner, "100.0%"), env={}, instead=("ms ",)),
         shown=Program(f"{label}, tuned", _source(label, table, gemm, "ATEN,CPP")),
     )
+
+
+def _is_ours(table: AutotuneTable, report: Report) -> bool:
+    """Return whether the program below would run this very search: on a CPU, of these operators."""
+    return not accelerated(report) and table.op in {*_LINEAR, "mm", "bmm"}
 
 
 def _measured(title: str, source: str, report: Report) -> Pair | None:

@@ -25,7 +25,19 @@ def begin(text: str) -> None:
     if spec.get("lively") and stat.S_ISFIFO(os.fstat(1).st_mode):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     # Imported here: a Python that is not asked for anything pays nothing.
-    from . import about, compiles, enough, hooks, journal, layouts, logs, settings, steps, tracing
+    from . import (
+        about,
+        compiles,
+        enough,
+        force,
+        hooks,
+        journal,
+        layouts,
+        logs,
+        settings,
+        steps,
+        tracing,
+    )
 
     hook = hooks.Hooks()
     book = journal.Journal(spec["folder"]) if spec.get("folder") else None
@@ -41,7 +53,9 @@ def begin(text: str) -> None:
         logs.install_onednn(hook, spec["onednn"])
     if book is not None:
         about.install(hook, book)
-        compiles.install(hook, book)
+        held = force.Force(spec.get("config") or {}, spec.get("env") or {}, book)
+        held.install(hook)
+        compiles.install(hook, book, held)
         if spec.get("steps"):
             trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
             count = enough.Enough(spec["enough"], book) if spec.get("enough") else None

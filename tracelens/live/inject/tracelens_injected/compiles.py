@@ -7,21 +7,30 @@ import time
 from types import ModuleType
 from typing import Any
 
+from .force import Force
 from .hooks import Hooks
 from .journal import Journal
 
 __all__ = ["install"]
 
 
-def install(hooks: Hooks, journal: Journal) -> None:
+def install(hooks: Hooks, journal: Journal, force: Force | None = None) -> None:
     """Watch torch's own notices of compilations, or the compiler's entry where it has none."""
     noticed: list[bool] = []
+
+    def begin(began: list[int]) -> None:
+        began.append(time.perf_counter_ns())
+        if force is not None:
+            try:
+                force.look()
+            except Exception:
+                pass
 
     def notices(module: ModuleType) -> None:
         """Torch 2.4 on; registered callbacks would be lost in ``torch._dynamo.reset()``."""
         handler = module.CompilationCallbackHandler
         began: list[int] = []
-        _before(handler, "run_start_callbacks", lambda: began.append(time.perf_counter_ns()))
+        _before(handler, "run_start_callbacks", lambda: begin(began))
         _before(handler, "run_end_callbacks", lambda: _note(journal, began))
         noticed.append(True)
 
@@ -32,7 +41,8 @@ def install(hooks: Hooks, journal: Journal) -> None:
 
         @functools.wraps(compile_)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            began = [time.perf_counter_ns()]
+            began: list[int] = []
+            begin(began)
             try:
                 return compile_(*args, **kwargs)
             finally:

@@ -7,6 +7,7 @@ The file is ``process-PID.jsonl``: each line is a JSON object with one key, or a
     ["call", 0, start, end]                 an outermost call of it
     ["compile", start, end]                 a compilation
     {"set": ["torch._inductor.config.freezing", false, true]}   a setting, before and after
+    {"force": [name, true, "value"]}        a setting or variable as it was where it was compiled
     {"note": "..."}                         something that could not be done
     {"about": {...}}                        facts about torch and the machine
     {"ended": ns}

@@ -35,6 +35,7 @@ def install(
                 _tell(journal, note=f"{name}: {error}")
             else:
                 _tell(journal, set=[name, before, wanted])
+                _in_every_thread(owner, attribute, wanted)
                 pin(owner, attribute, name, journal)
 
     for name, wanted in config.items():
@@ -87,6 +88,15 @@ def _put(owner: Any, attribute: str, wanted: Any) -> Any:
     return before if isinstance(before, (bool, int, float, str, type(None))) else repr(before)
 
 
+def _in_every_thread(owner: Any, attribute: str, wanted: Any) -> None:
+    """Make a value the default as well: torch keeps what is assigned for one thread only."""
+    if type(owner).__name__ == "SubConfigProxy":  # config.triton: its values are the parent's
+        owner, attribute = owner._config, owner._prefix + attribute
+    entry: Any = getattr(owner, "_config", {}).get(attribute)
+    if isinstance(wanted, (bool, int, float, str)) and hasattr(entry, "env_value_default"):
+        entry.env_value_default = wanted
+
+
 def _names(wanted: Any) -> list[str]:
     """Return the dotted names of members, if the value is a list of some."""
     names = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else []
@@ -125,10 +135,15 @@ def _member(name: str) -> Any:
 def _override(arguments: dict[str, Any], journal: Journal | None, torch: ModuleType) -> None:
     """Replace ``torch.compile`` by one that knows better; ``nn.Module.compile`` calls it too."""
     compile_ = torch.compile
+    counted: list[bool] = []
 
     @functools.wraps(compile_)
     def compile_with(model: Any = None, **given: Any) -> Any:
         given.update(arguments)
+        if not counted:
+            counted.append(True)
+            for name, value in arguments.items():
+                _tell(journal, force=[f"torch.compile({name}=)", True, repr(value)])
         # torch takes one of the two.
         if arguments.get("mode") is not None and "options" not in arguments:
             given.pop("options", None)

@@ -1,0 +1,78 @@
+"""Which finding of one run is which of another: no runs."""
+
+import pytest
+
+from tests.live.reports import finding, report
+from tracelens.live.matching import count, foreign, left, matching, replacement
+from tracelens.report import Severity, Where
+
+
+def test_a_finding_is_found_again_by_its_id_or_by_its_place() -> None:
+    old = finding()
+    moved = finding(number=2, where=Where(file="/elsewhere/train.py", line=7, function="step"))
+    other = finding(number=3, where=Where(file="train.py", line=7, function="evaluate"))
+    nowhere = finding(number=4, where=None)
+    assert matching(old, report(old, moved)) == (old,)
+    assert matching(old, report(moved, other)) == (moved,)
+    lower = finding(number=5, where=Where(file="/srv/train.py", line=9, function="step"))
+    assert matching(old, report(lower)) == (), "another line of the function is another claim"
+    assert left(old)(report(lower)) == 1, "and yet what is left of this one"
+    assert count(old)(report(lower)) == 0
+    renamed = finding(number=6, title="another title")
+    assert matching(old, report(renamed)) == ()
+    assert matching(old, report(other, nowhere)) == ()
+    assert matching(nowhere, report(old)) == ()
+    assert matching(old, report(finding("GBR002"))) == ()
+
+
+def test_a_harmless_remark_is_not_the_defect() -> None:
+    remark = finding(severity=Severity.NONE)
+    assert matching(finding(), report(remark)) == ()
+    assert matching(remark, report(remark)) == (remark,)
+
+
+def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> None:
+    old, known = finding(), finding("GBR009", 9)
+    new = finding("GBR009", 10)
+    assert replacement(old, report(old, known), report(known)) is None
+    assert replacement(old, report(old), report(new)) == new
+    mild = finding("GBR009", 11, severity=Severity.INFO)
+    assert replacement(old, report(old), report(mild)) is None
+    family = finding("RCP009", 12)
+    assert replacement(old, report(old), report(family)) is None
+    elsewhere = finding("GBR009", 13, where=Where(file="train.py", line=3, function="other"))
+    assert replacement(old, report(old), report(elsewhere)) is None
+
+
+def test_what_no_place_is_known_of_is_replaced_by_the_same_rule_only() -> None:
+    """Freezing may turn one library's unfused call into another's."""
+    old = finding("IND002", where=None, count=2)
+    again = finding("IND002", 3, where=None, count=2)
+    assert replacement(old, report(old), report(again)) == again
+    fewer = finding("IND002", 4, where=None, count=1)
+    assert replacement(old, report(old), report(fewer)) is None
+    other = finding("IND008", 5, where=None, count=2)
+    assert replacement(old, report(old), report(other)) is None
+    mild = finding("IND002", 6, where=None, count=2, severity=Severity.INFO)
+    assert replacement(old, report(old), report(mild)) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "machine", "devices", "words"),
+    [
+        ({"isa": "AArch64 SVE (256 bits)"}, "x86_64", None, "aarch64"),
+        ({"isa": "Intel AVX-512 with Intel DL Boost"}, "aarch64", None, "x86_64"),
+        ({"isa": "Intel AVX2"}, "x86_64", None, ""),
+        ({"cpu": "Neoverse-V1"}, "arm64", None, ""),
+        ({}, "x86_64", [], ""),
+        ({"device": "NVIDIA A100-SXM4-80GB"}, "x86_64", [], "no such device"),
+        ({"device": "cuda"}, "x86_64", ["/dev/kfd"], ""),
+        ({"device": "cpu"}, "x86_64", [], ""),
+    ],
+)
+def test_a_log_from_another_machine(
+    environment: dict[str, str], machine: str, devices: list[str] | None, words: str
+) -> None:
+    said = foreign(report(**environment), machine, devices)
+    assert words in said
+    assert bool(said) is bool(words)

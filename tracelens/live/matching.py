@@ -1,0 +1,144 @@
+"""Which finding of one run is which of another, and whether a report is from here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+
+from tracelens.report import Finding, Report, Severity
+
+__all__ = ["accelerated", "count", "foreign", "left", "matching", "milder", "replacement"]
+
+
+def matching(finding: Finding, report: Report) -> tuple[Finding, ...]:
+    """Return the findings of ``report`` that are this one: by id, else by code, place and claim.
+
+    What is left of a defect as a harmless remark is not the defect.
+    """
+    harmless = finding.severity is Severity.NONE
+    found = [f for f in report.findings if harmless or f.severity is not Severity.NONE]
+    same = tuple(other for other in found if other.id == finding.id)
+    return same or tuple(other for other in found if _says_the_same(finding, other))
+
+
+def count(finding: Finding) -> Callable[[Report], int]:
+    """Return what counts how often a report shows this very finding."""
+    return lambda report: sum(found.count for found in matching(finding, report))
+
+
+def left(finding: Finding) -> Callable[[Report], int]:
+    """Return what counts what is left of a finding: the same rule at the same place is enough."""
+
+    def counted(report: Report) -> int:
+        found = matching(finding, report)
+        if not found:
+            harmless = finding.severity is Severity.NONE
+            shown = [f for f in report.findings if harmless or f.severity is not Severity.NONE]
+            found = tuple(other for other in shown if _in_place(finding, other))
+        return sum(other.count for other in found)
+
+    return counted
+
+
+def milder(finding: Finding, report: Report) -> Finding | None:
+    """Return this very finding where ``report`` rates it harmless, as its rule may by its share."""
+    found = (other for other in report.findings if other.id == finding.id)
+    return next((other for other in found if other.severity is Severity.NONE), None)
+
+
+def _says_the_same(finding: Finding, other: Finding) -> bool:
+    """Return whether both claim the same about one line; only the path may differ."""
+    a, b = finding.where, other.where
+    same_line = a is not None and b is not None and a.line == b.line
+    return same_line and _in_place(finding, other) and _claim(finding) == _claim(other)
+
+
+def _claim(finding: Finding) -> object:
+    """Return what a finding claims, without figures: its data, or else its title."""
+    plain = {k: v for k, v in finding.data.items() if isinstance(v, str) and "/" not in v}
+    return plain or re.sub(r"\d+", "", finding.title)
+
+
+def _in_place(finding: Finding, other: Finding) -> bool:
+    """Return whether both say the same of one place; a path may differ, and so may a line."""
+    a, b = finding.where, other.where
+    if finding.code != other.code or a is None or b is None:
+        return False
+    same_file = PurePath(a.file).name == PurePath(b.file).name
+    if a.function or b.function:
+        return same_file and a.function == b.function
+    return same_file and a.line == b.line
+
+
+def replacement(finding: Finding, before: Report, after: Report) -> Finding | None:
+    """Return the finding that has taken the place of one that is gone, if any.
+
+    It is of the same family, says the same severity or worse about the same function, and the
+    unchanged run did not have it. Where no place is known, it is of the same rule, as severe, and
+    seen as often.
+    """
+    known = {other.id for other in before.findings}
+    fresh = [other for other in after.shown if other.id not in known]
+    return next((other for other in fresh if _replaces(finding, other)), None)
+
+
+def _replaces(finding: Finding, other: Finding) -> bool:
+    if finding.where is None and other.where is None:
+        as_bad = other.severity.rank <= finding.severity.rank
+        return other.code == finding.code and as_bad and other.count >= finding.count
+    return (
+        other.code[:3] == finding.code[:3]
+        and _same_function(finding, other)
+        and other.severity.rank <= min(finding.severity.rank, Severity.WARNING.rank)
+    )
+
+
+def _same_function(finding: Finding, other: Finding) -> bool:
+    a, b = finding.where, other.where
+    if a is None or b is None:
+        return False
+    return PurePath(a.file).name == PurePath(b.file).name and a.function == b.function
+
+
+#: Words in what a report says about instruction sets and processors, by architecture.
+_ARCHITECTURES = {
+    "aarch64": ("aarch64", "arm", "sve", "asimd", "neon", "neoverse", "graviton", "apple"),
+    "x86_64": ("x86", "avx", "sse", "amx", "xeon", "epyc", "intel", "amd", "ryzen"),
+    "ppc64le": ("ppc", "power9", "power10", "vsx"),
+    "s390x": ("s390", "zvector"),
+}
+#: Other names of the same.
+_MACHINES = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
+_GPU = ("cuda", "nvidia", "tesla", "geforce", "rtx", "hip", "rocm", "xpu", "radeon", "instinct")
+
+
+def foreign(report: Report, machine: str, devices: Sequence[str] | None) -> str:
+    """Return why a report's findings cannot be tested here; empty when they can.
+
+    Args:
+        report: The report whose environment counts.
+        machine: The architecture of this machine, as ``uname -m`` says it.
+        devices: The names of this machine's accelerators; None where that is not known.
+    """
+    here = _MACHINES.get(machine.lower(), machine.lower())
+    there = _architecture(f"{report.environment.isa or ''} {report.environment.cpu or ''}")
+    if there and there != here:
+        return f"the log is from {there}, and this machine is {here}"
+    if accelerated(report) and devices is not None and not devices:
+        return f"the log is from {report.environment.device}, and this machine has no such device"
+    return ""
+
+
+def accelerated(report: Report) -> bool:
+    """Return whether a report is of a run on an accelerator."""
+    device = (report.environment.device or "").lower()
+    return any(word in device for word in _GPU)
+
+
+def _architecture(text: str) -> str:
+    words = text.lower()
+    for name, marks in _ARCHITECTURES.items():
+        if any(mark in words for mark in marks):
+            return name
+    return ""
