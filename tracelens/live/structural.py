@@ -15,6 +15,7 @@ _COMPILED = (
     "torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.compile(", "torch.fx.",
     "TORCHDYNAMO_", "TORCHINDUCTOR_", "TORCH_COMPILE", "TRITON_",
 )  # fmt: skip
+_NOT_SHOWN = "the finding did not show when the program was run again here"
 
 
 def examine(trial: Trial, lab: Lab) -> Result:
@@ -24,6 +25,10 @@ def examine(trial: Trial, lab: Lab) -> Result:
         OutOfTime: Before it was through.
     """
     try:
+        if trial.own is not None:
+            own = _recorded(lab, trial.own, "the unchanged program")
+            if not trial.shown(own.report):
+                return Result(trial, "not_applicable", _NOT_SHOWN, environment=dict(own.about))
         first = _recorded(lab, trial.before, "the unchanged program")
         seen, note = _seen(trial, first)
         if why := _cannot(trial, first, seen):
@@ -56,7 +61,7 @@ def _seen(trial: Trial, first: Recorded) -> tuple[int, str]:
 def _cannot(trial: Trial, first: Recorded, seen: int) -> str:
     """Return why the change need not be tried; empty when it must be."""
     if not seen:
-        return "the finding did not show when the program was run again here"
+        return _NOT_SHOWN
     if not first.compiles and only_compiled(trial.knob):
         return "nothing is compiled, and the change is only about compiled code"
     return ""

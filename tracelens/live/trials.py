@@ -62,6 +62,9 @@ class Trial:
     advice: str = ""
     #: Whether the program is one of our own: what it shows is no word about the user's.
     same_form: bool = False
+    #: The user's program beside it, where there is one, and how to see the finding there.
+    own: Side | None = None
+    shown: Count = lambda _: 1
 
     @property
     def is_timed(self) -> bool:
@@ -124,7 +127,10 @@ def trials(
     if not experiments:
         reason = rule.unconfirmable if rule else "its rule is not installed"
         raise Nothing(reason or "no run can show it")
-    return [_small(experiment, finding, report, means, lab) for experiment in experiments[:1]]
+    small = _small(experiments[0], finding, report, means, lab)
+    if workload is not None:
+        small = replace(small, own=Side(workload), shown=matching.count(finding))
+    return [small]
 
 
 def _own(

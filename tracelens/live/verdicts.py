@@ -52,7 +52,7 @@ def verdict(results: Sequence[Result], *, more: bool = False) -> Confirmation:
     if state == "refuted" and (why := _not_refuted(results, more=more)):
         state, note, best = "inconclusive", why[1], why[0]
     reason = ""
-    if best.trial.same_form:
+    if best.trial.same_form and best.structure is not None:
         state, reason, note = "inconclusive", "same_form_only", f"{_OTHERS}: {note}"
     elif state == "inconclusive":
         reason = "unfinished" if more else _REASONS.get(best.outcome, "no_effect")
@@ -136,7 +136,7 @@ def _upgraded(result: Result, changed: str) -> tuple[State, str]:
     if judged is None:
         if result.untimed:
             return "confirmed_structure", f"{changed}; it was not timed: {result.untimed}"
-        why = f"; {UNFINISHED} before it was timed" if result.pending else ""
+        why = "; its time is not measured yet" if result.pending else ""
         return "confirmed_structure", f"{changed}{why}"
     if judged.answer == "faster":
         return "confirmed", f"{changed}, and {what} takes less time"
