@@ -1,33 +1,26 @@
 """The report: the second waist of the design. The contract is in :mod:`tracelens.report.model`."""
 
+from tracelens.report.base import Cost, Model, Rounded, two_digits
+from tracelens.report.live import Confirmation, Deviation, Effect, Structure, Tried
 from tracelens.report.model import (
     Advice,
     Confidence,
-    Confirmation,
-    Cost,
     Coverage,
-    Deviation,
-    Effect,
     Environment,
     EvidenceLine,
     Finding,
     FindingData,
     Input,
     KnownSite,
-    Model,
     Outcome,
     Report,
-    Rounded,
     Run,
     Severity,
-    Structure,
     Tool,
-    Tried,
     UnreadText,
     Verdict,
     Where,
     fingerprint,
-    two_digits,
 )
 
 __all__ = [
