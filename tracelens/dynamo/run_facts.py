@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Record
 from tracelens.onednn import isa as instructions
+from tracelens.report import FindingData
 
 if TYPE_CHECKING:
     from tracelens.dynamo.settings import Setting
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from tracelens.logs.torch_trace import CompilationMetrics, TorchVersion
     from tracelens.traces.measured import TraceHeader
 
-__all__ = ["RunFacts", "facts_of"]
+__all__ = ["InRun", "RunFacts", "facts_of"]
 
 #: Artifacts of ``TORCH_LOGS`` that say something about every compilation.
 _ALWAYS_TOLD = frozenset({"output_code", "graph_code", "guards", "dynamo", "aot_graphs", "all"})
@@ -159,6 +160,27 @@ class RunFacts(Record):
 def facts_of(facts: Table[RunFacts]) -> RunFacts:
     """Return the one record of a table of facts."""
     return next((row.record for row in facts), RunFacts())
+
+
+class InRun(FindingData):
+    """Data of a finding whose advice depends on the run; ``None``: the logs do not say."""
+
+    is_compiled: bool | None = None
+    is_frozen: bool | None = None
+    is_training: bool | None = None
+    arch: str | None = None
+    torch: tuple[int, ...] | None = None
+    threads: int | None = None
+    #: The types shorter than float32 that the CPU multiplies.
+    native_types: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, facts: Table[RunFacts], **own: Any) -> Self:
+        """Return the data of a finding, with what the facts of its run say."""
+        run = facts_of(facts)
+        told = {name: getattr(run, name) for name in InRun.model_fields if name != "native_types"}
+        types = None if run.native_types is None else tuple(sorted(run.native_types))
+        return cls(**{**told, "native_types": types, **own})
 
 
 def _first(values: Iterable[Any]) -> Any:

@@ -6,119 +6,209 @@ The versions are those of the AArch64 wheels that were run: 2.6.0, 2.10.0, 2.13.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.reasons import Reason, remedy
-from tracelens.report import Advice
+from tracelens.remedies import Remedy
 
 if TYPE_CHECKING:
-    from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.onednn_verbose import Primitive
 
-__all__ = ["for_recurrent", "for_reference"]
+__all__ = ["RefusedData", "fixed_in", "for_recurrent", "for_reference"]
 
 #: torch wheel -> its oneDNN.
-_WHEELS = {"2.10.0": (3, 7), "2.13.0": (3, 12), "2.15.0": (3, 13)}
-MAX_ADVICE = 4
+_WHEELS = {(2, 10): (3, 7), (2, 13): (3, 12), (2, 15): (3, 13)}
+_MKLDNN = "https://docs.pytorch.org/docs/stable/backends.html#torch-backends-mkldnn"
 
 
-def for_reference(
-    run: PrimitiveExec, isa: str, onednn: str, reasons: Sequence[Reason]
-) -> tuple[Advice, ...]:
-    """Return what makes another implementation than the reference one take ``run``.
+class RefusedData(PrimitiveData):
+    """A primitive whose faster implementations refused, and why."""
+
+    #: Of oneDNN.
+    onednn: tuple[int, ...] | None = None
+    #: Classes of refusals, as :class:`tracelens.onednn.reasons.Reason` calls them.
+    reasons: tuple[str, ...] = ()
+    #: The image lies as batch, channels, height, width.
+    is_plain: bool = False
+    #: The first torch whose AArch64 wheel was seen to run it fast.
+    fixed_in: tuple[int, ...] | None = None
+    #: Data type of what is read.
+    source: str = ""
+
+
+def fixed_in(run: Primitive) -> tuple[int, ...] | None:
+    """Return the first torch whose AArch64 wheel was seen to run ``run`` fast; None for none."""
+    if not run.mds or run.mds[0].dtype != "bf16" or run.is_training:
+        return None
+    if run.primitive == "inner_product":
+        return (2, 15)
+    if run.primitive != "convolution":
+        return None
+    sizes = run.problem.named
+    special = "kd" in sizes or sizes.get("g", 1) > 1
+    return (2, 13) if special else (2, 10)
+
+
+def _is_old(data: Any) -> bool:
+    fixed = data.fixed_in
+    if data.arch != "aarch64" or fixed is None:
+        return False
+    if data.torch is not None:
+        return bool(data.torch < fixed)
+    return data.onednn is not None and data.onednn[:2] < _WHEELS[fixed]
+
+
+def _wheel(data: Any) -> str:
+    release = ".".join(map(str, data.fixed_in))
+    return (
+        f"Use torch {release} or later, whose AArch64 wheel runs this on an optimised kernel: "
+        f'`pip install --upgrade "torch>={release}"`.'
+    )
+
+
+def _is_packed_linear(data: Any) -> bool:
+    arm = data.arch == "aarch64" and data.primitive == "inner_product"
+    return bool(arm and data.source == "bf16")
+
+
+def _is_float16_convolution(data: Any) -> bool:
+    return bool(data.primitive == "convolution" and data.source == "f16")
+
+
+def _of(reason: Reason) -> Remedy:
+    text = remedy(reason)
+
+    def applies(data: Any) -> bool:
+        narrow = reason is Reason.DATA_TYPE and data.source in {"bf16", "f16"}
+        return reason.name in data.reasons and not narrow and not _is_packed_linear(data)
+
+    return Remedy(
+        id=reason.name.lower().replace("_", "-"),
+        text=f"{text[0].upper()}{text[1:]}.",
+        when=f"other implementations refused because of {reason.value}",
+        applies=applies,
+        proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+    )
+
+
+def for_reference(tested: Sequence[str] = (), code: str = "") -> tuple[Remedy, ...]:
+    """Return what makes another implementation than the reference one take a primitive.
 
     Args:
-        run: The execution.
-        isa: The instruction sets, as in the log's header.
-        onednn: The version of oneDNN; empty where the header is missing.
-        reasons: Why other implementations refused.
+        tested: Ids that have a program in the bench.
+        code: The rule whose they are.
     """
-    dtype = run.mds[0].dtype if run.mds else ""
-    arm = isa.startswith("AArch64")
-    advice = []
-    if arm and (fixed := _fixed_in(run, dtype)) and _older(onednn, _WHEELS[fixed]):
-        advice.append(_upgrade(fixed))
-    if arm and run.primitive == "inner_product" and dtype == "bf16":
-        return (*advice, _UNFROZEN, _FAST_MATH)
-    if arm and run.primitive == "convolution" and dtype == "f16" and Reason.DEFERRED in reasons:
-        advice.append(_F16_CONVOLUTION)
-    if run.primitive in {"matmul", "inner_product"} and dtype == "s8":
-        advice.append(_SIGNED_ACTIVATIONS)
-    for reason in dict.fromkeys(reasons):
-        text = remedy(reason)
-        if text and not (reason is Reason.DATA_TYPE and dtype in {"bf16", "f16"}):
-            advice.append(Advice(text=f"{text[0].upper()}{text[1:]}."))
-    if dtype in {"bf16", "f16"}:
-        advice.append(_FLOAT32)
-    return (*advice[: MAX_ADVICE - 1], _WITHOUT_ONEDNN)
+    found = (_UPGRADE, _UNFROZEN, _FAST_MATH, _BFLOAT16_CONVOLUTION, _FLOAT16_LAYOUT, _UNSIGNED)
+    found += tuple(_of(reason) for reason in Reason if remedy(reason))
+    found += (_FLOAT32, _WITHOUT_ONEDNN)
+    return tuple(_tested(one, code) if one.id in tested else one for one in found)
 
 
-def for_recurrent() -> tuple[Advice, ...]:
+def _tested(one: Remedy, code: str) -> Remedy:
+    fields = {name: getattr(one, name) for name in one.__dataclass_fields__}
+    return Remedy(**{**fields, "basis": "tested", "proof": f"tests/advice/{code}/{one.id}.py"})
+
+
+def for_recurrent() -> tuple[Remedy, ...]:
     """Return what to try about a recurrent network without a generated cell."""
     return _RECURRENT
 
 
-def _fixed_in(run: PrimitiveExec, dtype: str) -> str:
-    """Return the first wheel for AArch64 that was seen to run ``run`` fast; empty for none."""
-    if dtype != "bf16" or run.is_training:
-        return ""
-    if run.primitive == "inner_product":
-        return "2.15.0"
-    if run.primitive != "convolution":
-        return ""
-    sizes = run.problem.named
-    special = "kd" in sizes or sizes.get("g", 1) > 1
-    return "2.13.0" if special else "2.10.0"
-
-
-def _older(version: str, than: tuple[int, int]) -> bool:
-    parts = version.split(".")[:2]
-    return all(part.isdigit() for part in parts) and tuple(map(int, parts)) < than
-
-
-def _upgrade(wheel: str) -> Advice:
-    return Advice(
-        text=f"Use torch {wheel} or later, whose AArch64 wheel runs this on an optimised kernel.",
-        code=f'pip install --upgrade "torch>={wheel}"',
-        since=wheel,
-    )
-
-
-_UNFROZEN = Advice(
-    text="Or do not freeze this model: unfrozen, the same layer runs on `gemm:acl`.",
+_ARM = "needs an AArch64 machine"
+_UPGRADE = Remedy(
+    id="newer-wheel",
+    text=_wheel,
+    when="AArch64, and a later wheel was seen to run it fast",
+    applies=_is_old,
+    basis="untestable",
+    proof=_ARM,
+)
+_UNFROZEN = Remedy(
+    id="not-frozen",
+    text="Do not freeze this model: unfrozen, the same layer runs on `gemm:acl`.",
+    when="frozen bfloat16 linear layers on AArch64",
+    applies=lambda data: _is_packed_linear(data) and data.is_frozen is not False,
     setting="torch._inductor.config.freezing = False",
     env="TORCHINDUCTOR_FREEZING=0",
     until="2.15.0",
+    basis="untestable",
+    proof=_ARM,
 )
-_FAST_MATH = Advice(
-    text="Or keep the layer in float32 and let oneDNN multiply in bfloat16. In torch 2.10 the "
+_FAST_MATH = Remedy(
+    id="fast-math",
+    text="Keep the layer in float32 and let oneDNN multiply in bfloat16. In torch 2.10 the "
     "setting does not reach a Linear that has a bias; the variable does.",
+    when="bfloat16 linear layers on AArch64",
+    applies=_is_packed_linear,
     setting="torch.backends.mkldnn.matmul.fp32_precision = 'bf16'",
     env="ONEDNN_DEFAULT_FPMATH_MODE=BF16",
     since="2.10.0",
+    basis="untestable",
+    proof=_ARM,
 )
-_RECURRENT = (
-    Advice(
-        text="For inference, call model.eval() and run without gradients: the generated LSTM cell "
-        "serves inference only.",
-        code="with torch.inference_mode(): ...",
-    ),
-    Advice(
-        text="For training, compare with ATen's own LSTM.",
-        code="with torch.backends.mkldnn.flags(enabled=False): ...",
-    ),
+_BFLOAT16_CONVOLUTION = Remedy(
+    id="bfloat16-convolution",
+    text="Use bfloat16 for this model, or float32: no fast implementation takes this float16 "
+    "convolution.",
+    when="float16 convolutions",
+    applies=_is_float16_convolution,
+    code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)",
+    proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
 )
-_F16_CONVOLUTION = Advice(
-    text="Use bfloat16 or float32 for this convolution: from torch 2.15.0 on, small float16 "
-    "convolutions are left to an implementation that does not take float16.",
-    code="module.to(torch.bfloat16)",
-    since="2.15.0",
+_FLOAT16_LAYOUT = Remedy(
+    id="channels-last",
+    text="Or convert model and images to channels-last: the Compute Library's float16 "
+    "convolutions read no other layout.",
+    when="float16 convolutions of images in torch's default layout, AArch64",
+    applies=lambda data: _is_float16_convolution(data) and data.is_plain and data.arch == "aarch64",
+    code="model = model.to(memory_format=torch.channels_last)\n"
+    "x = x.to(memory_format=torch.channels_last)",
+    basis="untestable",
+    proof=_ARM,
 )
-_SIGNED_ACTIVATIONS = Advice(
+_UNSIGNED = Remedy(
+    id="unsigned-activations",
     text="Quantise the activations to unsigned 8-bit integers: the fast x86 kernels take u8 "
     "activations with s8 weights.",
+    when="s8 activations on x86-64",
+    applies=lambda data: (
+        data.primitive in {"matmul", "inner_product"}
+        and data.source == "s8"
+        and data.arch != "aarch64"
+    ),
+    proof="https://uxlfoundation.github.io/oneDNN/dev_guide_int8_computations.html",
 )
-_FLOAT32 = Advice(text="Run this layer in float32.", code="module.float()")
-_WITHOUT_ONEDNN = Advice(
+_FLOAT32 = Remedy(
+    id="float32",
+    text="Run this layer in float32.",
+    when="bfloat16 or float16",
+    applies=lambda data: data.source in {"bf16", "f16"} and not _is_packed_linear(data),
+    proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+)
+_WITHOUT_ONEDNN = Remedy(
+    id="without-onednn",
     text="Compare with ATen's own kernel.",
-    code="with torch.backends.mkldnn.flags(enabled=False): ...",
+    when="floating-point layers, any but packed ones on AArch64",
+    applies=lambda data: data.source in {"f32", "bf16", "f16"} and not _is_packed_linear(data),
+    setting="torch.backends.mkldnn.enabled = False",
+    proof=_MKLDNN,
+)
+_RECURRENT = (
+    Remedy(
+        id="inference",
+        text="For inference, call model.eval() and run without gradients: the generated LSTM cell "
+        "serves inference only.",
+        when="nothing is differentiated",
+        applies=lambda data: data.is_training is not True,
+        code="with torch.inference_mode(): model(x)",
+        proof="https://uxlfoundation.github.io/oneDNN/dev_guide_rnn.html",
+    ),
+    Remedy(
+        id="without-onednn",
+        text="Compare with ATen's own LSTM.",
+        when="always",
+        setting="torch.backends.mkldnn.enabled = False",
+        proof=_MKLDNN,
+    ),
 )

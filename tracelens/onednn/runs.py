@@ -12,9 +12,11 @@ from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.report import Cost
 
 if TYPE_CHECKING:
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveCreate, PrimitiveExec
 
 __all__ = [
+    "Fast",
     "Runs",
     "Spent",
     "groups",
@@ -25,6 +27,8 @@ __all__ = [
     "times",
 ]
 
+#: Where fewer of the products leave a line, a share of oneDNN's time is no share of the run.
+MOST = 0.5
 #: Less than both of these is not worth a word.
 MIN_MS = 1.0
 MIN_SHARE = 0.02
@@ -62,33 +66,45 @@ class Runs:
         """How much the implementation does about speed."""
         return grade(self.run.primitive, self.run.impl, isa)
 
-    def alternative(self, others: Iterable[Runs], isa: str) -> tuple[float, str] | None:
+    def alternative(self, fast: Fast, *, equal: bool = False) -> tuple[float, str] | None:
         """Return what one execution would take on an optimised implementation, and how one knows.
 
         Equal work in the same log is the best witness; the highest rate seen is the next best.
-        None where nothing in the log was faster.
+        None where nothing in the log was faster. ``equal``: nothing but equal work counts.
         """
         flops, median = self.run.flops, self.times.median
         if not flops or self.run.primitive not in COMPUTE:
             return None
-        fast = [
-            other
-            for other in others
-            if other.grade(isa) is Grade.OPTIMISED
-            and other.run.impl
-            and (other.run.flops or 0) * median > flops * other.times.median > 0
-        ]
-        equal = [o for o in fast if o.run.flops == flops]
-        if equal:
-            best = min(equal, key=lambda o: o.times.median)
-            where = f"{best.run.primitive} {best.run.precision} on `{best.run.impl}`"
-            return best.times.median, f"equal work took {best.times.median:.3g} ms as {where}"
-        rates = [((o.run.flops or 0) / o.times.median, o) for o in fast]
-        rate, best = max(rates, key=lambda pair: pair[0], default=(0.0, self))
-        if not rate:
+        same = fast.by_work.get(flops)
+        if same is not None and same.times.median < median:
+            where = f"{same.run.primitive} {same.run.precision} on `{same.run.impl}`"
+            return same.times.median, f"equal work took {same.times.median:.3g} ms as {where}"
+        if equal or fast.best is None or fast.rate * median <= flops:
             return None
-        text = f"`{best.run.impl}` reached {rate / 1e6:.3g} GFLOP/s in this log"
-        return flops / rate, text
+        text = f"`{fast.best.run.impl}` reached {fast.rate / 1e6:.3g} GFLOP/s in this log"
+        return flops / fast.rate, text
+
+
+class Fast:
+    """The optimised executions of a log, by work: what others are compared with."""
+
+    def __init__(self, runs: Iterable[Runs], isa: str) -> None:
+        #: FLOPs -> the fastest executions of so much work.
+        self.by_work: dict[int, Runs] = {}
+        #: FLOPs per millisecond, and who reached them.
+        self.rate = 0.0
+        self.best: Runs | None = None
+        for group in runs:
+            flops, median = group.run.flops or 0, group.times.median
+            if not (flops and median and group.run.impl):
+                continue
+            if group.grade(isa) is not Grade.OPTIMISED:
+                continue
+            held = self.by_work.get(flops)
+            if held is None or median < held.times.median:
+                self.by_work[flops] = group
+            if flops / median > self.rate:
+                self.rate, self.best = flops / median, group
 
 
 #: Many rules ask for the groups of the same table.
@@ -147,11 +163,23 @@ class Spent(NamedTuple):
     """How much all executions of a log took, to compare some of them with."""
 
     whole: float
+    #: What the lines do not show, for a sentence; empty where they show most.
+    hidden: str = ""
 
     @classmethod
-    def of(cls, execs: Iterable[Seen[PrimitiveExec]]) -> Spent:
-        """Add up all executions."""
-        return cls(steady(execs))
+    def of(
+        cls,
+        execs: Table[PrimitiveExec],
+        calls: Iterable[Seen[LibraryCall]] = (),
+        ran: Iterable[Seen[LibraryRun]] = (),
+    ) -> Spent:
+        """Add up all executions; with the calls of generated code, see which left no line."""
+        made = list(calls)
+        shown = {id(call) for row in ran for call in row.record.calls}
+        seen = sum(id(call) in shown for call in made)
+        few = shown and seen < MOST * len(made)
+        hidden = f"only {seen} of {len(made)} products of the compiled code leave oneDNN lines"
+        return cls(sum(group.ms for group in groups(execs)), hidden if few else "")
 
     def share(self, ms: float) -> float:
         """Return ``ms`` as a part of all execution time."""
@@ -163,7 +191,9 @@ class Spent(NamedTuple):
 
     def tell(self, ms: float) -> str:
         """Return ``3.2 ms, 40 % of all oneDNN execution time``."""
-        return f"{ms:.3g} ms, {percent(self.share(ms))} of all oneDNN execution time"
+        part = percent(self.share(ms))
+        limits = f" ({self.hidden})" if self.hidden else ""
+        return f"{ms:.3g} ms, {part} of all oneDNN execution time{limits}"
 
     def cost(self, ms: float, basis: Literal["measured", "estimated", "upper_bound"]) -> Cost:
         """Return ``ms`` as a cost."""

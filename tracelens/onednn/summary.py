@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tracelens.evidence import Seen, Table, Times
 from tracelens.logs import Record
 from tracelens.onednn.implementations import grade
+from tracelens.onednn.runs import Spent
 from tracelens.report import EvidenceLine
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ MAX_ROWS = 200
 def primitives(execs: Table[PrimitiveExec], isa: str = "") -> list[dict[str, Any]]:
     """Return one row per primitive, implementation, direction, data types and shape.
 
-    ``ms`` is the total, ``share`` the part of all execution time, ``gflops`` the rate at the median
+    ``ms`` is the total, ``share`` the part of all execution time, both sides without what first
+    executions took longer (as findings say it), ``gflops`` the rate at the median
     time, or ``gbs`` where the primitive only moves data. The most expensive row is first.
     """
     groups: dict[tuple[str, ...], tuple[PrimitiveExec, Times]] = {}
@@ -33,8 +35,8 @@ def primitives(execs: Table[PrimitiveExec], isa: str = "") -> list[dict[str, Any
         _, times = groups.setdefault(key, (run, Times()))
         if seen.times is not None:
             times.merge(seen.times)
-    whole = sum(times.total for _, times in groups.values())
-    rows = [_row(run, times, whole, isa) for run, times in groups.values()]
+    spent = Spent.of(execs)
+    rows = [_row(run, times, spent.share(times.steady), isa) for run, times in groups.values()]
     rows.sort(key=lambda row: (-row["ms"], -row["count"], row["primitive"], row["shape"]))
     return rows[:MAX_ROWS]
 
@@ -47,7 +49,7 @@ def quote(row: Seen[R], note: str = "") -> EvidenceLine:
     return line.model_copy(update={"text": f"{line.text}{row.times.first:g}"})
 
 
-def _row(run: PrimitiveExec, times: Times, whole: float, isa: str) -> dict[str, Any]:
+def _row(run: PrimitiveExec, times: Times, share: float, isa: str) -> dict[str, Any]:
     median = times.median
     operations, moved = run.flops, run.bytes
     return {
@@ -60,7 +62,7 @@ def _row(run: PrimitiveExec, times: Times, whole: float, isa: str) -> dict[str, 
         "count": times.n,
         "ms": _short(times.total),
         "median_ms": _short(median),
-        "share": round(times.total / whole, 4) if whole else 0.0,
+        "share": round(share, 4),
         "gflops": _short(operations / median / 1e6) if operations and median else None,
         "gbs": _short(moved / median / 1e6) if not operations and moved and median else None,
     }

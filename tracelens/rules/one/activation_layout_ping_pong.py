@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.remedies import can_compile, channels_last, channels_last_3d
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn import work
+from tracelens.onednn.data import PrimitiveData, descriptors, rank_of
+from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt
 from tracelens.onednn.parts import MemoryDescriptor
 from tracelens.onednn.runs import Spent, steady, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
 
 __all__ = ["ActivationLayoutPingPong"]
 
@@ -51,11 +60,13 @@ class ActivationLayoutPingPong(Rule):
 
     ## When it is harmless
     A network needs one conversion at its input and one at its output: with a single convolution
-    between them, nothing is reported. Below 1 % of the time it is a note.
+    between them, nothing is reported. Below 1 % of the time it is a note. In an excerpt of a few
+    lines, two layers between their conversions are enough, where these take a fifth of the time.
 
     ## What to do
-    Keep the model in channels-last, for which oneDNN has kernels that need no conversion.
-    ``torch.compile`` does it by itself. Do not call ``.contiguous()`` between the layers: it
+    Keep the model in channels-last, for which oneDNN has kernels that need no conversion:
+    ``channels_last`` for images, ``channels_last_3d`` for volumes; signals of three dimensions have
+    no such layout. ``torch.compile`` converts images by itself. Do not call ``.contiguous()`` between the layers: it
     converts back.
 
     ## How a live run confirms it
@@ -78,26 +89,80 @@ class ActivationLayoutPingPong(Rule):
         leaves_open="no compiled module has weights of four dimensions",
     )
 
-    def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
-        """Yield one finding for all activations that go to and fro."""
-        into, back = _conversions(execs)
-        around = _Around()
-        for row in execs:
-            if row.record.primitive in _SURROUNDED and row.count >= MIN_COUNT:
-                before = [into[t] for t in _tensors(row, ("src", "diff_dst")) if t in into]
-                after = [back[t] for t in _tensors(row, ("dst", "diff_src")) if t in back]
-                if before and after:
-                    around.add(row, before, after)
-        shapes = {(row.record.primitive, row.record.shape) for row in around.layers}
-        if len(shapes) >= MIN_SHAPES:
-            yield self._finding(around, Spent.of(execs))
+    class Data(PrimitiveData):
+        """The reorders around layers; the primitive is the layer whose reorders cost most."""
 
-    def _finding(self, around: _Around, spent: Spent) -> Finding:
+        reorders: int
+        #: Executions of layers between reorders.
+        layers: int
+        #: Dimensions of the activations, of all shapes.
+        ranks: tuple[int, ...] = ()
+        is_excerpt: bool
+
+    remedies = (
+        channels_last("ONE004"),
+        channels_last_3d("ONE004"),
+        Remedy(
+            id="two-dimensional",
+            text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
+            "layout for three dimensions.",
+            when="activations of 3 dimensions",
+            applies=lambda data: set(data.ranks) == {3},
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        ),
+        Remedy(
+            id="compile",
+            text="Or compile the model, and measure: Inductor keeps convolutions of images in "
+            "channels-last.",
+            when="images, nothing known to be compiled, inference",
+            applies=lambda data: 4 in data.ranks and can_compile(data),
+            code="model = torch.compile(model)",
+            since="2.1",
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        ),
+    )
+
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        run: Table[RunFacts],
+        calls: Table[LibraryCall],
+        ran: Table[LibraryRun],
+    ) -> Iterator[Finding]:
+        """Yield one finding for all activations that go to and fro."""
+        spent = Spent.of(execs, calls, ran)
+        around = _around(execs, MIN_COUNT)
+        once = not around.shows and is_excerpt(execs)
+        if once:
+            around = _around(execs, 1)
+        enough = not once or spent.share(steady(around.reorders.values())) >= SHARE_OF_EXCERPT
+        if around.shows and enough:
+            yield self._finding(around, spent, run, once=once)
+
+    def _finding(
+        self, around: _Around, spent: Spent, run: Table[RunFacts], *, once: bool
+    ) -> Finding:
         ms = steady(around.reorders.values())
         count = sum(row.count for row in around.reorders.values())
         layers = sum(row.count for row in around.layers)
         worst = max(around.layers, key=lambda row: row.ms)
         pairs = sorted({_layouts(row.record) for row in around.reorders.values()})
+        data = self.Data.of(
+            run,
+            primitive=worst.record.primitive,
+            impl=worst.record.impl,
+            dtypes=worst.record.precision,
+            shape=worst.record.shape,
+            descriptors=descriptors((*around.sides[id(worst)][0][:1], worst)),
+            ms=ms,
+            share=spent.share(ms),
+            reorders=count,
+            layers=layers,
+            ranks=tuple(sorted({r for row in around.layers if (r := rank_of(row.record))})),
+            is_excerpt=once,
+        )
+        light = spent.share(ms) < MIN_SHARE
         return self.finding(
             "activations",
             title="activations change their layout before and after each layer",
@@ -108,12 +173,16 @@ class ActivationLayoutPingPong(Rule):
                 f"{worst.record.primitive} {worst.record.shape}. All but the conversions at the "
                 "ends of the network can be avoided."
             ),
-            severity=Severity.WARNING if spent.share(ms) >= MIN_SHARE else Severity.NONE,
-            confidence=Confidence.HIGH if layers >= 2 * MIN_COUNT else Confidence.MEDIUM,
+            severity=Severity.WARNING,
+            harmless="they take less than 1 % of the time" if light else None,
+            confidence=Confidence.HIGH
+            if layers >= 2 * MIN_COUNT and not once
+            else Confidence.MEDIUM,
             count=count,
             evidence=list(around.quotes(worst)),
             cost=spent.cost(ms, "upper_bound"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -134,6 +203,11 @@ class _Around:
         for row in (*flat[0], *flat[1]):
             self.reorders[row.first[:2]] = row
 
+    @property
+    def shows(self) -> bool:
+        """Whether it is more than the conversions at the ends of a network."""
+        return len({(row.record.primitive, row.record.shape) for row in self.layers}) >= MIN_SHAPES
+
     def quotes(self, layer: Seen[PrimitiveExec]) -> Iterator[EvidenceLine]:
         """Yield a reorder before ``layer``, the layer, and a reorder after it."""
         before, after = self.sides[id(layer)]
@@ -142,13 +216,36 @@ class _Around:
         yield quote(after[0], f"{after[0].count} times")
 
 
-def _conversions(execs: Table[PrimitiveExec]) -> tuple[dict[Tensor, Rows], dict[Tensor, Rows]]:
+def _around(execs: Table[PrimitiveExec], least: int) -> _Around:
+    """Return the layers between conversions, all of which ran ``least`` times.
+
+    What ran once stands beside its conversions, else it may be any other tensor of this size.
+    """
+    into, back = _conversions(execs, least)
+    around = _Around()
+    for row in execs:
+        if row.record.primitive in _SURROUNDED and row.count >= least:
+            before = [into[t] for t in _tensors(row, ("src", "diff_dst")) if t in into]
+            after = [back[t] for t in _tensors(row, ("dst", "diff_src")) if t in back]
+            if least == 1:
+                before = [
+                    near for rows in before if (near := [r for r in rows if adjacent(r, row)])
+                ]
+                after = [near for rows in after if (near := [r for r in rows if adjacent(row, r)])]
+            if before and after:
+                around.add(row, before, after)
+    return around
+
+
+def _conversions(
+    execs: Table[PrimitiveExec], least: int
+) -> tuple[dict[Tensor, Rows], dict[Tensor, Rows]]:
     """Return the reorders that write a tensor, and those that read it, if they change its tag."""
     into: dict[Tensor, Rows] = {}
     back: dict[Tensor, Rows] = {}
     for row in execs:
         mds = row.record.mds
-        if row.record.primitive != "reorder" or len(mds) < 2 or row.count < MIN_COUNT:
+        if row.record.primitive != "reorder" or len(mds) < 2 or row.count < least:
             continue
         first, last = mds[0], mds[-1]
         if first.tag == last.tag or first.dtype != last.dtype:
@@ -174,18 +271,3 @@ def _tensor(row: Seen[PrimitiveExec], md: MemoryDescriptor) -> Tensor | None:
 
 def _layouts(run: PrimitiveExec) -> str:
     return f"{run.mds[0].tag} -> {run.mds[-1].tag}"
-
-
-_ADVICE = (
-    Advice(
-        text="Convert model and input to channels-last once.",
-        code="model = model.to(memory_format=torch.channels_last); "
-        "x = x.to(memory_format=torch.channels_last)",
-    ),
-    Advice(
-        text="Or compile the model: Inductor keeps convolutions in channels-last, and a frozen "
-        "model has its weights packed for them as well.",
-        code="model = torch.compile(model)",
-        since="2.1",
-    ),
-)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.inductor.remedies import can_freeze, compile_frozen, freeze
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.isa import matrix_types
 from tracelens.onednn.precision import PRODUCTS, arithmetic
@@ -14,11 +16,13 @@ from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, percent,
 from tracelens.onednn.shapes import product_of
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.inductor.library_calls import LibraryRun
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["AmxAvailableNotUsed"]
@@ -50,7 +54,8 @@ class AmxAvailableNotUsed(Rule):
     For fewer than 32 rows, as when text is generated: the vector kernels are chosen on purpose and
     are as fast. float16 needs a later AMX than bfloat16, which the header names separately. Names
     without instructions, such as ``x64:gemm:jit``, do not tell and are left out. Below 5 % of the
-    time nothing is reported.
+    time nothing is reported. Where an excerpt has no header, a kernel with ``amx`` in its name
+    shows that AMX is there.
 
     ## What to do
     Freeze the model, so that weights are packed for AMX; batch more rows; make sizes multiples of
@@ -70,22 +75,50 @@ class AmxAvailableNotUsed(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(PrimitiveData):
+        """Products that AMX could take; the most expensive ones first."""
+
+        products: int
+        #: Part of all oneDNN time that AMX kernels took.
+        amx_share: float
+        #: The log has no header: that there is AMX shows in the names of kernels only.
+        is_excerpt: bool
+
+    remedies = (
+        freeze(
+            text="If the model is only used for inference, freeze it: weights are packed for AMX.",
+            applies=can_freeze,
+            basis="untestable",
+            proof="needs a CPU with AMX",
+        ),
+        compile_frozen(basis="untestable", proof="needs a CPU with AMX"),
+        Remedy(
+            id="sizes",
+            text="Batch more rows, and make sizes multiples of 32 (bfloat16) or 64 (int8).",
+            basis="untestable",
+            proof="needs a CPU with AMX",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
+        calls: Table[LibraryCall],
         isas: Table[CpuIsa],
         ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding for all such products."""
         isa = instruction_set(isas)
-        types = matrix_types(isa)
+        runs = groups(execs)
+        witness = None if isa else _witness(runs)
+        types = _types(witness) if witness is not None else matrix_types(isa)
         if not types:
             return
-        runs = groups(execs)
         found = [group for group in runs if _could(group, types, isa)]
         found.sort(key=lambda group: -group.ms)
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, calls, ran)
         ms, count = sum(group.ms for group in found), sum(group.count for group in found)
         if not found or spent.share(ms) < MIN_SHARE:
             return
@@ -96,6 +129,15 @@ class AmxAvailableNotUsed(Rule):
             else "No primitive of this log used AMX."
         )
         worst = found[0]
+        data = self.Data.about(
+            run,
+            [group.rows[0] for group in found],
+            ms=ms,
+            share=spent.share(ms),
+            products=count,
+            amx_share=spent.share(used),
+            is_excerpt=witness is not None,
+        )
         yield self.finding(
             "products",
             title="products that AMX could take ran on vector kernels",
@@ -107,11 +149,14 @@ class AmxAvailableNotUsed(Rule):
             count=count,
             where=UserLines(ran).of(worst.rows),
             evidence=[
-                next(iter(isas)).quote("AMX is there"),
+                next(iter(isas)).quote("AMX is there")
+                if witness is None
+                else quote(witness.rows[0], "AMX is there"),
                 *(quote(group.rows[0], f"{group.count} times") for group in found[:3]),
             ],
             cost=spent.cost(ms, "upper_bound"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -133,13 +178,11 @@ def _could(group: Runs, types: frozenset[str], isa: str) -> bool:
     )
 
 
-_ADVICE = (
-    Advice(
-        text="For inference, freeze the compiled model, so that weights are packed for AMX.",
-        setting="torch._inductor.config.freezing = True",
-        env="TORCHINDUCTOR_FREEZING=1",
-        code="with torch.no_grad(): model(x)",
-        since="2.1",
-    ),
-    Advice(text="Batch more rows, and make sizes multiples of 32 (bfloat16) or 64 (int8)."),
-)
+def _witness(runs: list[Runs]) -> Runs | None:
+    """Return executions on an AMX kernel: without the header, they show that it is there."""
+    return next((group for group in runs if "amx" in group.run.impl), None)
+
+
+def _types(witness: Runs) -> frozenset[str]:
+    """Return the types that the machine's AMX multiplies for sure."""
+    return frozenset({"bf16", "int8"} | {arithmetic(witness.run).ran_in})

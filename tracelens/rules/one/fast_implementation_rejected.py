@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.logs.onednn_verbose import (
@@ -13,16 +14,22 @@ from tracelens.logs.onednn_verbose import (
     PrimitiveCreate,
     PrimitiveExec,
 )
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason, actionable, remedy
 from tracelens.onednn.refusals import Refusal, Refusals
 from tracelens.onednn.runs import instruction_set, is_unrolled
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["FastImplementationRejected"]
 
 #: Reasons that say nothing where the implementation that was chosen is fast, too.
+MAX_SHAPES = 50
 _USUAL = frozenset({Reason.DATA_TYPE, Reason.INSTRUCTIONS, Reason.ATTRIBUTES})
 
 
@@ -64,10 +71,32 @@ class FastImplementationRejected(Rule):
     severity = Severity.INFO
     unconfirmable = "the settings that remove a reason are tested by the findings about them"
 
+    class Data(PrimitiveData):
+        """One primitive, and why faster implementations refused it."""
+
+        #: The class of the refusals: a name of ``tracelens.onednn.reasons.Reason``.
+        reason: str
+        messages: tuple[str, ...] = ()
+        chosen: tuple[str, ...] = ()
+        shapes: tuple[str, ...] = ()
+
+    remedies = tuple(
+        Remedy(
+            id=reason.name.lower().replace("_", "-"),
+            text=f"If its time matters, {remedy(reason)}.",
+            when=f"refused because of {reason.value}",
+            applies=lambda data, name=reason.name: data.reason == name,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+        )
+        for reason in Reason
+        if remedy(reason)
+    )
+
     def check(
         self,
         dispatches: Table[DispatchRejection],
         *,
+        run: Table[RunFacts],
         execs: Table[PrimitiveExec],
         creates: Table[PrimitiveCreate],
         library: Table[LibraryRejection],
@@ -77,28 +106,38 @@ class FastImplementationRejected(Rule):
         isa = instruction_set(isas)
         refusals = Refusals(dispatches, library, creates, execs)
         found: dict[tuple[str, Reason], _Refused] = {}
-        for run in {_choice(row.record): row.record for row in (*creates, *execs)}.values():
-            level = grade(run.primitive, run.impl, isa)
-            if run.primitive not in COMPUTE or level is Grade.REFERENCE:
+        for made in {_choice(row.record): row.record for row in (*creates, *execs)}.values():
+            level = grade(made.primitive, made.impl, isa)
+            if made.primitive not in COMPUTE or level is Grade.REFERENCE:
                 continue
             # What stands before a convolution on copied patches is part of that finding.
-            if isinstance(run, PrimitiveExec) and is_unrolled(run):
+            if isinstance(made, PrimitiveExec) and is_unrolled(made):
                 continue
-            for refusal in refusals.of(run):
+            for refusal in refusals.of(made):
                 reason = refusal.reason
                 # Sizes that are known at run time only are ONE017's.
-                if refusal.who == f"`{run.impl}`" or reason is Reason.DYNAMIC_SHAPE:
+                if refusal.who == f"`{made.impl}`" or reason is Reason.DYNAMIC_SHAPE:
                     continue
                 if actionable(reason) and not (level is Grade.OPTIMISED and reason in _USUAL):
-                    refused = found.setdefault((run.primitive, reason), _Refused())
-                    refused.add(refusal, run.impl, run.shape)
+                    refused = found.setdefault((made.primitive, reason), _Refused())
+                    refused.add(refusal, made.impl, made.shape)
         for (primitive, reason), refused in found.items():
-            yield self._finding(primitive, reason, refused)
+            yield self._finding(primitive, reason, refused, run)
         if not found:
             yield self._note(dispatches)
 
-    def _finding(self, primitive: str, reason: Reason, refused: _Refused) -> Finding:
+    def _finding(
+        self, primitive: str, reason: Reason, refused: _Refused, run: Table[RunFacts]
+    ) -> Finding:
         messages = list(refused.messages.values())
+        data = self.Data.of(
+            run,
+            primitive=primitive,
+            reason=reason.name,
+            messages=tuple(sorted({refusal.message for refusal in messages})),
+            chosen=tuple(refused.chosen),
+            shapes=tuple(sorted(refused.shapes))[:MAX_SHAPES],
+        )
         said = "; ".join(str(refusal) for refusal in messages[:3])
         chosen = ", ".join(f"`{impl}`" for impl in list(refused.chosen)[:3])
         shapes = "one shape" if len(refused.shapes) == 1 else f"{len(refused.shapes)} shapes"
@@ -110,7 +149,8 @@ class FastImplementationRejected(Rule):
             confidence=Confidence.MEDIUM,
             count=len(messages),
             evidence=[refusal.quote for refusal in messages[:3]],
-            advice=[Advice(text=f"If its time matters, {remedy(reason)}.")],
+            advice=self.advise(data),
+            data=data,
         )
 
     def _note(self, dispatches: Table[DispatchRejection]) -> Finding:
@@ -123,7 +163,7 @@ class FastImplementationRejected(Rule):
                 "different messages came before implementations that were fast, or whose choice "
                 "this log does not show, or that another finding names."
             ),
-            severity=Severity.NONE,
+            harmless="what was chosen is fast, or another finding is about it",
             count=dispatches.count,
             evidence=[rows[0].quote("the first refusal")],
         )

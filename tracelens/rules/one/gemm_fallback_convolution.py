@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.inductor.remedies import channels_last, channels_last_3d, freeze
+from tracelens.onednn.data import PrimitiveData, descriptors, is_default_layout, rank_of
 from tracelens.onednn.implementations import has_jit_gemm
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusals
-from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, is_unrolled, times
+from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, is_unrolled, times
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.inductor.library_calls import LibraryRun
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import (
         CpuIsa,
         DispatchRejection,
@@ -86,10 +90,48 @@ class GemmFallbackConvolution(Rule):
         ),
     )
 
+    class Data(PrimitiveData):
+        """The convolutions that were unrolled."""
+
+        #: Whether the images lie in torch's default layout.
+        is_plain: bool
+        #: Dimensions of the images, of all shapes: 4, 5, or 3.
+        ranks: tuple[int, ...] = ()
+
+    remedies = (
+        channels_last(
+            "ONE002",
+            text="Keep images in channels-last, where oneDNN 3.12 has direct kernels for most such "
+            "convolutions (seen with AVX-512).",
+            applies=lambda data: data.is_plain and 4 in data.ranks,
+        ),
+        channels_last_3d(applies=lambda data: data.is_plain and 5 in data.ranks),
+        Remedy(
+            id="two-dimensional",
+            text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
+            "layout for three dimensions.",
+            when="signals of 3 dimensions in the default layout",
+            applies=lambda data: data.is_plain and set(data.ranks) == {3},
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        ),
+        freeze(
+            text="Or let the compiler choose the layout: freezing packs the weights for it, too.",
+        ),
+        Remedy(
+            id="channels-per-group",
+            text="Use a multiple of 16 channels per group, where the model allows it, and compare.",
+            when="images that are not in the default layout",
+            applies=lambda data: not data.is_plain,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_convolution.html",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
+        calls: Table[LibraryCall],
         isas: Table[CpuIsa],
         creates: Table[PrimitiveCreate],
         dispatches: Table[DispatchRejection],
@@ -100,33 +142,40 @@ class GemmFallbackConvolution(Rule):
         isa = instruction_set(isas)
         if isa and not has_jit_gemm(isa):
             return
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, calls, ran)
         runs = groups(execs)
         causes: dict[tuple[str, bool], list[Runs]] = {}
         for group in runs:
             if is_unrolled(group.run) and group.count >= MIN_COUNT:
-                key = (group.run.primitive, _is_default_layout(group.run))
+                key = (group.run.primitive, is_default_layout(group.run))
                 causes.setdefault(key, []).append(group)
         if not causes:
             return
         refusals = Refusals(dispatches, library, creates, execs)
-        others = [group for group in runs if not is_unrolled(group.run)]
+        fast = Fast((group for group in runs if not is_unrolled(group.run)), isa)
         for (primitive, default), found in causes.items():
             # The shortest executions, since one that waited for the CPU proves nothing.
             if spent.matters(sum(group.count * group.times.min for group in found)):
                 found.sort(key=lambda group: -group.ms)
-                known = [group.alternative(_equals(group, others), isa) for group in found]
+                known = [group.alternative(fast, equal=True) for group in found]
                 saving = sum(
                     max(0.0, group.ms - (other[0] * group.count if other else 0.0))
                     for group, other in zip(found, known, strict=True)
                 )
                 cost = spent.cost(saving, "estimated" if all(known) else "upper_bound")
-                finding = self._finding(primitive, default, found, spent, refusals)
+                finding = self._finding(primitive, default, found, spent, refusals, run=run)
                 where = UserLines(ran).of(found[0].rows)
                 yield finding.model_copy(update={"cost": cost, "where": where})
 
     def _finding(
-        self, primitive: str, default: bool, found: list[Runs], spent: Spent, refusals: Refusals
+        self,
+        primitive: str,
+        default: bool,
+        found: list[Runs],
+        spent: Spent,
+        refusals: Refusals,
+        *,
+        run: Table[RunFacts],
     ) -> Finding:
         count, ms = sum(group.count for group in found), sum(group.ms for group in found)
         refused = [r for r in refusals.of(found[0].run) if r.reason in _TELLING]
@@ -134,6 +183,19 @@ class GemmFallbackConvolution(Rule):
         said = list(dict.fromkeys(refusal.message.rstrip(": ") for refusal in refused))
         why = f" Other implementations refused: {'; '.join(said[:MAX_REASONS])}." if said else ""
         shapes = "one shape" if len(found) == 1 else f"{len(found)} shapes"
+        worst = found[0]
+        data = self.Data.of(
+            run,
+            primitive=primitive,
+            impl=worst.run.impl,
+            dtypes=worst.run.precision,
+            shape=worst.run.shape,
+            descriptors=descriptors(worst.rows[:1]),
+            ms=ms,
+            share=spent.share(ms),
+            is_plain=default,
+            ranks=tuple(sorted({rank for group in found if (rank := rank_of(group.run))})),
+        )
         layout = "torch's default layout" if default else "another layout than torch's default"
         return self.finding(
             primitive,
@@ -150,38 +212,6 @@ class GemmFallbackConvolution(Rule):
                 *(quote(group.rows[0], times(group.count)) for group in found[:MAX_QUOTED]),
                 *(refusal.quote for refusal in refused[:1]),
             ],
-            advice=_ADVICE[default],
+            advice=self.advise(data),
+            data=data,
         )
-
-
-def _is_default_layout(run: PrimitiveExec) -> bool:
-    """Whether the image lies as ``batch, channels, height, width``."""
-    images = [md for md in run.mds if md.arg in {"src", "diff_src", "diff_dst"}]
-    return any(md.is_plain and md.tag == "".join(sorted(md.tag)) for md in images)
-
-
-def _equals(group: Runs, others: Sequence[Runs]) -> list[Runs]:
-    return [other for other in others if other.run.flops == group.run.flops]
-
-
-_ADVICE = {
-    True: (
-        Advice(
-            text="Keep images in channels-last, where oneDNN 3.12 has direct kernels for most such "
-            "convolutions (seen with AVX-512).",
-            code="model = model.to(memory_format=torch.channels_last); "
-            "x = x.to(memory_format=torch.channels_last)",
-        ),
-        Advice(
-            text="Or let the compiler choose the layout: freezing packs the weights for it, too.",
-            env="TORCHINDUCTOR_FREEZING=1",
-            setting="torch._inductor.config.freezing = True",
-            since="2.1",
-        ),
-    ),
-    False: (
-        Advice(
-            text="Use a multiple of 16 channels per group, where the model allows it, and compare."
-        ),
-    ),
-}

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.precision import PRODUCTS, Arithmetic, arithmetic
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["ImplicitPrecisionDowngrade"]
@@ -66,7 +69,32 @@ class ImplicitPrecisionDowngrade(Rule):
         time="any",
     )
 
-    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """float32 products that may be, or were, computed in a shorter type."""
+
+        #: ``bf16``, ``f16`` or ``tf32``.
+        allowed: str
+        was_used: bool
+        products: int
+
+    remedies = (
+        Remedy(
+            id="ieee",
+            text="If the errors matter, compute matrix products in float32.",
+            when="the shorter type was used",
+            applies=lambda data: data.was_used,
+            setting="torch.backends.mkldnn.matmul.fp32_precision = 'ieee'",
+            env="ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
+            since="2.10",
+            basis="untestable",
+            proof="needs a CPU with AMX or AArch64, where the shorter type is used",
+            knob=experiment.knob,
+        ),
+    )
+
+    def check(
+        self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         """Yield one finding per type that was used, and a note on permissions that were not."""
         isa = instruction_set(isas)
         lowered: dict[str, list[tuple[Runs, Arithmetic]]] = {}
@@ -80,54 +108,57 @@ class ImplicitPrecisionDowngrade(Rule):
                     declined.setdefault(said.requested, []).append((group, said))
         spent = Spent.of(execs)
         for dtype, found in lowered.items():
-            yield self._finding(dtype, found, spent)
+            yield self._finding(dtype, found, spent, run)
         for dtype, found in declined.items():
-            yield self._note(dtype, found)
+            yield self._note(dtype, found, run)
 
-    def _finding(self, dtype: str, found: list[tuple[Runs, Arithmetic]], spent: Spent) -> Finding:
+    def _finding(
+        self,
+        dtype: str,
+        found: list[tuple[Runs, Arithmetic]],
+        spent: Spent,
+        run: Table[RunFacts],
+    ) -> Finding:
         found.sort(key=lambda pair: -pair[0].ms)
         count = sum(group.count for group, _ in found)
         group, said = found[0]
+        ms = sum(g.ms for g, _ in found)
+        rows = [g.rows[0] for g, _ in found]
+        told = {"allowed": dtype, "products": count, "ms": ms, "share": spent.share(ms)}
+        data = self.Data.about(run, rows, was_used=True, **told)
         return self.finding(
             dtype,
             "used",
             title=f"float32 products were computed in {_NAMES.get(dtype, dtype)}",
             message=(
                 f"{times(count, 'product')} with float32 arguments, "
-                f"{spent.tell(sum(g.ms for g, _ in found))}. The largest is {group.label}: "
+                f"{spent.tell(ms)}. The largest is {group.label}: "
                 f"{said.why}. Results differ from float32 ones in the third digit."
             ),
             count=count,
             evidence=[quote(g.rows[0], arithmetic_.why) for g, arithmetic_ in found[:3]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
-    def _note(self, dtype: str, found: list[tuple[Runs, Arithmetic]]) -> Finding:
+    def _note(
+        self, dtype: str, found: list[tuple[Runs, Arithmetic]], run: Table[RunFacts]
+    ) -> Finding:
         group, said = found[0]
+        count = sum(g.count for g, _ in found)
+        rows = [g.rows[0] for g, _ in found]
+        data = self.Data.about(run, rows, allowed=dtype, was_used=False, products=count)
         name = _NAMES.get(dtype, dtype)
         return self.finding(
             dtype,
             "allowed",
             title=f"{name} is allowed for float32 products, and was not used",
             message=(
-                f"{times(sum(g.count for g, _ in found), 'product')} carry the permission. "
+                f"{times(count, 'product')} carry the permission. "
                 f"{group.run.primitive} {group.run.shape}: {said.why}."
             ),
-            severity=Severity.NONE,
-            count=sum(g.count for g, _ in found),
+            harmless="the products were computed in float32 all the same",
+            count=count,
+            data=data,
             evidence=[quote(g.rows[0], "a permission, not a proof") for g, _ in found[:2]],
         )
-
-
-_ADVICE = (
-    Advice(
-        text="If the errors matter, compute matrix products in float32.",
-        setting="torch.backends.mkldnn.matmul.fp32_precision = 'ieee'",
-        env="ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
-        since="2.10",
-    ),
-    Advice(
-        text="In older versions, unset the variable that allows it.",
-        code="unset ONEDNN_DEFAULT_FPMATH_MODE DNNL_DEFAULT_FPMATH_MODE",
-    ),
-)

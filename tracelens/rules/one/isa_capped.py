@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuFlags, IsaLimit
+from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.isa import Level, level, matrix_types, vector_types
 from tracelens.onednn.precision import PRODUCTS
 from tracelens.onednn.runs import Spent, instruction_set, steady
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
     from tracelens.logs.output_code import OutputModule
@@ -73,10 +76,42 @@ class IsaCapped(Rule):
         leaves_open="the machine has no more instructions",
     )
 
+    class Data(PrimitiveData):
+        """The product that took most time, and what oneDNN may use."""
+
+        isa: str
+        #: What the processor has and oneDNN does without: ``AVX-512 and AMX``; empty if unknown.
+        lacks: str = ""
+        #: The variable that limits it, where the log shows one.
+        variable: str = ""
+
+    remedies = (
+        Remedy(
+            id="no-limit",
+            text="Unset the limit: `unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA`.",
+            when="the log shows the variable, or the processor has more",
+            applies=lambda data: bool(data.variable or data.lacks),
+            basis="tested",
+            proof="tests/live/test_confirm_effects.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="pass-flags",
+            text="In a virtual machine, let the processor's flags through; AMX needs Linux 5.16 or "
+            "later. `lscpu | grep -o 'avx512_bf16\\|avx512_fp16\\|amx_[a-z0-9]*' | sort -u` shows "
+            "what there is.",
+            when="no variable limits it in the log",
+            applies=lambda data: not data.variable,
+            basis="untestable",
+            proof="needs a virtual machine with fewer flags than its host",
+        ),
+    )
+
     def check(
         self,
         isas: Table[CpuIsa],
         *,
+        run: Table[RunFacts],
         flags: Table[CpuFlags],
         limits: Table[IsaLimit],
         modules: Table[OutputModule],
@@ -101,6 +136,25 @@ class IsaCapped(Rule):
             said += f"{set_to.record.variable} is set to {set_to.record.value}. "
         elif witness is None:
             said = "Servers have had AVX2 since 2013, so something may limit it. "
+        products = [row for row in execs if row.record.primitive in PRODUCTS]
+        worst = max(products, key=lambda row: row.ms, default=None)
+        data = self.Data.of(
+            run,
+            **(
+                {}
+                if worst is None
+                else {
+                    "primitive": worst.record.primitive,
+                    "impl": worst.record.impl,
+                    "dtypes": worst.record.precision,
+                    "shape": worst.record.shape,
+                    "descriptors": descriptors([worst]),
+                }
+            ),
+            isa=isa,
+            lacks=witness.lacks if witness is not None else "",
+            variable=set_to.record.variable if set_to is not None else "",
+        )
         yield self.finding(
             isa,
             title=(
@@ -112,7 +166,8 @@ class IsaCapped(Rule):
             severity=Severity.WARNING if witness is not None or old else Severity.INFO,
             confidence=Confidence.HIGH if witness is not None else Confidence.MEDIUM,
             evidence=quotes,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -180,16 +235,3 @@ def _spent(execs: Table[PrimitiveExec]) -> str:
             "bfloat16 where the instructions are missing."
         )
     return f"Products of matrices and convolutions took {Spent.of(execs).tell(steady(products))}."
-
-
-_ADVICE = (
-    Advice(
-        text="Unset the limit.",
-        code="unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA",
-    ),
-    Advice(
-        text="In a virtual machine, let the processor's flags through; AMX needs Linux 5.16 or "
-        "later.",
-        code="lscpu | grep -o 'avx512_bf16\\|avx512_fp16\\|amx_[a-z0-9]*' | sort -u",
-    ),
-)

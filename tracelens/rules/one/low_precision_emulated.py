@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.inductor.remedies import bfloat16
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.precision import PRODUCTS, arithmetic, is_emulated
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.shapes import rows_of
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.inductor.library_calls import LibraryRun
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+    from tracelens.logs.cpu_info import IsaLimit
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["LowPrecisionEmulated"]
@@ -74,10 +79,42 @@ class LowPrecisionEmulated(Rule):
         ),
     )
 
+    class Data(PrimitiveData):
+        """Products in a type that the CPU does not multiply."""
+
+        #: ``bf16`` or ``f16``.
+        dtype: str
+        products: int
+        #: Milliseconds that float32 would save, where the log has equal work in it.
+        saving_ms: float | None
+        #: The log shows a variable that limits the instructions.
+        is_limited: bool
+
+    remedies = (
+        bfloat16("ONE009"),
+        Remedy(
+            id="float32",
+            text="Use float32 on this CPU.",
+            code="model = model.float()\nx = x.float()",
+            basis="tested",
+            proof="tests/live/test_confirm_effects.py",
+        ),
+        Remedy(
+            id="no-limit",
+            text="A limit hides the instructions: `unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA`.",
+            when="the log shows the limit",
+            applies=lambda data: data.is_limited,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
+        limits: Table[IsaLimit],
+        calls: Table[LibraryCall],
         isas: Table[CpuIsa],
         ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
@@ -86,25 +123,35 @@ class LowPrecisionEmulated(Rule):
         runs = groups(execs)
         found: dict[str, list[Runs]] = {}
         for group in runs:
-            run = group.run
+            one = group.run
             if (
-                run.primitive in PRODUCTS
-                and is_emulated(run, isa)
+                one.primitive in PRODUCTS
+                and is_emulated(one, isa)
                 and group.grade(isa) is not Grade.REFERENCE
-                and (rows_of(run) or MIN_ROWS) >= MIN_ROWS
+                and (rows_of(one) or MIN_ROWS) >= MIN_ROWS
             ):
-                found.setdefault(arithmetic(run).stored, []).append(group)
+                found.setdefault(arithmetic(one).stored, []).append(group)
+        spent, floats = Spent.of(execs, calls, ran), _floats(runs)
+        lines = UserLines(ran)
         for dtype, emulated in found.items():
             emulated.sort(key=lambda group: -group.ms)
-            where = UserLines(ran).of(emulated[0].rows)
-            for finding in self._finding(dtype, emulated, runs, Spent.of(execs), isa):
+            data = self.Data.about(
+                run,
+                emulated[0].rows,
+                dtype=dtype,
+                products=sum(group.count for group in emulated),
+                ms=sum(group.ms for group in emulated),
+                share=spent.share(sum(group.ms for group in emulated)),
+                saving_ms=_saving(emulated, floats),
+                is_limited=bool(len(limits)),
+            )
+            where = lines.of(emulated[0].rows)
+            for finding in self._finding(data, emulated, spent, isa):
                 yield finding.model_copy(update={"where": where})
 
-    def _finding(
-        self, dtype: str, found: list[Runs], runs: Sequence[Runs], spent: Spent, isa: str
-    ) -> Iterator[Finding]:
-        ms, count = sum(group.ms for group in found), sum(group.count for group in found)
-        saving, compared = _saving(found, runs)
+    def _finding(self, data: Data, found: list[Runs], spent: Spent, isa: str) -> Iterator[Finding]:
+        dtype, count, ms = data.dtype, data.products, data.ms or 0.0
+        compared, saving = data.saving_ms is not None, data.saving_ms or 0.0
         if not spent.matters(ms) or (compared and saving <= 0):
             return
         known = f" In float32, equal work took {saving:.3g} ms less." if compared else ""
@@ -121,31 +168,26 @@ class LowPrecisionEmulated(Rule):
             count=count,
             evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
             cost=spent.cost(saving, "estimated") if compared else None,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
-def _saving(found: Sequence[Runs], runs: Sequence[Runs]) -> tuple[float, bool]:
-    """Return what float32 would save where the log has equal work in it, and whether it has."""
-    saving, compared = 0.0, False
-    for group in found:
-        equal = [
-            other.times.median
-            for other in runs
-            if other.run.primitive == group.run.primitive
-            and other.run.shape == group.run.shape
-            and other.run.precision == "f32"
-        ]
-        if equal:
-            compared = True
-            saving += group.ms - min(equal) * group.count
-    return saving, compared
+#: Primitive and shape -> the shortest median of it in float32.
+_Floats = Mapping[tuple[str, str], float]
 
 
-_ADVICE = (
-    Advice(text="Use float32 on this CPU.", code="model.float()"),
-    Advice(
-        text="Or see whether a limit hides the instructions: ONE008.",
-        code="unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA",
-    ),
-)
+def _floats(runs: Sequence[Runs]) -> _Floats:
+    found: dict[tuple[str, str], float] = {}
+    for group in runs:
+        if group.run.precision == "f32":
+            key = (group.run.primitive, group.run.shape)
+            found[key] = min(found.get(key, group.times.median), group.times.median)
+    return found
+
+
+def _saving(found: Sequence[Runs], floats: _Floats) -> float | None:
+    """Return what float32 would save; None where the log has no equal work in it."""
+    keys = [(group, (group.run.primitive, group.run.shape)) for group in found]
+    known = [group.ms - floats[key] * group.count for group, key in keys if key in floats]
+    return sum(known) if known else None

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveCreate, PrimitiveExec
+from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.runs import Spent, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["PrimitiveCacheThrash"]
 
@@ -62,10 +68,39 @@ class PrimitiveCacheThrash(Rule):
         structure="fewer",
     )
 
+    class Data(PrimitiveData):
+        """Primitives that were made again; ``share`` is of creations and executions."""
+
+        #: Different primitives, those of them that were made again, and how often.
+        made: int
+        made_again: int
+        times_again: int
+        #: More than the cache keeps by default.
+        is_full: bool
+
+    remedies = (
+        Remedy(
+            id="capacity",
+            text="Give the cache room.",
+            env="ONEDNN_PRIMITIVE_CACHE_CAPACITY=4096",
+            basis="tested",
+            proof="tests/advice/ONE006/capacity.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="fewer-shapes",
+            text="Let fewer shapes occur: pad sizes that vary to a few values.",
+            when="more primitives than the cache keeps",
+            applies=lambda data: data.is_full,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_primitive_cache.html",
+        ),
+    )
+
     def check(
         self,
         creates: Table[PrimitiveCreate],
         *,
+        run: Table[RunFacts],
         execs: Table[PrimitiveExec],
         versions: Table[LibraryVersion],
     ) -> Iterator[Finding]:
@@ -82,6 +117,21 @@ class PrimitiveCacheThrash(Rule):
         again.sort(key=lambda row: -row.count)
         full = len(missed) > DEFAULT_CAPACITY
         share = ms / (spent.whole + ms) if ms else 0.0
+        worst = again[0].record
+        data = self.Data.of(
+            run,
+            primitive=worst.primitive,
+            impl=worst.impl,
+            dtypes=worst.precision,
+            shape=worst.shape,
+            descriptors=descriptors(again[:1]),
+            ms=ms,
+            share=share,
+            made=len(missed),
+            made_again=len(again),
+            times_again=count,
+            is_full=full,
+        )
         yield self.finding(
             "creations",
             title=f"{len(again)} primitives were made {times(count, 'more time')}",
@@ -95,7 +145,8 @@ class PrimitiveCacheThrash(Rule):
             count=count,
             evidence=[quote(row, f"{row.count} times") for row in again[:3]],
             cost=Cost(ms=ms, share=share, basis="measured", of="oneDNN's creations and executions"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -111,11 +162,3 @@ _WHY = {
     False: f"That is fewer than the {DEFAULT_CAPACITY} that oneDNN keeps unless told otherwise: "
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY is probably set to a smaller number.",
 }
-_ADVICE = (
-    Advice(text="Give the cache room.", env="ONEDNN_PRIMITIVE_CACHE_CAPACITY=4096"),
-    Advice(
-        text="Let fewer shapes occur: pad sizes that vary to a few values, or compile with static "
-        "shapes.",
-        code="torch.compile(model, dynamic=False)",
-    ),
-)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.onednn.data import descriptors, is_default_layout
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
-from tracelens.onednn.remedies import for_recurrent, for_reference
-from tracelens.onednn.runs import Runs, groups, instruction_set, percent
+from tracelens.onednn.remedies import RefusedData, fixed_in, for_recurrent, for_reference
+from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.report import Confidence, Cost, Finding, Severity
+from tracelens.remedies import applicable
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.inductor.library_calls import LibraryRun
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import (
         CpuIsa,
         DispatchRejection,
         LibraryRejection,
-        LibraryVersion,
         NestedCreate,
         PrimitiveCreate,
         PrimitiveExec,
@@ -37,6 +40,8 @@ MIN_MS = 1.0
 MIN_SHARE = 0.02
 #: Refusals that are spelled out.
 MAX_QUOTED = 4
+MAX_ADVICE = 4
+_REFERENCE = for_reference()
 
 
 class ReferenceKernelDispatch(Rule):
@@ -98,26 +103,33 @@ class ReferenceKernelDispatch(Rule):
         ),
     )
 
+    class Data(RefusedData):
+        """The executions on the reference implementation."""
+
+    remedies = (*for_reference(), *for_recurrent())
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
-        versions: Table[LibraryVersion],
+        run: Table[RunFacts],
         isas: Table[CpuIsa],
         creates: Table[PrimitiveCreate],
         nested: Table[NestedCreate],
         dispatches: Table[DispatchRejection],
         library: Table[LibraryRejection],
         tunings: Table[AutotuneTable],
+        calls: Table[LibraryCall],
         ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive, data types, shape and implementation."""
         runs = groups(execs)
         log = _Log(
             runs=runs,
-            whole=sum(group.ms for group in runs),
+            fast=Fast(runs, instruction_set(isas)),
+            all=Spent.of(execs, calls, ran),
             isa=instruction_set(isas),
-            onednn=next((row.record.version for row in versions), ""),
+            facts=run,
             recorded=bool(len(dispatches) or len(library)),
             tuned=bool(len(tunings)),
             lines=UserLines(ran),
@@ -125,16 +137,21 @@ class ReferenceKernelDispatch(Rule):
         refusals = Refusals(dispatches, library, creates, execs)
         slow = [group for group in runs if _is_slow(group, log)]
         why = {id(group): refusals.of(group.run) for group in slow}
+        alike: dict[tuple[str, str, str], list[Refusal]] = {}
         for group in slow:
-            alike = (why[id(other)] for other in slow if _same_but_for_shape(group, other))
-            yield self._reference(group, log, why[id(group)] or next(filter(None, alike), []))
+            if why[id(group)]:
+                alike.setdefault(_but_for_shape(group), why[id(group)])
+        for group in slow:
+            said = why[id(group)] or alike.get(_but_for_shape(group), [])
+            yield self._reference(group, log, said)
         yield from self._recurrent(log, nested)
 
     def _reference(self, group: Runs, log: _Log, why: list[Refusal]) -> Finding:
         run = group.run
-        known = group.alternative(log.runs, log.isa)
+        known = group.alternative(log.fast)
         saving = max(0.0, group.ms - (known[0] * group.count if known else 0.0))
         compared = f" For comparison, {known[1]}." if known else ""
+        data = self._data([group], log, [refusal.reason for refusal in why])
         return self.finding(
             *group.subject,
             title=f"{group.label} ran on the reference implementation `{run.impl}`",
@@ -148,8 +165,28 @@ class ReferenceKernelDispatch(Rule):
                 *log.lines.quotes(group.rows),
                 *(refusal.quote for refusal in why[:MAX_QUOTED]),
             ],
-            cost=log.cost(saving, "estimated" if known else "upper_bound"),
-            advice=for_reference(run, log.isa, log.onednn, [refusal.reason for refusal in why]),
+            cost=log.all.cost(saving, "estimated" if known else "upper_bound"),
+            advice=applicable(_REFERENCE, data)[:MAX_ADVICE],
+            data=data,
+        )
+
+    def _data(self, runs: list[Runs], log: _Log, reasons: list[Reason]) -> RefusedData:
+        worst = max(runs, key=lambda group: group.ms)
+        run, ms = worst.run, sum(group.ms for group in runs)
+        return self.Data.of(
+            log.facts,
+            primitive=run.primitive,
+            impl=run.impl,
+            dtypes=run.precision,
+            shape=run.shape,
+            descriptors=descriptors(worst.rows[:1]),
+            ms=ms,
+            share=log.all.share(ms),
+            onednn=facts_of(log.facts).onednn,
+            reasons=tuple(dict.fromkeys(reason.name for reason in reasons)),
+            is_plain=is_default_layout(run),
+            fixed_in=fixed_in(run),
+            source=run.mds[0].dtype if run.mds else "",
         )
 
     def _recurrent(self, log: _Log, nested: Table[NestedCreate]) -> Iterator[Finding]:
@@ -161,8 +198,9 @@ class ReferenceKernelDispatch(Rule):
                 found.setdefault((primitive, precision, impl), []).append(group)
         for (primitive, precision, impl), runs in found.items():
             ms, count = sum(group.ms for group in runs), sum(group.count for group in runs)
-            if not log.matters(ms):
+            if not log.all.matters(ms):
                 continue
+            data = self._data(runs, log, [])
             inner = [row for row in nested if _is_slow_product(row.record, runs[0].run, log.isa)]
             rows = [row for group in runs for row in group.rows]
             yield self.finding(
@@ -178,8 +216,9 @@ class ReferenceKernelDispatch(Rule):
                     *(quote(row, row.record.prop_kind) for row in rows[:2]),
                     *(quote(row, "matrix product inside") for row in inner[:2]),
                 ],
-                cost=log.cost(ms, "upper_bound"),
-                advice=for_recurrent(),
+                cost=log.all.cost(ms, "upper_bound"),
+                advice=applicable(for_recurrent(), data),
+                data=data,
             )
 
 
@@ -187,36 +226,26 @@ class _Log(NamedTuple):
     """What is known about all executions."""
 
     runs: list[Runs]
-    whole: float
+    fast: Fast
+    all: Spent
     isa: str
-    onednn: str
+    facts: Table[RunFacts]
     recorded: bool
     tuned: bool
     lines: UserLines
 
-    def matters(self, ms: float) -> bool:
-        """Whether ``ms`` is worth a word, for a primitive that computes."""
-        return ms >= MIN_MS or ms >= MIN_SHARE * self.whole
-
     def spent(self, count: int, ms: float) -> str:
         """Return the sentence that says how long ``count`` executions took."""
-        times = "execution" if count == 1 else "executions"
-        share = f", {percent(ms / self.whole)} of all oneDNN execution time" if self.whole else ""
         tuned = " (benchmarks of autotuning included)" if self.tuned else ""
-        return f"{count} {times}{tuned} took {ms:.3g} ms{share}."
-
-    def cost(self, ms: float, basis: Literal["estimated", "upper_bound"]) -> Cost:
-        """Return ``ms`` as a cost."""
-        share = min(1.0, ms / self.whole) if self.whole else None
-        return Cost(ms=ms, share=share, basis=basis, of="all oneDNN execution time")
+        return f"{times(count)}{tuned} took {self.all.tell(ms)}."
 
 
 def _is_slow(group: Runs, log: _Log) -> bool:
     if group.grade(log.isa) is not Grade.REFERENCE:
         return False
     if group.run.primitive in COMPUTE:
-        return log.matters(group.ms)
-    return group.ms >= MIN_MS and group.ms >= MIN_SHARE * log.whole
+        return log.all.matters(group.ms)
+    return group.ms >= MIN_MS and group.ms >= MIN_SHARE * log.all.whole
 
 
 def _is_slow_product(inner: NestedCreate, outer: PrimitiveExec, isa: str) -> bool:
@@ -227,9 +256,9 @@ def _is_slow_product(inner: NestedCreate, outer: PrimitiveExec, isa: str) -> boo
     )
 
 
-def _same_but_for_shape(one: Runs, other: Runs) -> bool:
-    (primitive, precision, _, impl), theirs = one.subject, other.subject
-    return (primitive, precision, impl) == (theirs[0], theirs[1], theirs[3])
+def _but_for_shape(group: Runs) -> tuple[str, str, str]:
+    primitive, precision, _, impl = group.subject
+    return primitive, precision, impl
 
 
 def _explain(why: list[Refusal], log: _Log) -> str:

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.isa import Level, level
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["SlowReorderImplementation"]
@@ -78,7 +81,38 @@ class SlowReorderImplementation(Rule):
         ),
     )
 
-    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """Reorders on the generic implementation."""
+
+        #: Data type and layout that are read, and that are written.
+        formats: tuple[str, str]
+        #: Gigabytes per second of the largest, and of the fastest reorder of the log.
+        gb_per_s: float
+        best_gb_per_s: float | None
+        #: bfloat16 or float16 without AVX-512: there is no generated code for it.
+        is_narrow: bool
+
+    remedies = (
+        Remedy(
+            id="float32",
+            text="Use float32: without AVX-512, oneDNN has no generated code for this data type.",
+            when="bfloat16 or float16 on x86-64 without AVX-512",
+            applies=lambda data: data.is_narrow,
+            code="model = model.float()\nx = x.float()",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+        ),
+        Remedy(
+            id="one-format",
+            text="Avoid the conversion: let the producer write the layout and the data type that "
+            "the consumer reads, for example with .contiguous() or channels-last from the "
+            "beginning.",
+            proof="https://uxlfoundation.github.io/oneDNN/page_memory_format_propagation_cpp.html",
+        ),
+    )
+
+    def check(
+        self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         """Yield one finding per pair of formats."""
         isa = instruction_set(isas)
         runs = [group for group in groups(execs) if group.run.primitive == "reorder"]
@@ -91,10 +125,17 @@ class SlowReorderImplementation(Rule):
             by_format.setdefault(_formats(group), []).append(group)
         for formats, found in by_format.items():
             if spent.matters(sum(group.ms for group in found)):
-                yield self._finding(formats, found, spent, best, isa)
+                yield self._finding(formats, found, spent, best, isa, run=run)
 
     def _finding(
-        self, formats: tuple[str, str], found: list[Runs], spent: Spent, best: float, isa: str
+        self,
+        formats: tuple[str, str],
+        found: list[Runs],
+        spent: Spent,
+        best: float,
+        isa: str,
+        *,
+        run: Table[RunFacts],
     ) -> Finding:
         ms, count = sum(group.ms for group in found), sum(group.count for group in found)
         worst = max(found, key=lambda group: group.ms)
@@ -104,6 +145,20 @@ class SlowReorderImplementation(Rule):
         )
         dtype = worst.run.mds[0].dtype
         narrow = dtype in {"bf16", "f16"} and 0 < level(isa) < Level.AVX512
+        data = self.Data.of(
+            run,
+            primitive="reorder",
+            impl=worst.run.impl,
+            dtypes=worst.run.precision,
+            shape=worst.run.shape,
+            descriptors=descriptors(worst.rows[:1]),
+            ms=ms,
+            share=spent.share(ms),
+            formats=formats,
+            gb_per_s=_rate(worst) / 1e6,
+            best_gb_per_s=best / 1e6 or None,
+            is_narrow=narrow,
+        )
         return self.finding(
             *formats,
             title=f"reorder {' -> '.join(formats)} runs on the generic `{worst.run.impl}`",
@@ -116,7 +171,8 @@ class SlowReorderImplementation(Rule):
             count=count,
             evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
             cost=spent.cost(max(0.0, ms - needed), "estimated" if best else "upper_bound"),
-            advice=[_FLOAT32, _AVOID] if narrow else [_AVOID],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -141,13 +197,3 @@ def _formats(group: Runs) -> tuple[str, str]:
 
 def _gb(rate: float) -> str:
     return f"{rate / 1e6:.2g} GB/s"
-
-
-_FLOAT32 = Advice(
-    text="Use float32: without AVX-512, oneDNN has no generated code for this data type.",
-    code="module.float()",
-)
-_AVOID = Advice(
-    text="Avoid the conversion: let the producer write the layout and the data type that the "
-    "consumer reads, for example with .contiguous() or channels-last from the beginning."
-)

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.runs import Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import (
         CpuIsa,
         ExternalKernel,
@@ -68,11 +71,37 @@ class StrictAccumulationF16(Rule):
     severity = Severity.INFO
     unconfirmable = "it takes another version of oneDNN"
 
+    class Data(PrimitiveData):
+        """float16 products on AArch64 that are added up in float32."""
+
+        onednn: str
+        products: int
+        #: A kernel of the Compute Library that adds in float32, where the log names it.
+        kernel: str = ""
+
+    remedies = (
+        Remedy(
+            id="bfloat16",
+            text="Use bfloat16 for these layers, and compare.",
+            code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+        Remedy(
+            id="older-torch",
+            text="Or compare with a version of torch before oneDNN 3.9: 2.10.0 has 3.7.",
+            until="oneDNN 3.8",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         versions: Table[LibraryVersion],
         *,
+        run: Table[RunFacts],
         isas: Table[CpuIsa],
         kernels: Table[ExternalKernel],
     ) -> Iterator[Finding]:
@@ -89,6 +118,15 @@ class StrictAccumulationF16(Rule):
             return
         proof = _proof(kernels)
         shown = f" `{proof.record.kernel.rpartition('/')[2]}` ran, which does so." if proof else ""
+        data = self.Data.about(
+            run,
+            [group.rows[0] for group in found],
+            ms=ms,
+            share=spent.share(ms),
+            onednn=version,
+            products=count,
+            kernel=proof.record.kernel if proof else "",
+        )
         yield self.finding(
             "matmul",
             title="float16 products are added up in float32 since oneDNN 3.9",
@@ -102,7 +140,8 @@ class StrictAccumulationF16(Rule):
                 *(quote(group.rows[0], f"{group.count} times") for group in found[:2]),
                 *([quote(proof, "adds in float32")] if proof else []),
             ],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -122,15 +161,3 @@ def _proof(kernels: Table[ExternalKernel]) -> Seen[ExternalKernel] | None:
 def _release(version: str) -> tuple[int, ...]:
     parts = version.split(".")[:2]
     return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (0, 0)
-
-
-_ADVICE = (
-    Advice(
-        text="Use bfloat16 for these layers, and compare.",
-        code="module.to(torch.bfloat16)",
-    ),
-    Advice(
-        text="Or compare with a version of torch before oneDNN 3.9: 2.10.0 has 3.7.",
-        until="oneDNN 3.8",
-    ),
-)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import Experiment
+from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, freeze
 from tracelens.onednn import work
+from tracelens.onednn.data import PrimitiveData, descriptors
+from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.parts import MemoryDescriptor
-from tracelens.onednn.runs import instruction_set, percent
+from tracelens.onednn.runs import Spent, steady
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+    from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["WeightReorderEveryIteration"]
 
@@ -51,11 +57,12 @@ class WeightReorderEveryIteration(Rule):
     When the weights change between the calls, as in training: primitives that also run backward are
     left out. Less than 4 % of all execution time is information, less than 1 % a note of severity
     ``none``. Reorders before the first call pack the weights; they are not counted where the weights
-    are used more often than they are reordered.
+    are used more often than they are reordered. In an excerpt of a few lines, a reorder straight
+    before each of three calls is reported where it takes a fifth of the time shown.
 
     ## What to do
-    For inference, freeze the model: the weights become constants of the graph and are packed when it
-    is compiled.
+    For inference, freeze the compiled model: the weights become constants of the graph and are
+    packed when it is compiled. Where nothing is compiled, compile with freezing and measure.
 
     ## How a live run confirms it
     The workload runs with ``TORCHINDUCTOR_FREEZING=1``. Confirmed when the reorders vanish and the
@@ -70,7 +77,7 @@ class WeightReorderEveryIteration(Rule):
     name = "weight-reorder-every-iteration"
     severity = Severity.WARNING
     experiment = Experiment(
-        Knob("freezing", config={"torch._inductor.config.freezing": True}),
+        FREEZING,
         micro="onednn_primitive",
         confirms="the reorders are gone, and a step takes less time",
         refutes="a step takes as long without them",
@@ -79,50 +86,126 @@ class WeightReorderEveryIteration(Rule):
         ),
     )
 
-    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """The reorders, and the primitives that read what they write."""
+
+        #: Reorders, and executions that read their results; an execution counts once.
+        reorders: int
+        executions: int
+        #: Different weights: layouts and sizes.
+        weights: int
+        executions_ms: float
+        is_excerpt: bool
+
+    remedies = (
+        Remedy(
+            id="several-steps",
+            text="Run several steps in one call, so that the weights are reordered once for all of "
+            "them: one call of the LSTM per sequence instead of one per token.",
+            when="recurrent networks",
+            applies=lambda data: data.primitive == "rnn",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html",
+        ),
+        Remedy(
+            id="keep-reordered",
+            text="In eager mode, let torch keep the reordered weights.",
+            when="AArch64, nothing known to be compiled",
+            applies=lambda data: data.arch == "aarch64" and data.is_compiled is not True,
+            env="IDEEP_CACHE_MATMUL_REORDERS=1 LRU_CACHE_CAPACITY=1024",
+            basis="untestable",
+            proof="needs an AArch64 machine; github.com/ARM-software/ComputeLibrary/issues/1060",
+        ),
+        freeze("ONE003"),
+        compile_frozen("ONE003"),
+        Remedy(
+            id="newer-torch",
+            text="Update torch to 2.15, then freeze: bfloat16 layers that are frozen run in "
+            "reference kernels before.",
+            when="bfloat16 on AArch64 before torch 2.15",
+            applies=lambda data: data.arch == "aarch64" and "bf16" in data.stored,
+            since="2.15",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+        bfloat16(),
+    )
+
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        run: Table[RunFacts],
+        calls: Table[LibraryCall],
+        ran: Table[LibraryRun],
+    ) -> Iterator[Finding]:
         """Yield one finding per primitive whose weights are reordered."""
-        weights = _weights(execs)
-        isa = instruction_set(isas)
+        weights = list(_weights(execs))
+        spent = Spent.of(execs, calls, ran)
         by_primitive: dict[str, list[_Weight]] = {}
         for weight in weights:
             if weight.recurs:
                 by_primitive.setdefault(weight.primitive, []).append(weight)
+        once = not by_primitive and is_excerpt(execs)
+        if once:
+            by_primitive = _shown_once(weights, spent)
         for primitive, found in by_primitive.items():
-            yield self._finding(primitive, found, _steady(execs), isa)
+            yield self._finding(primitive, found, spent, run, excerpt=once)
 
-    def _finding(self, primitive: str, found: list[_Weight], whole: float, isa: str) -> Finding:
-        reorders = [row for weight in found for row in weight.reorders]
-        uses = [row for weight in found for row in weight.uses]
-        ms, count = _steady(reorders), sum(row.count for row in reorders)
-        share = ms / whole if whole else 0.0
+    def _finding(
+        self,
+        primitive: str,
+        found: list[_Weight],
+        spent: Spent,
+        run: Table[RunFacts],
+        *,
+        excerpt: bool,
+    ) -> Finding:
+        reorders = _once(row for weight in found for row in weight.reorders)
+        uses = _once(row for weight in found for row in weight.uses)
+        ms, count = steady(reorders), sum(row.count for row in reorders)
+        share = spent.share(ms)
         kinds = "a weight is" if len(found) == 1 else f"{len(found)} weights are"
         pairs = sorted({_layouts(row.record) for row in reorders})
+        worst = max(found, key=lambda weight: steady(weight.reorders))
+        record = worst.uses[0].record
+        data = self.Data.of(
+            run,
+            primitive=primitive,
+            impl=record.impl,
+            dtypes=record.precision,
+            shape=record.shape,
+            descriptors=descriptors((worst.reorders[0], worst.uses[0])),
+            ms=ms,
+            share=share,
+            reorders=count,
+            executions=sum(row.count for row in uses),
+            weights=len(found),
+            executions_ms=steady(uses),
+            is_excerpt=excerpt,
+        )
         return self.finding(
             primitive,
             title=f"{primitive}: {kinds} reordered before every use",
             message=(
-                f"{count} reorders ({', '.join(pairs[:4])}) for {sum(row.count for row in uses)} "
-                f"executions of {primitive}: {ms:.3g} ms, {percent(share)} of all oneDNN "
-                f"execution time, beside {_steady(uses):.3g} ms for the executions themselves."
+                f"{count} reorders ({', '.join(pairs[:4])}) for {data.executions} "
+                f"executions of {primitive}: {spent.tell(ms)}, "
+                f"beside {data.executions_ms:.3g} ms for the executions themselves."
             ),
             severity=_severity(share),
-            confidence=Confidence.HIGH if count >= 2 * MIN_COUNT else Confidence.MEDIUM,
+            harmless="they take less than 1 % of the time" if share < NOTE_SHARE else None,
+            confidence=Confidence.MEDIUM if excerpt or count < 2 * MIN_COUNT else Confidence.HIGH,
             count=count,
             evidence=[
                 line
-                for weight in found[:3]
+                for weight in (worst, *(other for other in found if other is not worst))[:3]
                 for line in (
                     quote(weight.reorders[0], f"{weight.reorders[0].count} times"),
                     quote(weight.uses[0], f"{weight.uses[0].count} times"),
                 )
             ],
-            cost=Cost(
-                ms=ms,
-                share=share if whole else None,
-                basis="measured",
-                of="all oneDNN execution time",
-            ),
-            advice=_advice([row.record for row in uses], isa),
+            cost=spent.cost(ms, "measured"),
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -133,9 +216,23 @@ def _severity(share: float) -> Severity:
     return Severity.INFO if share >= NOTE_SHARE else Severity.NONE
 
 
-def _steady(rows: Iterable[Seen[PrimitiveExec]]) -> float:
-    """Return the milliseconds of all rows, without what first executions took longer."""
-    return sum(row.times.steady for row in rows if row.times is not None)
+def _once(rows: Iterable[Seen[PrimitiveExec]]) -> list[Seen[PrimitiveExec]]:
+    """Return each row once: a recurrent network has two weights, and runs once."""
+    return list({id(row): row for row in rows}.values())
+
+
+def _shown_once(weights: Iterable[_Weight], spent: Spent) -> dict[str, list[_Weight]]:
+    """Return what a few lines show: three calls, each straight after the reorder of its weight."""
+    by_primitive: dict[str, list[_Weight]] = {}
+    for weight in weights:
+        if any(adjacent(reorder, use) for reorder in weight.reorders for use in weight.uses[:1]):
+            by_primitive.setdefault(weight.primitive, []).append(weight)
+    return {
+        primitive: found
+        for primitive, found in by_primitive.items()
+        if sum(min(w.written, w.read) for w in found) >= MIN_COUNT
+        and spent.share(steady(_once(r for w in found for r in w.reorders))) >= SHARE_OF_EXCERPT
+    }
 
 
 @dataclass(slots=True)
@@ -149,9 +246,19 @@ class _Weight:
     @property
     def recurs(self) -> bool:
         """Whether it is written about as often as it is read, and some call is repeated."""
-        written, read = sum(r.count for r in self.reorders), sum(u.count for u in self.uses)
         repeated = min(max(r.count for r in rows) for rows in (self.reorders, self.uses)) > 1
-        return repeated and min(written, read) >= MIN_COUNT and written >= MIN_PER_USE * read
+        often = min(self.written, self.read) >= MIN_COUNT
+        return repeated and often and self.written >= MIN_PER_USE * self.read
+
+    @property
+    def written(self) -> int:
+        """How often it is reordered."""
+        return sum(row.count for row in self.reorders)
+
+    @property
+    def read(self) -> int:
+        """How often it is used."""
+        return sum(row.count for row in self.uses)
 
 
 def _weights(execs: Table[PrimitiveExec]) -> list[_Weight]:
@@ -203,27 +310,3 @@ def _tensor(run: PrimitiveExec, index: int) -> Tensor | None:
 def _layouts(run: PrimitiveExec) -> str:
     source, target = run.mds[0], run.mds[-1]
     return f"{source.tag or source.kind} -> {target.tag or target.kind}"
-
-
-def _advice(runs: Sequence[PrimitiveExec], isa: str) -> Iterator[Advice]:
-    if runs[0].primitive == "rnn":
-        yield Advice(
-            text="Run several steps in one call, so that the weights are reordered once for all of "
-            "them: one call of the LSTM per sequence instead of one per token."
-        )
-        return
-    arm = isa.startswith("AArch64")
-    if arm:
-        yield Advice(
-            text="In eager mode, let torch keep the reordered weights.",
-            env="IDEEP_CACHE_MATMUL_REORDERS=1 LRU_CACHE_CAPACITY=1024",
-        )
-    # Before, the AArch64 wheels have no kernel but the reference one for packed bfloat16 weights.
-    late = arm and any(md.dtype == "bf16" for run in runs for md in run.weights)
-    yield Advice(
-        text="For inference, freeze the compiled model.",
-        setting="torch._inductor.config.freezing = True",
-        env="TORCHINDUCTOR_FREEZING=1",
-        code="with torch.no_grad(): model(x)",
-        since="2.15.0" if late else "2.1.0",
-    )

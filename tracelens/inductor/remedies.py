@@ -1,0 +1,148 @@
+"""Remedies that rules about CPU code share, with the conditions in which they do anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tracelens.dynamo.run_facts import InRun
+from tracelens.experiment import Knob
+from tracelens.remedies import Remedy
+
+__all__ = [
+    "FREEZING",
+    "bfloat16",
+    "can_compile",
+    "can_freeze",
+    "channels_last",
+    "channels_last_3d",
+    "compile_frozen",
+    "freeze",
+    "lacks_float16",
+]
+
+#: What live mode changes to try it.
+FREEZING = Knob("freezing", config={"torch._inductor.config.freezing": True})
+_FROZEN = "import torch._inductor.config\ntorch._inductor.config.freezing = True"
+
+
+def lacks_float16(data: InRun) -> bool:
+    """Whether it is about float16 on a CPU without float16: freezing does not help there."""
+    types = str(getattr(data, "dtypes", "")).split(":")
+    float16 = "f16" in types or "float16" in types
+    return float16 and data.native_types is not None and "f16" not in data.native_types
+
+
+def can_freeze(data: InRun) -> bool:
+    """Whether freezing may help: a compiled model, for inference, whose weights are inputs."""
+    return (
+        data.is_compiled is True
+        and data.is_frozen is not True
+        and data.is_training is not True
+        and not lacks_float16(data)
+        and not _late_on_arm(data)
+    )
+
+
+def can_compile(data: InRun) -> bool:
+    """Whether nothing is known to be compiled yet, and a frozen model may help."""
+    return (
+        data.is_compiled is not True
+        and data.is_training is not True
+        and not lacks_float16(data)
+        and not _late_on_arm(data)
+    )
+
+
+def _late_on_arm(data: InRun) -> bool:
+    """Whether the AArch64 wheels run frozen bfloat16 layers in reference kernels: before 2.15."""
+    types = str(getattr(data, "dtypes", "")).split(":")
+    bfloat16 = "bf16" in types or "bfloat16" in types
+    return data.arch == "aarch64" and bfloat16 and (data.torch is None or data.torch < (2, 15))
+
+
+def _rank(rank: int) -> Any:
+    return lambda data: rank in data.ranks
+
+
+_FREEZE = Remedy(
+    id="freeze",
+    text="If the model is only used for inference, freeze it: weights are packed once.",
+    when="compiled, not frozen, inference; not float16 on a CPU without it, nor bfloat16 on "
+    "AArch64 before torch 2.15",
+    applies=can_freeze,
+    setting="torch._inductor.config.freezing = True",
+    env="TORCHINDUCTOR_FREEZING=1",
+    code="with torch.no_grad(): model(x)",
+    since="2.1",
+    proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+    knob=FREEZING,
+)
+_COMPILE_FROZEN = Remedy(
+    id="compile-frozen",
+    text="If the model is only used for inference, compile it with freezing, and measure: it is "
+    "not always faster than eager.",
+    when="nothing is known to be compiled, inference",
+    applies=can_compile,
+    code=f"{_FROZEN}\nmodel = torch.compile(model.eval())\nwith torch.no_grad(): model(x)",
+    since="2.1",
+    proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+)
+_CHANNELS_LAST = Remedy(
+    id="channels-last",
+    text="Convert model and images to channels-last once.",
+    when="images of 4 dimensions",
+    applies=_rank(4),
+    code="model = model.to(memory_format=torch.channels_last)\n"
+    "x = x.to(memory_format=torch.channels_last)",
+    proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+    knob=Knob("modules and images in channels_last", layout="channels_last"),
+)
+_CHANNELS_LAST_3D = Remedy(
+    id="channels-last-3d",
+    text="Convert model and volumes to channels-last once.",
+    when="volumes of 5 dimensions",
+    applies=_rank(5),
+    code="model = model.to(memory_format=torch.channels_last_3d)\n"
+    "x = x.to(memory_format=torch.channels_last_3d)",
+    proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+)
+_BFLOAT16 = Remedy(
+    id="bfloat16",
+    text="Use bfloat16, which this CPU multiplies: it has no float16.",
+    when="float16 on a CPU with bfloat16 and without float16",
+    applies=lambda data: lacks_float16(data) and "bf16" in (data.native_types or ()),
+    code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)",
+    proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+)
+
+
+def freeze(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that freezes; ``tested`` is the rule whose bench program shows it."""
+    return _shown(_FREEZE, tested, changes)
+
+
+def compile_frozen(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that compiles and freezes what is not compiled yet."""
+    return _shown(_COMPILE_FROZEN, tested, changes)
+
+
+def channels_last(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that converts images."""
+    return _shown(_CHANNELS_LAST, tested, changes)
+
+
+def channels_last_3d(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that converts volumes."""
+    return _shown(_CHANNELS_LAST_3D, tested, changes)
+
+
+def bfloat16(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that takes bfloat16 for float16."""
+    return _shown(_BFLOAT16, tested, changes)
+
+
+def _shown(remedy: Remedy, tested: str, changes: dict[str, Any]) -> Remedy:
+    if tested:
+        changes = {"basis": "tested", "proof": f"tests/advice/{tested}/{remedy.id}.py", **changes}
+    return replace(remedy, **changes)
