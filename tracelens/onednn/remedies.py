@@ -99,7 +99,14 @@ def for_reference(tested: Sequence[str] = (), code: str = "") -> tuple[Remedy, .
         tested: Ids that have a program in the bench.
         code: The rule whose they are.
     """
-    found = (_UPGRADE, _UNFROZEN, _FAST_MATH, _BFLOAT16_CONVOLUTION, _FLOAT16_LAYOUT, _UNSIGNED)
+    found: tuple[Remedy, ...] = (
+        _UPGRADE,
+        _UNFROZEN,
+        _FAST_MATH,
+        _BFLOAT16_CONVOLUTION,
+        _FLOAT16_LAYOUT,
+        _UNSIGNED,
+    )
     found += tuple(_of(reason) for reason in Reason if remedy(reason))
     found += (_FLOAT32, _WITHOUT_ONEDNN)
     return tuple(_tested(one, code) if one.id in tested else one for one in found)

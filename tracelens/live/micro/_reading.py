@@ -36,12 +36,12 @@ def records(log: type[Log], text: str) -> tuple[Record, ...]:
 
 
 def primitives(finding: Finding) -> Iterator[Primitive]:
-    """Yield the primitives that the evidence shows as executed, then those that were made."""
+    """Yield the primitives of the finding's data that were executed, then those that were made."""
     found = [
         record
-        for line in finding.evidence
-        if line.text.startswith(OnednnVerbose.marks)
-        for record in records(OnednnVerbose, line.text)
+        for text in finding.data.get("descriptors", ())
+        if text.startswith(OnednnVerbose.marks)
+        for record in records(OnednnVerbose, text)
     ]
     for kind in (PrimitiveExec, PrimitiveCreate):
         yield from (record for record in found if type(record) is kind)

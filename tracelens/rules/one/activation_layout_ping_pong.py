@@ -81,6 +81,7 @@ class ActivationLayoutPingPong(Rule):
     code = "ONE004"
     name = "activation-layout-ping-pong"
     severity = Severity.WARNING
+    claim = "time"
     experiment = Experiment(
         Knob("modules and images in channels_last", layout="channels_last"),
         structure="fewer",

@@ -73,6 +73,7 @@ class AmxAvailableNotUsed(Rule):
     code = "ONE010"
     name = "amx-available-not-used"
     severity = Severity.INFO
+    claim = "time"
     unconfirmable = IN_THE_PROGRAM
 
     class Data(PrimitiveData):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -16,13 +16,18 @@ from tracelens.logs.onednn_verbose import (
     PrimitiveCreate,
     PrimitiveExec,
 )
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
 from tracelens.onednn.runs import instruction_set
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["DeferredToNobody"]
 
@@ -75,10 +80,51 @@ class DeferredToNobody(Rule):
         ),
     )
 
+    class Data(PrimitiveData):
+        """What an implementation refused in favour of one that did not take it."""
+
+        who: str
+        refusal: str
+        shapes: int
+        was_run: bool
+        #: Data type of what is read.
+        source: str
+
+    remedies = (
+        Remedy(
+            id="bfloat16",
+            text="Use bfloat16 or float32 for this convolution.",
+            when="float16 convolutions",
+            applies=lambda data: data.primitive == "convolution" and data.source == "f16",
+            code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)",
+            since="2.15.0",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+        Remedy(
+            id="float32",
+            text="Use another data type for this layer: float32.",
+            when="bfloat16, or float16 that is not a convolution's",
+            applies=lambda data: (
+                data.source in {"bf16", "f16"}
+                and not (data.primitive == "convolution" and data.source == "f16")
+            ),
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+        Remedy(
+            id="report",
+            text="Report it at github.com/uxlfoundation/oneDNN with both lines of the evidence.",
+            basis="untestable",
+            proof="it is a report",
+        ),
+    )
+
     def check(
         self,
         dispatches: Table[DispatchRejection],
         *,
+        run: Table[RunFacts],
         creates: Table[PrimitiveCreate],
         execs: Table[PrimitiveExec],
         library: Table[LibraryRejection],
@@ -91,25 +137,40 @@ class DeferredToNobody(Rule):
         found: dict[tuple[str, str, str], list[_Deferred]] = {}
         made = [*cast("Table[Primitive]", execs), *cast("Table[Primitive]", creates)]
         for row in made:
-            run = row.record
-            slow = grade(run.primitive, run.impl, isa) is Grade.REFERENCE
-            if run.primitive not in COMPUTE or not slow:
+            one = row.record
+            slow = grade(one.primitive, one.impl, isa) is Grade.REFERENCE
+            if one.primitive not in COMPUTE or not slow:
                 continue
-            for refusal in refusals.of(run):
+            for refusal in refusals.of(one):
                 if refusal.reason is Reason.DEFERRED:
-                    key = (run.primitive, run.precision, refusal.message)
-                    ran = isinstance(run, PrimitiveExec)
+                    key = (one.primitive, one.precision, refusal.message)
+                    ran = isinstance(one, PrimitiveExec)
                     found.setdefault(key, []).append(_Deferred(row, refusal, ran))
         onednn = next((f" {row.record.version}" for row in versions), "")
         for key, deferred in found.items():
-            yield self._finding(key, deferred, onednn)
+            yield self._finding(key, deferred, onednn, run)
 
-    def _finding(self, key: tuple[str, str, str], found: list[_Deferred], onednn: str) -> Finding:
+    def _finding(
+        self,
+        key: tuple[str, str, str],
+        found: list[_Deferred],
+        onednn: str,
+        run: Table[RunFacts],
+    ) -> Finding:
         primitive, precision, message = key
         row, refusal, _ = found[0]
         shapes = len({one.row.record.shape for one in found})
         ran = any(one.ran for one in found)
         where = "ONE001 tells what it costs." if ran else "Its executions are not in the log."
+        data = self.Data.about(
+            run,
+            [row],
+            who=refusal.who.strip("`"),
+            refusal=message,
+            shapes=shapes,
+            was_run=ran,
+            source=row.record.mds[0].dtype if row.record.mds else "",
+        )
         return self.finding(
             *key,
             title=f"{primitive} {precision}: left to an implementation that is not there",
@@ -121,7 +182,8 @@ class DeferredToNobody(Rule):
             severity=Severity.INFO if ran else Severity.ERROR,
             count=shapes,
             evidence=[refusal.quote, quote(row, "chosen instead")],
-            advice=_advice(row.record),
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -129,17 +191,3 @@ class _Deferred(NamedTuple):
     row: Seen[Primitive]
     refusal: Refusal
     ran: bool
-
-
-def _advice(run: Primitive) -> Iterator[Advice]:
-    if run.primitive == "convolution" and run.mds and run.mds[0].dtype == "f16":
-        yield Advice(
-            text="Use bfloat16 or float32 for this convolution.",
-            code="module.to(torch.bfloat16)",
-            since="2.15.0",
-        )
-    else:
-        yield Advice(text="Use another data type for this layer.", code="module.float()")
-    yield Advice(
-        text="Report it at github.com/uxlfoundation/oneDNN with both lines of the evidence."
-    )

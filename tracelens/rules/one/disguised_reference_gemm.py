@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade, grade
-from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
+from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.shapes import unpacks
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, NestedCreate, PrimitiveExec
 
@@ -65,10 +68,36 @@ class DisguisedReferenceGemm(Rule):
         ),
     )
 
+    class Data(PrimitiveData):
+        """Products on plain loops; the most expensive ones first."""
+
+        executions: int
+        #: Whether they run inside other primitives, which another finding is about.
+        is_nested: bool = False
+
+    remedies = (
+        Remedy(
+            id="float32",
+            text="Run these products in float32.",
+            when="bfloat16, float16 or integers",
+            applies=lambda data: data.dtypes != "f32",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+        Remedy(
+            id="other-build",
+            text="Or use a build of torch whose oneDNN has the Compute Library or a BLAS: the "
+            "wheels for AArch64 on the package index have the former.",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+    )
+
     def check(
         self,
         isas: Table[CpuIsa],
         *,
+        run: Table[RunFacts],
         execs: Table[PrimitiveExec],
         nested: Table[NestedCreate],
         ran: Table[LibraryRun],
@@ -77,25 +106,32 @@ class DisguisedReferenceGemm(Rule):
         isa = instruction_set(isas)
         runs = groups(execs)
         spent = Spent.of(execs)
+        fast = Fast(runs, isa)
         found: dict[tuple[str, str], list[Runs]] = {}
         for group in runs:
             if group.grade(isa) is Grade.DISGUISED and not unpacks(group.run):
                 key = (group.run.primitive, group.run.precision)
                 found.setdefault(key, []).append(group)
-        for key, slow in found.items():
+        for slow in found.values():
             if spent.matters(sum(group.ms for group in slow)):
-                finding = self._finding(key, slow, runs, spent, isa)
-                worst = max(slow, key=lambda group: group.ms)
-                yield finding.model_copy(update={"where": UserLines(ran).of(worst.rows)})
+                slow.sort(key=lambda group: -group.ms)
+                ms = sum(group.ms for group in slow)
+                data = self.Data.about(
+                    run,
+                    [group.rows[0] for group in slow],
+                    ms=ms,
+                    share=spent.share(ms),
+                    executions=sum(group.count for group in slow),
+                )
+                finding = self._finding(data, slow, fast, spent, isa)
+                yield finding.model_copy(update={"where": UserLines(ran).of(slow[0].rows)})
         if not found:
-            yield from self._note(nested, isa)
+            yield from self._note(nested, isa, run)
 
-    def _finding(
-        self, key: tuple[str, str], slow: list[Runs], runs: list[Runs], spent: Spent, isa: str
-    ) -> Finding:
-        ms, count = sum(group.ms for group in slow), sum(group.count for group in slow)
-        worst = max(slow, key=lambda group: group.ms)
-        known = [group.alternative(runs, isa) for group in slow]
+    def _finding(self, data: Data, slow: list[Runs], fast: Fast, spent: Spent, isa: str) -> Finding:
+        ms, count, worst = data.ms or 0.0, data.executions, slow[0]
+        key = (data.primitive, data.dtypes)
+        known = [group.alternative(fast) for group in slow]
         saving = sum(
             max(0.0, group.ms - (other[0] * group.count if other else 0.0))
             for group, other in zip(slow, known, strict=True)
@@ -113,10 +149,13 @@ class DisguisedReferenceGemm(Rule):
             count=count,
             evidence=[quote(group.rows[0], f"{group.count} times") for group in slow[:3]],
             cost=spent.cost(saving, "estimated" if all(known) else "upper_bound"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
-    def _note(self, nested: Table[NestedCreate], isa: str) -> Iterator[Finding]:
+    def _note(
+        self, nested: Table[NestedCreate], isa: str, run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         inner = [
             row
             for row in nested
@@ -128,19 +167,13 @@ class DisguisedReferenceGemm(Rule):
                 title="products inside another primitive are plain loops",
                 message=(
                     f"`{inner[0].record.impl}` was made inside another primitive, {inner[0].count} "
-                    "times. ONE001 reports the primitive around it, where its time matters."
+                    "times."
                 ),
-                severity=Severity.NONE,
+                harmless="ONE001 reports the primitive around it, where its time matters",
                 confidence=Confidence.MEDIUM,
                 count=sum(row.count for row in inner),
                 evidence=[quote(row, "plain loops on this machine") for row in inner[:2]],
+                data=self.Data.about(
+                    run, inner, executions=sum(row.count for row in inner), is_nested=True
+                ),
             )
-
-
-_ADVICE = (
-    Advice(text="Run these products in float32.", code="module.float()"),
-    Advice(
-        text="Or use a build of torch whose oneDNN has the Compute Library or a BLAS: the wheels "
-        "for AArch64 on the package index have the former."
-    ),
-)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Table
 from tracelens.logs.onednn_verbose import (
@@ -31,6 +31,10 @@ __all__ = ["FastImplementationRejected"]
 #: Reasons that say nothing where the implementation that was chosen is fast, too.
 MAX_SHAPES = 50
 _USUAL = frozenset({Reason.DATA_TYPE, Reason.INSTRUCTIONS, Reason.ATTRIBUTES})
+
+
+def _because_of(reason: Reason) -> Callable[[Any], bool]:
+    return lambda data: bool(data.reason == reason.name)
 
 
 class FastImplementationRejected(Rule):
@@ -85,7 +89,7 @@ class FastImplementationRejected(Rule):
             id=reason.name.lower().replace("_", "-"),
             text=f"If its time matters, {remedy(reason)}.",
             when=f"refused because of {reason.value}",
-            applies=lambda data, name=reason.name: data.reason == name,
+            applies=_because_of(reason),
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
         )
         for reason in Reason

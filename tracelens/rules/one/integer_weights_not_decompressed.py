@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.shapes import unpacks
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["IntegerWeightsNotDecompressed"]
@@ -58,7 +61,32 @@ class IntegerWeightsNotDecompressed(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
-    def check(self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """Products of float activations and integer weights."""
+
+        source: str
+        weights: str
+        executions: int
+        #: The caller lets oneDNN unpack integers in the product.
+        is_permitted: bool
+
+    remedies = (
+        Remedy(
+            id="torchao",
+            text="Use torchao's weight-only quantisation, which calls kernels made for it: "
+            "`quantize_(model, Int8WeightOnlyConfig())` of `torchao.quantization`.",
+            proof="https://github.com/pytorch/ao/tree/main/torchao/quantization",
+        ),
+        Remedy(
+            id="bfloat16",
+            text="Or use bfloat16 activations, or bfloat16 weights.",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_matmul.html",
+        ),
+    )
+
+    def check(
+        self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         """Yield one finding per pair of types and implementation."""
         isa = instruction_set(isas)
         spent = Spent.of(execs)
@@ -73,7 +101,18 @@ class IntegerWeightsNotDecompressed(Rule):
             if not spent.matters(ms):
                 continue
             accused = found[0].grade(isa) is Grade.REFERENCE
-            worst = max(found, key=lambda group: group.ms)
+            found.sort(key=lambda group: -group.ms)
+            worst = found[0]
+            data = self.Data.about(
+                run,
+                [group.rows[0] for group in found],
+                ms=ms,
+                share=spent.share(ms),
+                source=source,
+                weights=weights,
+                executions=count,
+                is_permitted=worst.run.attributes.fpmath.endswith(":true"),
+            )
             yield self.finding(
                 source,
                 weights,
@@ -89,7 +128,8 @@ class IntegerWeightsNotDecompressed(Rule):
                 count=count,
                 evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
                 cost=None if accused else spent.cost(ms, "upper_bound"),
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
 
 
@@ -97,12 +137,3 @@ def _permission(run: PrimitiveExec, source: str) -> str:
     if run.attributes.fpmath.endswith(":true"):
         return f"The caller permits unpacking, but no kernel does it for {source} here."
     return "The caller does not permit unpacking: `attr-fpmath` does not cover integers."
-
-
-_ADVICE = (
-    Advice(
-        text="Use torchao's weight-only quantisation, which calls kernels made for it.",
-        code="quantize_(model, Int8WeightOnlyConfig())",
-    ),
-    Advice(text="Or use bfloat16 activations, or bfloat16 weights."),
-)

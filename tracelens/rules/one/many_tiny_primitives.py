@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.runs import Runs, groups, percent, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["ManyTinyPrimitives"]
@@ -46,7 +50,8 @@ class ManyTinyPrimitives(Rule):
     When the iteration is fast enough as it is. The log does not hold the time between primitives,
     so the loss is not known: with a trace, compare their sum with the step. Printing a line per
     primitive itself takes some microseconds, which makes this look worse than it is. Fewer than 100
-    products per iteration are not reported.
+    products per iteration are not reported, and neither are logs of autotuning: Inductor runs its
+    candidates hundreds of times.
 
     ## What to do
     Do more per call: larger batches, one product for several layers. In compiled code, the C++
@@ -68,8 +73,51 @@ class ManyTinyPrimitives(Rule):
         Knob("C++ wrapper", config={"torch._inductor.config.cpp_wrapper": True}), structure="stays"
     )
 
-    def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """The most frequent tiny product; the time is that of all of them."""
+
+        products: int
+        per_iteration: int
+        median_ms: float
+
+    remedies = (
+        Remedy(
+            id="more-per-call",
+            text="Do more per call: larger batches, or one product for several layers.",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="cpp-wrapper",
+            text="In compiled code, use the C++ wrapper.",
+            when="compiled",
+            applies=lambda data: data.is_compiled is True,
+            setting="torch._inductor.config.cpp_wrapper = True",
+            env="TORCHINDUCTOR_CPP_WRAPPER=1",
+            since="2.1",
+            proof="https://docs.pytorch.org/tutorials/unstable/inductor_cpp_wrapper_tutorial.html",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="one-thread",
+            text="Compare with one thread.",
+            when="the log does not say one thread",
+            applies=lambda data: data.threads != 1,
+            env="OMP_NUM_THREADS=1",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            knob=Knob("one thread", env={"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}),
+        ),
+    )
+
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        tunings: Table[AutotuneTable],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
         """Yield one finding for all tiny products."""
+        if len(tunings):
+            return
         products = [group for group in groups(execs) if group.run.primitive in COMPUTE]
         repeated = [group for group in products if group.count >= MIN_ITERATIONS]
         iterations = min((group.count for group in repeated), default=0)
@@ -84,6 +132,14 @@ class ManyTinyPrimitives(Rule):
         ):
             return
         tiny.sort(key=lambda group: -group.count)
+        data = self.Data.about(
+            run,
+            [group.rows[0] for group in tiny],
+            ms=ms,
+            products=count,
+            per_iteration=count // iterations,
+            median_ms=tiny[0].times.median,
+        )
         yield self.finding(
             "products",
             title=f"about {count // iterations} tiny products per iteration",
@@ -96,21 +152,10 @@ class ManyTinyPrimitives(Rule):
             confidence=Confidence.LOW,
             count=count,
             evidence=[quote(group.rows[0], _often(group)) for group in tiny[:3]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
 def _often(group: Runs) -> str:
     return f"{group.count} times, {group.times.median:.2g} ms each"
-
-
-_ADVICE = (
-    Advice(text="Do more per call: larger batches, or one product for several layers."),
-    Advice(
-        text="In compiled code, use the C++ wrapper.",
-        setting="torch._inductor.config.cpp_wrapper = True",
-        env="TORCHINDUCTOR_CPP_WRAPPER=1",
-        since="2.1",
-    ),
-    Advice(text="Compare with one thread.", env="OMP_NUM_THREADS=1"),
-)

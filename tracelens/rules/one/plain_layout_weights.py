@@ -6,17 +6,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import Experiment
+from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, freeze
+from tracelens.onednn.data import PrimitiveData
+from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, is_excerpt
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.runs import Spent, instruction_set, steady, times
 from tracelens.onednn.shapes import Product, product_of
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
-    from tracelens.inductor.library_calls import LibraryRun
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
@@ -24,6 +29,8 @@ __all__ = ["PlainLayoutWeights"]
 
 #: Executions of one product from which on its weights are constant rather than new each time.
 MIN_COUNT = 5
+#: Products in a few pasted lines that show it, where nothing is repeated.
+MIN_IN_EXCERPT = 3
 #: A single row gains nothing from packed weights, and many rows pay for packing in passing.
 MIN_ROWS, MAX_ROWS = 2, 512
 #: Elements of a weight that take longer to rearrange than to call for.
@@ -54,7 +61,8 @@ class PlainLayoutWeights(Rule):
     nothing can be packed: products whose gradients are in the log are left out. So are products
     that the same log also runs with packed weights (the eager reference before the compiled model),
     products of activations, and logs of autotuning, whose executions are benchmarks. Reference
-    kernels are ONE001's.
+    kernels are ONE001's. In an excerpt of a few lines, three products that take a fifth of the time
+    are reported with low confidence.
 
     ## What to do
     Freeze the compiled model for inference: weights are packed once.
@@ -71,8 +79,9 @@ class PlainLayoutWeights(Rule):
     code = "ONE018"
     name = "plain-layout-weights"
     severity = Severity.INFO
+    claim = "time"
     experiment = Experiment(
-        Knob("freezing", config={"torch._inductor.config.freezing": True}),
+        FREEZING,
         micro="onednn_primitive",
         confirms="with packed weights the product takes less time",
         refutes="it takes as long with packed weights",
@@ -81,10 +90,37 @@ class PlainLayoutWeights(Rule):
         ),
     )
 
+    class Data(PrimitiveData):
+        """Products that read weights in a plain layout; the most expensive ones first."""
+
+        products: int
+        #: Layers of different shapes.
+        shapes: int
+        is_excerpt: bool
+
+    remedies = (
+        freeze("ONE018"),
+        compile_frozen("ONE018"),
+        bfloat16(),
+        Remedy(
+            id="newer-torch",
+            text="Update torch to 2.15, then freeze: bfloat16 layers that are frozen run in "
+            "reference kernels before.",
+            when="bfloat16 on AArch64 before torch 2.15",
+            applies=lambda data: (
+                data.arch == "aarch64" and "bf16" in data.stored and (data.torch or (2,)) < (2, 15)
+            ),
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
+        calls: Table[LibraryCall],
         isas: Table[CpuIsa],
         tunings: Table[AutotuneTable],
         ran: Table[LibraryRun],
@@ -98,23 +134,34 @@ class PlainLayoutWeights(Rule):
             product = product_of(row.record)
             if row.record.primitive in {"matmul", "inner_product"} and product is not None:
                 by_key.setdefault((product, row.record.precision), []).append(row)
-        found = [
-            row
-            for (product, dtype), rows in by_key.items()
-            if not any(_is_packed(row.record) for row in rows)
-            and not _is_trained(product, dtype, by_key)
-            for row in rows
-            if _is_plain_weight(row, product, isa)
-        ]
-        found.sort(key=lambda row: -row.ms)
-        spent, ms = Spent.of(execs), steady(found)
-        if not found or spent.share(ms) < MIN_SHARE:
+        untrained = {
+            key: rows
+            for key, rows in by_key.items()
+            if not any(_is_packed(row.record) for row in rows) and not _is_trained(*key, by_key)
+        }
+        spent = Spent.of(execs, calls, ran)
+        found = _plain(untrained, isa, MIN_COUNT)
+        once = not found and is_excerpt(execs)
+        if once:
+            found = _plain(untrained, isa, 1)
+        ms = steady(found)
+        few = once and sum(row.count for row in found) < MIN_IN_EXCERPT
+        if not found or few or spent.share(ms) < (SHARE_OF_EXCERPT if once else MIN_SHARE):
             return
-        finding = self._finding(found, ms, spent)
+        data = self.Data.about(
+            run,
+            found,
+            ms=ms,
+            share=spent.share(ms),
+            products=sum(row.count for row in found),
+            shapes=len(found),
+            is_excerpt=once,
+        )
+        finding = self._finding(found, data, spent)
         yield finding.model_copy(update={"where": UserLines(ran).of(found[:1])})
 
-    def _finding(self, found: list[Seen[PrimitiveExec]], ms: float, spent: Spent) -> Finding:
-        count = sum(row.count for row in found)
+    def _finding(self, found: list[Seen[PrimitiveExec]], data: Data, spent: Spent) -> Finding:
+        count, ms = data.products, data.ms or 0.0
         worst = found[0].record
         kinds = "one layer" if len(found) == 1 else f"{len(found)} shapes of layers"
         return self.finding(
@@ -125,23 +172,36 @@ class PlainLayoutWeights(Rule):
                 f"The most expensive is {worst.primitive} {worst.precision} {worst.shape}, with "
                 f"weights in `{worst.weights[0].tag}`. Packing them once saves a part of that."
             ),
-            confidence=Confidence.MEDIUM,
+            confidence=Confidence.LOW if data.is_excerpt else Confidence.MEDIUM,
             count=count,
             evidence=[quote(row, f"{row.count} times") for row in found[:3]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
+def _plain(
+    by_key: dict[Key, list[Seen[PrimitiveExec]]], isa: str, least: int
+) -> list[Seen[PrimitiveExec]]:
+    """Return what ran ``least`` times with plain weights, the most expensive first."""
+    found = [
+        row
+        for (product, _), rows in by_key.items()
+        for row in rows
+        if row.count >= least and _is_plain_weight(row, product, isa)
+    ]
+    return sorted(found, key=lambda row: -row.ms)
+
+
 def _is_plain_weight(row: Seen[PrimitiveExec], product: Product, isa: str) -> bool:
-    """Whether ``row`` repeatedly reads what looks like a linear layer's weight, as torch keeps it.
+    """Whether ``row`` reads what looks like a linear layer's weight, as torch keeps it.
 
     That is transposed: ``ba``. In ``ab`` it could be anything.
     """
     run = row.record
     weights = run.weights
     return (
-        row.count >= MIN_COUNT
-        and run.engine.startswith("cpu")
+        run.engine.startswith("cpu")
         and MIN_ROWS <= product.rows <= MAX_ROWS
         and product.batch == 1
         and product.depth * product.columns >= MIN_WEIGHT
@@ -164,14 +224,3 @@ def _is_trained(product: Product, dtype: str, by_key: dict[Key, list[Seen[Primit
     if any((gradient, dtype) in by_key for gradient in gradients if gradient != product):
         return True
     return any(row.record.is_training for row in by_key.get((product, dtype), ()))
-
-
-_ADVICE = (
-    Advice(
-        text="For inference, freeze the compiled model.",
-        setting="torch._inductor.config.freezing = True",
-        env="TORCHINDUCTOR_FREEZING=1",
-        code="model = torch.compile(model)\nwith torch.no_grad(): model(x)",
-        since="2.1",
-    ),
-)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs.onednn_verbose import CpuIsa, Primitive, PrimitiveCreate, PrimitiveExec
 from tracelens.onednn import work
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade, grade, has_jit_gemm
 from tracelens.onednn.runs import instruction_set, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["PlainPrepackTarget"]
 
@@ -56,10 +61,40 @@ class PlainPrepackTarget(Rule):
     severity = Severity.INFO
     unconfirmable = "what runs with the weights is tested by ONE001"
 
+    class Data(PrimitiveData):
+        """The packing, and what read the packed weights where the log shows it."""
+
+        weights: int
+        layout: str
+        #: The implementation that read them; empty where the log does not show it.
+        read_by: str = ""
+
+    remedies = (
+        Remedy(
+            id="record-executions",
+            text="Record executions as well, and look at the first product.",
+            env="ONEDNN_VERBOSE=all",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+        ),
+        Remedy(
+            id="not-frozen",
+            text="If it runs on a reference kernel, do not freeze the model, or use another data "
+            "type.",
+            when="frozen, or unknown whether",
+            applies=lambda data: data.is_frozen is not False,
+            setting="torch._inductor.config.freezing = False",
+            env="TORCHINDUCTOR_FREEZING=0",
+            until="2.15.0",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
         creates: Table[PrimitiveCreate],
         isas: Table[CpuIsa],
     ) -> Iterator[Finding]:
@@ -80,15 +115,22 @@ class PlainPrepackTarget(Rule):
             packed.append(cast("Seen[Primitive]", row))
             slow += [r for r in readers if r.record.impl]
         for dtype, (packed, slow) in by_dtype.items():
-            yield self._finding(dtype, packed, slow)
+            yield self._finding(dtype, packed, slow, run)
 
-    def _finding(self, dtype: str, packed: Rows, slow: Rows) -> Finding:
+    def _finding(self, dtype: str, packed: Rows, slow: Rows, run: Table[RunFacts]) -> Finding:
         count = sum(row.count for row in packed)
         then = "The product that reads it is not in the log yet."
         if slow:
-            run = slow[0].record
-            then = f"{run.primitive} {run.shape} then ran on `{run.impl}`."
+            reader = slow[0].record
+            then = f"{reader.primitive} {reader.shape} then ran on `{reader.impl}`."
         target = packed[0].record.mds[-1].tag
+        data = self.Data.about(
+            run,
+            packed,
+            weights=count,
+            layout=target,
+            read_by=slow[0].record.impl if slow else "",
+        )
         return self.finding(
             dtype,
             target,
@@ -97,14 +139,16 @@ class PlainPrepackTarget(Rule):
                 f"{times(count, 'weight')}, the first of {packed[0].record.shape}. No fast kernel "
                 f"asks for that layout. {then}"
             ),
-            severity=Severity.NONE if slow else Severity.INFO,
+            severity=Severity.INFO,
+            harmless="ONE001 is about the product that reads it" if slow else None,
             confidence=Confidence.HIGH if slow else Confidence.LOW,
             count=count,
             evidence=[
                 quote(packed[0], "packed into a plain layout"),
                 *(quote(row, "reads it") for row in slow[:1]),
             ],
-            advice=() if slow else _ADVICE,
+            advice=() if slow else self.advise(data),
+            data=data,
         )
 
 
@@ -127,17 +171,3 @@ def _by_weight(
             for md in row.record.weights:
                 found.setdefault((md.layout, work.elements(row.record, md)), []).append(row)
     return found
-
-
-_ADVICE = (
-    Advice(
-        text="Record executions as well, and look at the first product.",
-        env="ONEDNN_VERBOSE=all",
-    ),
-    Advice(
-        text="If it runs on a reference kernel, do not freeze the model, or use another data type.",
-        setting="torch._inductor.config.freezing = False",
-        env="TORCHINDUCTOR_FREEZING=0",
-        until="2.15.0",
-    ),
-)

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.remedies import can_compile, compile_frozen, freeze
 from tracelens.onednn import work
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.runs import Spent, instruction_set, steady, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
     from tracelens.logs.output_code import OutputModule
 
@@ -80,14 +83,32 @@ class PostOpNotFused(Rule):
     code = "ONE013"
     name = "post-op-not-fused"
     severity = Severity.INFO
+    claim = "time"
     experiment = Experiment(
         Knob("freezing", config={"torch._inductor.config.freezing": True}), structure="fewer"
+    )
+
+    class Data(PrimitiveData):
+        """The product and the activation behind it; time and share are the activation's."""
+
+        #: ``gelu_erf``, ``relu`` ...
+        activation: str
+        executions: int
+
+    remedies = (
+        freeze("ONE013", text="Freeze the model: the activation becomes a post-op."),
+        compile_frozen(
+            text="Compile the model with freezing, and measure: the activation becomes a post-op.",
+            when="nothing is known to be compiled, inference; not AArch64",
+            applies=lambda data: can_compile(data) and data.arch != "aarch64",
+        ),
     )
 
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
         isas: Table[CpuIsa],
         modules: Table[OutputModule],
     ) -> Iterator[Finding]:
@@ -99,23 +120,32 @@ class PostOpNotFused(Rule):
         products = _by_result(execs)
         by_name: dict[str, list[_Pair]] = {}
         for row in execs:
-            run, name = row.record, row.record.setting("alg")
-            if not run.engine.startswith("cpu") or row.count < MIN_COUNT:
+            record, name = row.record, row.record.setting("alg")
+            if not record.engine.startswith("cpu") or row.count < MIN_COUNT:
                 continue
-            if run.primitive == "eltwise" and name in _FUSABLE:
+            if record.primitive == "eltwise" and name in _FUSABLE:
                 product = _product_before(row, products)
                 if product is not None:
                     by_name.setdefault(name, []).append(_Pair(product, row))
         for name, pairs in by_name.items():
             if spent.matters(steady(pair.activation for pair in pairs)):
-                yield self._finding(name, pairs, spent, arm=arm)
+                yield self._finding(name, pairs, spent, run, arm=arm)
 
-    def _finding(self, name: str, pairs: list[_Pair], spent: Spent, *, arm: bool) -> Finding:
+    def _finding(
+        self, name: str, pairs: list[_Pair], spent: Spent, run: Table[RunFacts], *, arm: bool
+    ) -> Finding:
         ms = steady(pair.activation for pair in pairs)
         count = sum(pair.activation.count for pair in pairs)
         product, activation = max(pairs, key=lambda pair: pair.activation.ms)
         short = name.removeprefix("eltwise_")
-        expected = " AArch64 builds of torch register no such fusions." if arm else ""
+        data = self.Data.about(
+            run,
+            [product, activation],
+            activation=short,
+            executions=count,
+            ms=ms,
+            share=spent.share(ms),
+        )
         return self.finding(
             product.record.primitive,
             name,
@@ -123,9 +153,10 @@ class PostOpNotFused(Rule):
             message=(
                 f"{times(count)} of `{name}` took {spent.tell(ms)}; the largest, "
                 f"{activation.record.shape}, follows {product.record.primitive} "
-                f"{product.record.shape}, which could apply it.{expected}"
+                f"{product.record.shape}, which could apply it."
             ),
-            severity=Severity.NONE if arm else Severity.INFO,
+            severity=Severity.INFO,
+            harmless="AArch64 builds of torch register no such fusions" if arm else None,
             confidence=Confidence.MEDIUM,
             count=count,
             evidence=[
@@ -133,7 +164,8 @@ class PostOpNotFused(Rule):
                 quote(activation, f"{activation.count} times"),
             ],
             cost=spent.cost(ms, "upper_bound"),
-            advice=() if arm else _ADVICE,
+            advice=() if arm else self.advise(data),
+            data=data,
         )
 
 
@@ -175,14 +207,3 @@ def _written(run: PrimitiveExec) -> int | None:
     size = work.elements(run, md) if md is not None else None
     # ``data`` is read and written: it counts twice.
     return size // 2 if size and md is not None and md.arg == "data" else size
-
-
-_ADVICE = (
-    Advice(
-        text="For inference, compile and freeze the model: the activation becomes a post-op.",
-        env="TORCHINDUCTOR_FREEZING=1",
-        setting="torch._inductor.config.freezing = True",
-        code="model = torch.compile(model)\nwith torch.no_grad(): model(x)",
-        since="2.1",
-    ),
-)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.onednn_verbose import CpuIsa, DispatchRejection, NestedCreate, Primitive
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.reasons import Reason, why
 from tracelens.onednn.runs import instruction_set, times
 from tracelens.onednn.summary import quote
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["RuntimeDims"]
 
@@ -55,7 +61,50 @@ class RuntimeDims(Rule):
         Knob("sizes stay static", compile={"dynamic": False}), structure="fewer"
     )
 
-    def check(self, primitives: Table[Primitive], *, isas: Table[CpuIsa]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """A primitive that was made for open sizes."""
+
+        chosen: tuple[str, ...] = ()
+        #: Implementations that refused for that reason.
+        refusals: int
+        times: int
+
+    remedies = (
+        Remedy(
+            id="mark-dynamic",
+            text="Mark only the dimension that varies as dynamic.",
+            when="compiled",
+            applies=lambda data: data.is_compiled is not False,
+            code="torch._dynamo.mark_dynamic(x, 0)",
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/"
+            "torch.compiler_dynamic_shapes.html",
+        ),
+        Remedy(
+            id="static",
+            text="Or compile once per size, if there are few.",
+            when="compiled",
+            applies=lambda data: data.is_compiled is not False,
+            code="model = torch.compile(model, dynamic=False)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="fixed-sizes",
+            text="Give the layer few different sizes: pad to multiples.",
+            when="nothing is compiled",
+            applies=lambda data: data.is_compiled is False,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_matmul.html",
+        ),
+    )
+
+    def check(
+        self,
+        primitives: Table[Primitive],
+        *,
+        isas: Table[CpuIsa],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
         """Yield one finding per primitive."""
         isa = instruction_set(isas)
         made: dict[str, list[Seen[Primitive]]] = {}
@@ -71,12 +120,18 @@ class RuntimeDims(Rule):
             # Helpers refuse in the name of a primitive: ``brgemm_matmul``.
             helpers = [name for name in refused if primitive in name]
             ours = [row for name in helpers for row in refused.pop(name)]
-            yield self._finding(primitive, rows, ours, isa)
+            yield self._finding(primitive, rows, ours, isa, run=run)
         for primitive, rows in refused.items():
-            yield self._finding(primitive, [], rows, isa)
+            yield self._finding(primitive, [], rows, isa, run=run)
 
     def _finding(
-        self, primitive: str, made: list[Seen[Primitive]], refused: list[Seen[Primitive]], isa: str
+        self,
+        primitive: str,
+        made: list[Seen[Primitive]],
+        refused: list[Seen[Primitive]],
+        isa: str,
+        *,
+        run: Table[RunFacts],
     ) -> Finding:
         chosen = dict.fromkeys(row.record.impl for row in made)
         fast = all(grade(primitive, impl, isa) is Grade.OPTIMISED for impl in chosen)
@@ -87,34 +142,32 @@ class RuntimeDims(Rule):
         )
         if refused:
             said += f"{times(len(refused), 'implementation')} refused for that reason. "
+        data = self.Data.about(
+            run,
+            made or refused,
+            primitive=primitive,
+            chosen=tuple(chosen),
+            refusals=len(refused),
+            times=count,
+        )
+        harmless = made and fast and not refused
         return self.finding(
             primitive,
             title=f"{primitive}: sizes are known at run time only",
             message=f"{said}What was chosen is {what}.",
-            severity=Severity.NONE if made and fast and not refused else Severity.INFO,
+            severity=Severity.INFO,
+            harmless="what was chosen is a fast implementation all the same" if harmless else None,
             confidence=Confidence.MEDIUM,
             count=max(1, count),
             evidence=[
                 *(quote(row, "open sizes") for row in made[:2]),
                 *(row.quote("refused") for row in refused[:2]),
             ],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
 def _is_open(run: Primitive) -> bool:
     """Whether a size of ``run`` is printed as ``*``."""
     return any("*" in part for part in (*run.problem.tensors, *run.problem.sizes))
-
-
-_ADVICE = (
-    Advice(
-        text="Mark only the dimension that varies as dynamic.",
-        code="torch._dynamo.mark_dynamic(x, 0)",
-        since="2.1",
-    ),
-    Advice(
-        text="Or compile once per size, if there are few.",
-        code="torch.compile(model, dynamic=False)",
-    ),
-)

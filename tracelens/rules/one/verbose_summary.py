@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
+from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.runs import Runs, Spent, groups, percent, times
 from tracelens.onednn.summary import quote
+from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["VerboseSummary"]
@@ -57,23 +61,61 @@ class VerboseSummary(Rule):
     severity = Severity.INFO
     unconfirmable = EXPECTED
 
-    def check(self, execs: Table[PrimitiveExec]) -> Iterator[Finding]:
+    class Data(PrimitiveData):
+        """All executions; the primitive is the most expensive one, and the share its share."""
+
+        executions: int
+        #: Milliseconds of all executions without, and of, what first ones took longer.
+        steady_ms: float
+        first_ms: float
+
+    remedies = (
+        Remedy(
+            id="more-iterations",
+            text="Record more iterations before drawing conclusions.",
+            when="first executions took most of the time",
+            applies=lambda data: data.first_ms > data.steady_ms,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+        ),
+    )
+
+    def check(
+        self,
+        execs: Table[PrimitiveExec],
+        *,
+        run: Table[RunFacts],
+        calls: Table[LibraryCall],
+        ran: Table[LibraryRun],
+    ) -> Iterator[Finding]:
         """Yield one finding about all executions."""
         runs = sorted(groups(execs), key=lambda group: -group.ms)
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, calls, ran)
         first = execs.ms - spent.whole
         starts = execs.ms > 0 and first >= FIRST_MS and first >= FIRST_SHARE * execs.ms
         named = "; ".join(_told(group, spent) for group in runs[:MAX_NAMED])
         top = "first executions" if starts else _called(runs[0])
         text = f"{times(execs.count)} of {len(runs)} kinds took {spent.whole:.3g} ms"
         extra = f", and first executions {first:.3g} ms more" if first > 0 else ""
+        told = f" Note that {spent.hidden}." if spent.hidden else ""
+        data = self.Data.about(
+            run,
+            [group.rows[0] for group in runs],
+            ms=runs[0].ms,
+            share=spent.share(runs[0].ms),
+            executions=execs.count,
+            steady_ms=spent.whole,
+            first_ms=max(0.0, first),
+        )
         yield self.finding(
             "summary",
             title=f"most of oneDNN's time went to {top}",
-            message=f"{text}{extra}. The most expensive: {named}.",
-            severity=Severity.INFO if starts else Severity.NONE,
+            message=f"{text}{extra}. The most expensive: {named}.{told}",
+            severity=Severity.INFO,
+            harmless=None if starts else "it is a summary, and accuses nobody",
             count=execs.count,
             evidence=[quote(runs[0].rows[0], f"{runs[0].count} times")],
+            advice=self.advise(data) if starts else (),
+            data=data,
         )
 
 

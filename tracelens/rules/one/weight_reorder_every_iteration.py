@@ -76,6 +76,7 @@ class WeightReorderEveryIteration(Rule):
     code = "ONE003"
     name = "weight-reorder-every-iteration"
     severity = Severity.WARNING
+    claim = "time"
     experiment = Experiment(
         FREEZING,
         micro="onednn_primitive",
