@@ -126,8 +126,8 @@ _SOFTMAX = (
     ],
 )
 def test_what_stands_in_a_log_does_not_get_into_a_program(text: str) -> None:
-    line = EvidenceLine(input="run.log", line=1, text=text)
-    found = onednn_primitive.build(made_up("ONE001", evidence=(line,)), reporting())
+    told = {"descriptors": [text]}
+    found = onednn_primitive.build(made_up("ONE001", data=told), reporting())
     for each in (found.before, found.after) if found is not None else ():
         assert "system" not in each.source
         ast.parse(each.source)
@@ -153,8 +153,8 @@ def test_a_workload_that_does_not_fit_into_memory_is_not_made() -> None:
         "onednn_verbose,v1,primitive,exec,cpu,matmul,ref:any,undef,src:bf16::blocked:ab::f0 "
         "wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,,,900000x900000:900000x900000,1.5"
     )
-    line = EvidenceLine(input="run.log", line=1, text=huge)
-    assert onednn_primitive.build(made_up("ONE001", evidence=(line,)), reporting()) is None
+    told = {"descriptors": [huge]}
+    assert onednn_primitive.build(made_up("ONE001", data=told), reporting()) is None
 
 
 def test_evidence_without_a_program_gives_none() -> None:
