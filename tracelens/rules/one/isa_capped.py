@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["IsaCapped"]
 
+#: Products that torch can run one by one.
+_RUNNABLE = frozenset({"matmul", "inner_product", "convolution"})
 #: Values of the variable, or parts of them, that limit nothing on today's processors.
 _UNLIMITED = ("ALL", "DEFAULT", "AMX", "AVX10_2")
 #: How a line of Inductor's C++ loads 16 float32 into one register, which takes AVX-512.
@@ -136,7 +138,7 @@ class IsaCapped(Rule):
             said += f"{set_to.record.variable} is set to {set_to.record.value}. "
         elif witness is None:
             said = "Servers have had AVX2 since 2013, so something may limit it. "
-        products = [row for row in execs if row.record.primitive in PRODUCTS]
+        products = [row for row in execs if row.record.primitive in _RUNNABLE]
         worst = max(products, key=lambda row: row.ms, default=None)
         data = self.Data.of(
             run,

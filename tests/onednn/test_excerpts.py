@@ -1,0 +1,127 @@
+"""A few pasted lines are judged, too, by what stands beside what."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.onednn.test_rules import ARM, HEAD, findings, linear, reorder
+from tracelens.report import Confidence
+from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
+from tracelens.rules.one.amx_available_not_used import AmxAvailableNotUsed
+from tracelens.rules.one.plain_layout_weights import PlainLayoutWeights
+from tracelens.rules.one.weight_reorder_every_iteration import WeightReorderEveryIteration
+
+SHAPES = (64, 128, 256)
+
+
+def weighted(size: int, ms: float) -> str:
+    args = f"src:f32::blocked:ab::f0 wei:f32:a:blocked:BA{size}a::f0 dst:f32::blocked:ab::f0"
+    return (
+        f"{HEAD}exec,cpu,matmul,brg_matmul:avx512_core,undef,{args},"
+        f"attr-scratchpad:user,,32x{size}:{size}x{size},{ms}"
+    )
+
+
+def packed(size: int, ms: float) -> str:
+    return reorder("ba", f"BA{size}a", f"{size}x{size}", ms, dtype="f32")
+
+
+def calls(ms: float, sizes: tuple[int, ...] = SHAPES) -> list[str]:
+    return [line for size in sizes for line in (packed(size, ms), weighted(size, 1.0))]
+
+
+def test_a_reorder_before_each_of_three_calls() -> None:
+    (finding,) = findings(WeightReorderEveryIteration(), calls(0.5))
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.data["is_excerpt"]
+    assert (finding.data["reorders"], finding.data["executions"]) == (3, 3)
+    assert finding.data["share"] == pytest.approx(1 / 3)
+    assert "33 %" in finding.message
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # They take less than a fifth of the time shown, or are two.
+        calls(0.2),
+        calls(0.5, SHAPES[:2]),
+        # Packed first, then used: that is how weights are packed once.
+        [*(packed(size, 0.5) for size in SHAPES), *(weighted(size, 1.0) for size in SHAPES)],
+    ],
+)
+def test_no_reorder_before_each_call(lines: list[str]) -> None:
+    assert not findings(WeightReorderEveryIteration(), lines)
+
+
+def test_in_a_long_log_one_iteration_shows_nothing() -> None:
+    others = [weighted(512 + n, 0.01) for n in range(60)]
+    assert not findings(WeightReorderEveryIteration(), [*calls(0.5), *others])
+
+
+def convolution(channels: int, tag: str, ms: float) -> str:
+    args = (
+        f"src:f32:a:blocked:{tag}::f0 wei:f32:a:blocked:ABcd16b16a::f0 "
+        f"bia:undef::undef::: dst:f32:a:blocked:{tag}::f0"
+    )
+    sizes = f"mb1_ic{channels}oc{channels}_ih14oh14kh1sh1dh0ph0_iw14ow14kw1sw1dw0pw0"
+    return (
+        f"{HEAD}exec,cpu,convolution,jit:avx512_core,forward_training,{args},"
+        f"attr-scratchpad:user,alg:convolution_direct,{sizes},{ms}"
+    )
+
+
+def surrounded(channels: int, ms: float) -> list[str]:
+    shape = f"1x{channels}x14x14"
+    into = reorder("abcd", "aBcd16b", shape, ms, dtype="f32")
+    back = reorder("aBcd16b", "abcd", shape, ms, dtype="f32")
+    return [into, convolution(channels, "aBcd16b", 1.0), back]
+
+
+def test_two_layers_between_their_conversions() -> None:
+    (finding,) = findings(ActivationLayoutPingPong(), [*surrounded(16, 0.5), *surrounded(32, 0.5)])
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.data["ranks"] == [4]
+    assert [one.id for one in finding.advice] == ["channels-last", "compile"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*surrounded(16, 0.1), *surrounded(32, 0.1)],
+        surrounded(16, 0.5),
+        # One conversion at the input and one at the output of the network.
+        [
+            reorder("abcd", "aBcd16b", "1x16x14x14", 0.5, dtype="f32"),
+            convolution(16, "aBcd16b", 1.0),
+            convolution(32, "aBcd16b", 1.0),
+            reorder("aBcd16b", "abcd", "1x32x14x14", 0.5, dtype="f32"),
+        ],
+    ],
+)
+def test_too_little_to_say_so(lines: list[str]) -> None:
+    assert not findings(ActivationLayoutPingPong(), lines)
+
+
+def plain(size: int, ms: float, impl: str = "brg_matmul:avx512_core_bf16") -> str:
+    args = "src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0"
+    return (
+        f"{HEAD}exec,cpu,matmul,{impl},undef,{args},"
+        f"attr-scratchpad:user,,68x{size}:{size}x{size},{ms}"
+    )
+
+
+def test_three_products_with_plain_weights() -> None:
+    lines = [plain(size, 1.0) for size in (192, 256, 384)]
+    (finding,) = findings(PlainLayoutWeights(), lines)
+    assert finding.confidence is Confidence.LOW
+    assert not findings(PlainLayoutWeights(), lines[:2])
+
+
+def test_a_kernel_for_amx_shows_that_it_is_there() -> None:
+    amx = plain(256, 1.0, "brg_matmul:avx10_1_512_amx")
+    (finding,) = findings(AmxAvailableNotUsed(), [amx, plain(384, 1.0)])
+    assert finding.data["is_excerpt"]
+    assert "brg_matmul:avx10_1_512_amx" in finding.evidence[0].text
+    # Without it, and without a header, nobody knows of AMX; another header says that it is not.
+    assert not findings(AmxAvailableNotUsed(), [plain(384, 1.0)])
+    assert not findings(AmxAvailableNotUsed(), [ARM, amx, linear("brg:any", 1.0)])
