@@ -19,11 +19,13 @@ from operator import itemgetter
 from tracelens.evidence import Evidence
 from tracelens.evidence.limits import MAX_RECORD_LINES, MAX_WRITERS
 from tracelens.source.closing import hand_over, hand_over_block
+from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
 from tracelens.source.records import Block, Headed, Open
 from tracelens.source.tally import Tally
+from tracelens.source.watch import Watch
 
 __all__ = ["Segmenter"]
 
@@ -50,6 +52,8 @@ class Segmenter:
         self._rank = rank_of(name)
         self.lines = 0
         self.evidence = Evidence()
+        #: What may tell why the program failed.
+        self.watch = Watch()
         self.writers: dict[str, None] = {}
         self.tally = Tally(kinds.timed_marks)
         self._open: dict[tuple[str, bytes], Open] = {}
@@ -81,13 +85,17 @@ class Segmenter:
     def feed(self, lines: list[bytes]) -> None:
         """Read the next ``lines``, each with its newline."""
         if self.wrap or not lines:
+            self.watch.look_at(lines, [(0, len(lines))], self.lines + 1)
             for line in lines:
                 self.lines += 1
                 self._other(line[:-1], self.lines)
             return
         firsts = b"" if self.tally.pure else bytes(map(itemgetter(0), lines))
         end = 0
-        for start, stop in self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines):
+        stretches = self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines)
+        if not self.evidence.structured:  # such a log tells of errors in records of its own
+            self.watch.look_at(lines, stretches, self.lines + 1)
+        for start, stop in stretches:
             if start != end:
                 self._current = (_NEVER, [])  # the record in hand was interrupted
             self._stretch(lines, firsts, start, stop)
@@ -154,6 +162,7 @@ class Segmenter:
             self._close_block(rank)
         self._current = (_NEVER, [])
         self._fold()
+        hand_over_excerpts(self.watch, self.name, self.lines, self.evidence)
         return self.evidence
 
     # The slow path: one line that neither goes on with the current record nor is counted.
@@ -299,6 +308,8 @@ class Segmenter:
                 self._close_block(rank)
         else:
             self._is_program = not rank
+            if number in self.watch.hot:
+                self.watch.orphans.add(number)
 
     def _headed(self, head: Head, rank: str, number: int) -> None:
         """Begin a torch record of which only the first line is prefixed."""
@@ -351,6 +362,7 @@ class Segmenter:
                 self._open[key] = after._open[key]
         self._replay(after, shift)
         self.evidence.merge(after.evidence, shift=shift)
+        self.watch.extend(after.watch, shift)
         self.writers.update(after.writers)
         self.lines += after.lines
         self._current = (_NEVER, [])

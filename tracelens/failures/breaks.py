@@ -1,0 +1,58 @@
+"""What the rules about graph breaks say of a break that is an error under ``fullgraph=True``."""
+
+from __future__ import annotations
+
+import inspect
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.grammars import Unreadable
+from tracelens.logs import Log, Record
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.report import Advice
+
+__all__ = ["same_break"]
+
+#: Rules about breaks as a whole, which have nothing to say of one.
+_OF_ALL = frozenset({"GBR012", "GBR013", "GBR020", "GBR021", "GBR022"})
+
+
+def same_break(message: str, file: str, line: int, function: str) -> tuple[Advice, ...]:
+    """Return the advice of the rule that knows the break; none where no rule does."""
+    from tracelens.engine import select_rules  # noqa: PLC0415 -- it imports every rule
+
+    row = _as_break(message, file or "model.py", line, function)
+    if row is None:
+        return ()
+    table = Table([row])
+    for rule in select_rules(["GBR"]):
+        wanted = list(inspect.signature(rule.check).parameters.values())
+        if rule.code in _OF_ALL or not wanted or wanted[0].name != "breaks":
+            continue
+        rest: dict[str, Table[Record]] = {
+            one.name: Table() for one in wanted[1:] if one.name != "evidence"
+        }
+        if len(rest) < len(wanted) - 1:
+            continue
+        for finding in rule.check(table, **rest):
+            return finding.advice
+    return ()
+
+
+def _as_break(message: str, file: str, line: int, function: str) -> Seen[GraphBreak] | None:
+    """Return the exception's message as the record of the same break in the log of breaks."""
+    text = (
+        f"Graph break in user code at {file}:{line}\nGraph Break Reason: {_indented(message)}\n"
+        f'User code traceback:\n  File "{file}", line {line}, in {function or "forward"}'
+    )
+    try:
+        records = Log.of("graph_breaks").parse(text)
+    except Unreadable:
+        return None
+    found = [one for one in records if isinstance(one, GraphBreak)]
+    return Seen(found[0], 1, [Place("", 1)], text) if found else None
+
+
+def _indented(message: str) -> str:
+    """Give what belongs to the first line its indent back."""
+    first, *rest = message.split("\n")
+    return "\n".join([first, *(f"  {line.strip()}" for line in rest), ""])

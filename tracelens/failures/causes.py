@@ -1,0 +1,290 @@
+# ruff: noqa: E501, RUF001 -- phrases of many programs, each in a line
+"""What a failure is about: phrases of torch, Triton, compilers and drivers, the more telling first.
+
+A phrase is looked for in the text without its blanks: nothing then depends on where a terminal, a box
+or a logger broke the lines. What a phrase catches (``(?P<needed>...)``) is kept as a fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+__all__ = ["ELSEWHERE", "GENERAL", "Hit", "hits", "squeeze"]
+
+#: Headers that belong to a C or C++ compiler and its library.
+_OWN_HEADER = (
+    r"(?:std(?:def|io|lib|int|bool|arg|align)|limits|float|features|inttypes|errno|assert|string|math|"
+    r"wchar|ctype|time|unistd|sys/\w+|bits/[\w+-]+|gnu/[\w-]+|asm/\w+|linux/\w+|crtdefs|vcruntime|"
+    r"corecrt|windows|immintrin|x86intrin|emmintrin)\.h|algorithm|atomic|array|cmath|cstd\w+|cstring|"
+    r"iostream|vector|string|memory|limits|utility|type_traits|functional|complex|tuple|random|omp\.h"
+)
+#: No file of that name, in the words of compilers; Microsoft's says it in the language of Windows.
+_MISSING = r"['\"’”»]?(?::Nosuchfileordirectory|filenotfound|notfound|:Datei|:Aucunfichier|:No(?:existe|hay))"
+
+
+class Phrase(NamedTuple):
+    """A pattern, and the cause that it tells of."""
+
+    cause: str
+    pattern: str
+
+
+#: In the order in which they decide. Without blanks: the text is searched so.
+PHRASES = (
+    Phrase("main-guard", r"attempthasbeenmadetostartanewprocessbeforethecurrentprocesshasfinished"),
+    Phrase(
+        "traced-again",
+        r"DetectedthatyouareusingFXto(?P<how>symbolicallytrace|torch\.jit\.trace|torch\.export)"
+        r"|symbolicallytraceadynamo-optimized|torch\.jit\.\w+adynamo-optimized",
+    ),
+    Phrase("donated-buffer", r"compiledwithnon-emptydonatedbuffers"),
+    Phrase(
+        "python-version",
+        r"(?:Dynamo|torch\.compile)(?:is)?notsupportedonPython(?P<python>\d\.\d{1,2})"
+        r"|Python(?P<python_2>\d\.\d{1,2})\+?notyetsupportedfortorch\.compile",
+    ),
+    Phrase("platform", r"Windowsnotyetsupportedfortorch\.compile"),
+    Phrase(
+        "python-headers",
+        r"Python\.h" + _MISSING + r"|C1083:[^:]{1,80}Python\.h|includefile'Python\.h'|"
+        r"(?:LNK1\d{3}|cannotopen|cannotfind)[^;]{0,60}?(?P<library>python3\d{1,2}t?(?:_d)?\.lib)|"
+        r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|pyconfig\.h" + _MISSING,
+    ),
+    Phrase(
+        "cuda-headers",
+        r"(?P<header>cuda(?:_runtime(?:_api)?|_fp16|_bf16)?\.h)"
+        + _MISSING
+        + r"|C1083:[^:]{1,80}(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
+    ),
+    Phrase(
+        "msvc-environment",
+        r"C1083:[^:]{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’]"
+        r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)",
+    ),
+    Phrase(
+        "no-msvc",
+        r"Compiler:clisnotfound|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
+        r"|(?:Failedto|Couldnot|cannot)find(?:cl\.exe|MSVC)|MSVC(?:compiler)?(?:is)?notfound"
+        r"|WinError2\](?=.{0,600}cpp_builder|.{0,200}'cl')",
+    ),
+    Phrase(
+        "no-compiler",
+        r"FailedtofindCcompiler|NoworkingC\+\+compilerfound|InvalidCxxCompiler"
+        r"|Compiler:(?P<compiler>[\w./+-]{1,80}?)isnotfound"
+        r"|(?:Nosuchfileordirectory|Errno2\][^:]{0,40}|Permissiondenied):'(?P<compiler_2>(?:/[\w./-]{1,80}/)?"
+        r"(?:x86_64-[\w-]{1,30}|aarch64-[\w-]{1,30})?(?:gcc|g\+\+|clang|clang\+\+|cc|c\+\+|icpx|icx)(?:-\d{1,2})?)'"
+        r"|(?:/bin/sh:)?(?:\d{1,3}:)?(?P<compiler_3>g\+\+|gcc|clang\+\+|c\+\+)(?:-\d{1,2})?:(?:command)?notfound",
+    ),
+    Phrase(
+        "toolchain",
+        r"(?P<header>"
+        + _OWN_HEADER
+        + r")(?<!omp\.h)"
+        + _MISSING
+        + r"|cannotfind(?:-l|lib)(?P<library>(?!gomp|omp)[\w.+-]{1,40}?)(?::|collect2|\b)"
+        r"|unabletofindlibrary-l(?P<library_2>(?!gomp|omp)\w{1,30})|librarynotfoundfor-l(?P<library_3>(?!omp)\w{1,30})"
+        r"|cannotexecute['‘’`]?(?P<tool>cc1plus|cc1|as|ld|collect2)|error:unabletoexecutecommand"
+        r"|lib(?P<library_4>cuda(?:\.so(?:\.1)?)?)cannotfound|libcuda\.socannotfound"
+        r"|version[`'‘](?P<glibc>GLIBC(?:XX)?_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption",
+    ),
+    Phrase(
+        "ptxas",
+        r"Value['‘](?P<arch>sm_\w{1,6})['’]isnotdefinedforoption|ptxas.{0,60}?(?P<arch_2>sm_\w{1,6}).{0,20}?notdefined"
+        r"|Unsupported\.version(?P<ptx>\d\.\d);|PTX\.version\d\.\ddoesnotsupport\.target(?P<arch_3>sm_\w{1,6})"
+        r"|NoPTXCODEGENsupport|ptxas(?:fatal|error):(?:Unsupported|Unknown)|CannotfindptxasorPTXAS|Cannotfindptxas"
+        r"|(?P<arch_4>sm_\w{1,6})isnotarecognizedprocessor",
+    ),
+    Phrase(
+        "gpu-too-old",
+        r"Found(?P<gpu>[\w.+/-]{2,60}?)whichistooold|tooold?tobesupportedbythetriton"
+        r"|onlysupportsdevicesofCUDACapability>=|Devicecapability>=7\.0|GPUTooOldForTriton"
+        r"|requires\.target['‘]?(?P<arch>sm_\d{2})['’]?orhigher",
+    ),
+    Phrase(
+        "fp8",
+        r"type(?P<type>fp8e\w{2,6})notsupportedinthisarchitecture|(?P<type_2>fp8e\w{2,6})(?:datatype)?isnotsupportedon"
+        r"|(?:Float8|float8|fp8)\w{0,12}(?:is|are)?onlysupportedon|conversionfrom/?to?fp8.{0,40}notsupported",
+    ),
+    Phrase(
+        "flex-attention",
+        r"(?:NoValidChoices\w*|Nochoicestoselect).{0,4000}?(?:flex_(?:attention|decoding)|sdpa_score)"
+        r"|(?:flex_(?:attention|decoding)).{0,2000}?(?:NoValidChoices|Nochoicestoselect)"
+        r"|(?:Lowering|NotImplemented)\w{4,10}:.{0,400}?flex_(?:attention|decoding)"
+        r"|QandKVblocksizemustbedivisible|torch\.compileonCPUonlysupportsinference",
+    ),
+    Phrase(
+        "no-choices",
+        r"NoValidChoicesError|Nochoicestoselect,pleaseconsider",
+    ),
+    Phrase(
+        "out-of-resources",
+        r"outof(?:re)?source?s?:(?P<what>sharedmemory|registers|threads|\w{3,20}),Required:(?P<needed>\d{1,12})"
+        r"(?:,Hardwarelimit:|.{0,20}?limit:)(?P<limit>\d{1,12})|outofresource:|OutOfResources:",
+    ),
+    Phrase(
+        "triton-mismatch",
+        r"cannotimportname['‘](?P<missing>\w{1,60})['’]from['‘]?(?:partiallyinitializedmodule['‘])?triton"
+        r"|['‘](?P<missing_2>triton_key|AttrsDescriptor)['’]|(?P<drivers>\d)activedrivers"
+        r"|module['‘]triton[\w.]{0,80}['’]hasnoattribute['‘](?P<missing_3>\w{1,60})"
+        r"|Nomodulenamed['‘](?P<missing_4>triton\.[\w.]{1,80})['’]"
+        r"|(?:triton|ASTSource|CompiledKernel|JITFunction)[\w.]{0,60}(?:__init__)?\(\)(?:gotanunexpectedkeyword|missing\d)"
+        r"|KernelMetadata.{0,20}hasnoattribute|unexpectedkeywordargument['‘](?:num_buffers_warp_spec|num_consumer_groups)",
+    ),
+    Phrase(
+        "no-triton",
+        r"Cannotfindaworkingtritoninstallation|TritonMissing|Nomodulenamed['‘]triton['’]"
+        r"|Triton(?:is)?notinstalled|notritoninstallation",
+    ),
+    Phrase(
+        "xpu-build",
+        r"(?P<result>(?:ZE|UR)_RESULT_ERROR_[A-Z_]{1,60}?)(?:Set|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
+        r"|L0buildmodulefailed|PI_ERROR_BUILD_PROGRAM_FAILURE|ocloc(?:failed|error)",
+    ),
+    Phrase(
+        "metal",
+        r"program_source:\d{1,6}:\d{1,4}:error|[Ff]ailedtocreate[Mm]etallibrary|MTLLibraryError"
+        r"|failedtocompile.{0,200}[Mm]etal|[Mm]etal.{0,80}failedtocompile|torch\.mps\.compile_shader.{0,200}error",
+    ),
+    Phrase(
+        "collective-timeout",
+        r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
+        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d",
+    ),
+    Phrase(
+        "out-of-memory",
+        r"OutOfMemoryError|(?P<device>CUDA|HIP|XPU|MPS(?:backend)?)outofmemory"
+        r"|CUDAerror:outofmemory|CUDA_ERROR_OUT_OF_MEMORY",
+    ),
+    Phrase(
+        "recompute",
+        r"CheckpointError|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors",
+    ),
+    Phrase(
+        "size-stride",
+        r"expectedsize(?P<size>\d{1,15})==(?P<expected>\d{1,15}),stride(?P<stride>\d{1,15})==(?P<expected_2>\d{1,15})atdim="
+        r"(?P<dim>\d{1,3})|assert_size_strideAssertionError|wrongnumberofdimensions.{0,400}assert_size_stride"
+        r"|incorrectfake\(akameta\)kernel",
+    ),
+    Phrase(
+        "data-dependent",
+        r"Couldnot(?:guardon|extractspecializedintegerfrom)data-dependentexpression|GuardOnDataDependentSymNode",
+    ),
+    Phrase("constraint", r"ConstraintViolationError|Constraintsviolated\("),
+    Phrase(
+        "recompile-limit",
+        r"FailOn(?:Cache|Recompile)LimitHit|(?:cache_size|recompile)_limitreached"
+        r"|Unsupported:(?:Dynamo)?(?:cache_size|recompile)_?limit",
+    ),
+    Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
+    Phrase("not-close", r"AssertionError:(?:Tensor-likes|Scalars)arenot(?:close|equal)"),
+    Phrase("skipped-guards", r"Recompilationtriggeredwithskip_guard_eval_unsafe"),
+    Phrase("two-openmp", r"OMP:Error#15"),
+    Phrase(
+        "no-openmp",
+        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp",
+    ),
+    Phrase(
+        "fake-tensors",
+        r"DynamofailedtorunFXnodewithfaketensors|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"|whenmakingfaketensorcall",
+    ),
+    Phrase(
+        "triton-launcher",
+        r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b",
+    ),
+    Phrase(
+        "worker",
+        r"SubprocException|BrokenProcessPool|compilationsubprocessexitedunexpectedly"
+        r"|backgroundworkersarenolongeralive|processpoolwasterminatedabruptly|CannotreinitializeCUDAinforkedsubprocess"
+        r"|Cannotre-initializeCUDAinforked",
+    ),
+    Phrase("generated-cpp", r"CppCompileError|C\+\+compileerror"),
+    Phrase("internal-dynamo", r"InternalTorchDynamoError"),
+    Phrase("fullgraph", r"(?:torch\._dynamo\.exc\.|\b)(?:Unsupported|UserError):"),
+    Phrase(
+        "internal-compiler",
+        r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?\w{1,40}['\"]?raised:"
+        r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
+        r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError",
+    ),
+)
+#: Causes that say little: of several failures those of any other cause come first.
+GENERAL = frozenset(
+    {
+        "worker",
+        "generated-cpp",
+        "internal-dynamo",
+        "internal-compiler",
+        "triton-launcher",
+        "unknown",
+    }
+)
+#: Causes that rules of other families explain.
+ELSEWHERE = frozenset(
+    {
+        "constraint",
+        "data-dependent",
+        "no-choices",
+        "no-openmp",
+        "not-close",
+        "output-overwritten",
+        "recompile-limit",
+        "skipped-guards",
+        "two-openmp",
+    }
+)
+_BLANKS = re.compile(r"[\s│┃║]+")
+#: What the search goes on after.
+_IGNORED = re.compile(r"Ignoringthischoice")
+#: ... unless the process dies of it.
+_DIED = re.compile(r"exitcode-\d|SIG(?:SEGV|ABRT|BUS|ILL)|Segmentationfault|coredumped")
+
+
+class Hit(NamedTuple):
+    """A phrase that was found."""
+
+    cause: str
+    #: Which of the lines it begins in.
+    line: int
+    facts: dict[str, str]
+
+
+def squeeze(lines: Sequence[str]) -> tuple[str, list[int]]:
+    """Return the lines without blanks, one after the other, and where each of them ends."""
+    parts, ends, size = [], [], 0
+    for line in lines:
+        part = _BLANKS.sub("", line)
+        parts.append(part)
+        size += len(part)
+        ends.append(size)
+    return "".join(parts), ends
+
+
+@cache
+def _patterns() -> list[tuple[int, str, re.Pattern[str]]]:
+    return [(rank, one.cause, re.compile(one.pattern)) for rank, one in enumerate(PHRASES)]
+
+
+def hits(text: str) -> Iterator[tuple[str, int, dict[str, str]]]:
+    """Yield the causes that ``text``, which has no blanks, tells of: the most telling first.
+
+    With each, the place of its last phrase, and what the phrase caught.
+    """
+    died = bool(_DIED.search(text))
+    for _, cause, pattern in _patterns():
+        found = [
+            one
+            for one in pattern.finditer(text)
+            if died or not _IGNORED.search(text, one.start(), one.end() + 800)
+        ]
+        if found:
+            facts = {
+                name.rstrip("_0123456789"): value
+                for one in found
+                for name, value in one.groupdict().items()
+                if value
+            }
+            yield cause, found[-1].start(), facts

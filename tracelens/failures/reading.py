@@ -1,0 +1,219 @@
+"""From the lines of an excerpt to what they say together."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from tracelens.dynamo import user_code
+from tracelens.failures.causes import GENERAL, hits, squeeze
+from tracelens.failures.stages import is_compiler, is_generated
+from tracelens.logs._stack import StackFrame
+from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
+
+__all__ = ["Told", "told"]
+
+#: Lines of a message that goes on below its first.
+MAX_LINES = 14
+#: A last traceback after which so much more was printed ended the program.
+LAST_LINES = 40
+_STOPS = re.compile(
+    r"\s*$|from user code|Set TORCH|You can suppress|The above exception|During handling"
+    r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
+    r"|\s*The following call|While executing"
+)
+_USER = ("from user code", "User stack", "User Stack", "The following call raised")
+#: How programs end that meant to.
+_MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
+_TRACEBACK = "Traceback (most recent call last)"
+
+
+@dataclass
+class Told:
+    """What an excerpt says."""
+
+    cause: str
+    facts: dict[str, str] = field(default_factory=dict)
+    chain: tuple[str, ...] = ()
+    message: str = ""
+    output: str = ""
+    generated: str = ""
+    user: StackFrame | None = None
+    paths: tuple[str, ...] = ()
+    #: The line of the excerpt that says it.
+    at: int = 0
+    #: Whether torch wrote it to its log and went on.
+    logged: bool = False
+    own: bool = False
+
+
+def told(episode: Episode) -> Told | None:
+    """Return what ``episode`` is about; None where nothing of the compiler failed."""
+    lines = [_line(item) for item in episode.items]
+    text, ends = squeeze(lines)
+    raised = [item for item in episode.items if isinstance(item, Raised)]
+    frames = [item for item in episode.items if isinstance(item, Traced)]
+    found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
+    found = [one for one in found if _stands(one[0], episode, raised, frames)]
+    own = False
+    if found:
+        cause, index, facts = found[0]
+    elif (last := _last(raised)) is not None and _is_unknown(frames):
+        cause, index, facts = "unknown", episode.items.index(last), {}
+    elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
+        cause, index, facts, own = "unknown", episode.items.index(last), {}, True
+    else:
+        return None
+    index = min(index, len(episode.items) - 1)
+    item = episode.items[index]
+    start = _message_start(episode, index, cause)
+    return Told(
+        cause=cause,
+        facts=facts,
+        chain=_chain(raised, episode.items[start]),
+        message=_message(episode, start),
+        output=next((one.diagnostic for one in episode.items if isinstance(one, Diagnostic)), ""),
+        generated=_generated(episode),
+        user=_user(episode, frames),
+        paths=tuple(frame.place for frame in frames),
+        at=episode.items[start].at,
+        logged=all(one.logged for one in raised) if raised else item.logged,
+        own=own,
+    )
+
+
+def _line(item: Traced | Raised | Diagnostic | Said) -> str:
+    if isinstance(item, Raised):
+        return f"{item.lead}{': '.join(item.errors)}: {item.message}{item.bare}"
+    if isinstance(item, Diagnostic):
+        return item.diagnostic
+    if isinstance(item, Said):
+        return item.text
+    return f'File "{item.place}", line {item.number}, in {item.function}'
+
+
+def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Traced]) -> bool:
+    """Tell whether a cause that is named in the excerpt is what failed there."""
+    if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
+        ended = any(not one.logged for one in raised)
+        suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
+        said = any("raised:" in _line(one) and not one.logged for one in episode.items)
+        return ended or suppressed or said
+    if cause == "out-of-memory":
+        return (
+            any(is_compiler(one.place) for one in frames)
+            or episode.torch
+            or any("torch" in error for one in raised for error in one.errors)
+        )
+    return True
+
+
+def _last(raised: list[Raised]) -> Raised | None:
+    """Return the last exception that was not only logged."""
+    bare = [one for one in raised if not one.logged and one.errors[-1] not in _MEANT]
+    return bare[-1] if bare else None
+
+
+def _is_unknown(frames: list[Traced]) -> bool:
+    """Tell whether the innermost frames are the compiler's, or of what it generated."""
+    return any(is_compiler(frame.place) for frame in frames[-3:])
+
+
+def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:
+    """Tell whether an exception of the program's own ends the log of a compiled one."""
+    after = episode.after
+    if after is None or not episode.torch or after > LAST_LINES:
+        return False
+    rest = len(lines) - 1 - episode.items.index(last)
+    return any(_TRACEBACK in line for line in lines) and rest <= LAST_LINES
+
+
+def _message_start(episode: Episode, index: int, cause: str) -> int:
+    """Return the item that begins the message to quote: the exception or the compiler's line."""
+    if cause in GENERAL or cause in {"fullgraph", "fake-tensors"}:
+        telling = [
+            at
+            for at, one in enumerate(episode.items)
+            if isinstance(one, Raised) and not one.logged and _says(episode, at)
+        ]
+        if telling:
+            return telling[-1]
+    for at in range(index, max(-1, index - 12), -1):
+        item = episode.items[at]
+        if isinstance(item, Raised | Diagnostic):
+            return at
+        if isinstance(item, Traced):
+            break
+    return index
+
+
+def _says(episode: Episode, at: int) -> bool:
+    item = episode.items[at]
+    if not isinstance(item, Raised):
+        return False
+    last = item.errors[-1].rpartition(".")[2]
+    return last not in Raised.WRAPPERS or bool(item.message)
+
+
+def _message(episode: Episode, start: int) -> str:
+    """Return the message from ``start`` on in full, lines below it and all."""
+    item = episode.items[start]
+    if isinstance(item, Diagnostic):
+        return item.diagnostic
+    first = item.message or item.bare if isinstance(item, Raised) else _line(item)
+    parts = [first.strip()]
+    for one in episode.items[start + 1 : start + MAX_LINES]:
+        if isinstance(one, Traced) or one.at - item.at > MAX_LINES or one.logged != item.logged:
+            break
+        if one.at - item.at > len(parts) + (0 if parts[-1] or len(parts) > 1 else 1):
+            break  # a blank line between
+        text = _line(one)
+        if _STOPS.match(text):
+            break
+        parts.append(text.strip())
+    return "\n".join(part for part in parts if part)
+
+
+def _chain(raised: list[Raised], item: object) -> tuple[str, ...]:
+    """Return the names of the exceptions, the outermost first, each once."""
+    wrappers = [
+        error
+        for one in raised
+        for error in one.errors
+        if error.rpartition(".")[2] in Raised.WRAPPERS
+    ]
+    own = (
+        list(item.errors)
+        if isinstance(item, Raised)
+        else [e for r in raised[-1:] for e in r.errors]
+    )
+    return tuple(dict.fromkeys((*wrappers, *own)))
+
+
+def _generated(episode: Episode) -> str:
+    """Return the last place in a generated file: ``/tmp/torchinductor_ana/us/cus67.py:12``."""
+    places = [
+        f"{item.place}:{item.number}"
+        for item in episode.items
+        if isinstance(item, Traced) and is_generated(item.place)
+    ]
+    return places[-1] if places else ""
+
+
+def _user(episode: Episode, frames: list[Traced]) -> StackFrame | None:
+    """Return the innermost line of the program: of the code that was traced, else of the call."""
+    mark = max(
+        (item.at for item in episode.items if _line(item).strip().startswith(_USER)), default=None
+    )
+    traced = [frame for frame in frames if mark is not None and frame.at > mark]
+    for group in (traced, frames):
+        stack = [
+            StackFrame(file=frame.place, line=frame.number, function=frame.function)
+            for frame in group
+            if not is_compiler(frame.place) and not is_generated(frame.place)
+        ]
+        best = user_code.best(stack)
+        if best is not None and user_code.distance(best.file, best.function) < 2:
+            return best
+    return None

@@ -1,0 +1,112 @@
+"""One failure, with all that the log says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.failures.causes import ELSEWHERE, GENERAL
+from tracelens.failures.reading import LAST_LINES, Told, told
+from tracelens.failures.stages import Stage, stage
+from tracelens.logs import Record
+from tracelens.logs.failures import Episode
+
+__all__ = ["Failure"]
+
+
+class Failure(Record):
+    """Something that ended the program, a compilation or a search, and why."""
+
+    #: As :data:`tracelens.failures.causes.PHRASES` calls it; ``unknown`` where no phrase fits.
+    cause: str
+    stage: Stage
+    #: The innermost exception, and the whole chain, the outermost first.
+    exception: str = ""
+    chain: tuple[str, ...] = ()
+    #: What the innermost exception says, in full.
+    message: str = ""
+    #: The first line in which a compiler refuses something.
+    output: str = ""
+    #: The last place in generated code.
+    generated: str = ""
+    #: The program's innermost line.
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    #: What the phrase caught: ``needed``, ``limit``, ``arch``, ``missing``.
+    facts: tuple[tuple[str, str], ...] = ()
+    #: Whether it ended the program, as far as the log shows.
+    ended: bool = False
+    #: Whether torch logged it and went on.
+    suppressed: bool = False
+    #: Whether no frame and no word of the compiler is in it.
+    own: bool = False
+    #: The line of the excerpt that says it.
+    at: int = 0
+    #: Words in the text that tell about the machine.
+    platform: str = ""
+
+    @property
+    def explained_elsewhere(self) -> bool:
+        """Whether rules of another family explain it."""
+        return self.cause in ELSEWHERE
+
+    def fact(self, name: str) -> str:
+        """Return what the phrase caught under that name; empty for nothing."""
+        return dict(self.facts).get(name, "")
+
+    @classmethod
+    def join(cls, episodes: Table[Episode]) -> Iterator[Seen[Failure]]:
+        """Make one record per excerpt that tells of a failure.
+
+        What says little is left out where the same input tells more.
+        """
+        rows = []
+        for seen in episodes:
+            about = told(seen.record)
+            if about is not None:
+                record = cls._made(about, seen.record, seen.text)
+                rows.append(Seen(record, seen.count, seen.places, seen.text))
+        telling = {row.first.input for row in rows if row.record.cause not in GENERAL}
+        for row in rows:
+            if row.record.cause not in GENERAL or row.first.input not in telling:
+                yield row
+
+    @classmethod
+    def _made(cls, about: Told, episode: Episode, text: str) -> Failure:
+        user = about.user
+        after = episode.after
+        return cls(
+            cause=about.cause,
+            stage=stage(about.cause, about.paths, " ".join((*about.chain, about.message))),
+            exception=about.chain[-1] if about.chain else "",
+            chain=about.chain,
+            message=about.message,
+            output=about.output,
+            generated=about.generated,
+            file=user.file if user else "",
+            line=user.line if user else 0,
+            function=user.function if user else "",
+            facts=tuple(sorted(about.facts.items())),
+            ended=not about.logged and (after is None or after <= LAST_LINES),
+            suppressed=about.logged,
+            own=about.own,
+            at=about.at,
+            platform=_platform(text),
+        )
+
+
+def _platform(text: str) -> str:
+    """Return on what kind of system the text was written; empty where it does not tell."""
+    if "python_embed" in text:
+        return "embedded"
+    if any(
+        mark in text
+        for mark in (":\\", "\\Lib\\", ".pyd", "WinError", "MSVC", "cl.exe", "cl.EXE", " cl is ")
+    ):
+        return "windows"
+    if any(mark in text for mark in ("/Users/", "darwin", "macosx", "/opt/homebrew", ".dylib")):
+        return "macos"
+    if any(mark in text for mark in ("conda", "mamba", "micromamba")):
+        return "conda"
+    return ""

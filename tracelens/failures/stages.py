@@ -1,0 +1,100 @@
+"""At which stage of a compilation something failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+__all__ = ["BISECT", "Stage", "is_compiler", "is_generated", "stage"]
+
+Stage = Literal[
+    "dynamo", "aot", "inductor", "triton", "toolchain", "autotune", "runtime", "collective"
+]
+
+#: Causes that are at one stage always.
+_OF_CAUSE: dict[str, Stage] = {
+    "main-guard": "inductor",
+    "traced-again": "dynamo",
+    "donated-buffer": "runtime",
+    "python-version": "dynamo",
+    "platform": "dynamo",
+    "python-headers": "toolchain",
+    "cuda-headers": "toolchain",
+    "msvc-environment": "toolchain",
+    "no-msvc": "toolchain",
+    "no-compiler": "toolchain",
+    "toolchain": "toolchain",
+    "triton-launcher": "toolchain",
+    "generated-cpp": "toolchain",
+    "ptxas": "triton",
+    "gpu-too-old": "triton",
+    "fp8": "triton",
+    "out-of-resources": "triton",
+    "triton-mismatch": "triton",
+    "no-triton": "triton",
+    "flex-attention": "inductor",
+    "xpu-build": "triton",
+    "metal": "inductor",
+    "collective-timeout": "collective",
+    "recompute": "runtime",
+    "size-stride": "runtime",
+    "fake-tensors": "dynamo",
+    "fullgraph": "dynamo",
+    "internal-dynamo": "dynamo",
+}
+#: Parts of paths, the later stages first.
+_OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
+    (re.compile(r"/triton/(?!ops)"), "triton"),
+    (re.compile(r"select_algorithm|autotune_process"), "autotune"),
+    (re.compile(r"torchinductor_|/_inductor/runtime/"), "runtime"),
+    (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
+    (re.compile(r"/_inductor/"), "inductor"),
+    (re.compile(r"/_functorch/"), "aot"),
+    (re.compile(r"/_dynamo/"), "dynamo"),
+    (re.compile(r"/torch/distributed/"), "collective"),
+)
+_COMPILER = re.compile(
+    r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|fx)/|/triton/|torchinductor_"
+)
+_GENERATED = re.compile(
+    r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"
+)
+_LOCAL = re.compile(r"/torch/_dynamo/(?:eval_frame|convert_frame|external_utils)\.py$")
+
+#: What a stage comes down to when it is told apart by backends.
+BISECT = {
+    "dynamo": 'backend="eager"',
+    "aot": 'backend="aot_eager"',
+    "inductor": 'backend="aot_eager_decomp_partition"',
+}
+
+
+def _slashed(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def is_compiler(path: str) -> bool:
+    """Tell whether the compiler itself, or what it generated, is in the file."""
+    path = _slashed(path)
+    return bool(_COMPILER.search(path)) and not _LOCAL.search(path)
+
+
+def is_generated(path: str) -> bool:
+    """Tell whether the compiler wrote the file."""
+    return bool(_GENERATED.search(_slashed(path)))
+
+
+def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
+    """Return the stage, of the cause or else of the innermost file that tells one."""
+    if cause in _OF_CAUSE:
+        return _OF_CAUSE[cause]
+    if "triton" in message.lower() and "CompilationError" in message:
+        return "triton"
+    for path in reversed(list(paths)):
+        for pattern, name in _OF_PATH:
+            if pattern.search(_slashed(path)):
+                return name
+    if "backend=" in message or "nductor" in message:
+        return "inductor"
+    return "dynamo" if "ynamo" in message else "runtime"

@@ -1,0 +1,1 @@
+"""Failures: what ended the program, and what to do about it."""

@@ -1,0 +1,211 @@
+"""Rules about one cause of failures: one finding per thing that has to be mended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from tracelens.dynamo import user_code
+from tracelens.evidence import Seen, Table
+from tracelens.failures import Failure
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity, Where
+from tracelens.rules import Rule
+
+__all__ = ["OWNERS", "FailureData", "FailureRule", "gist", "without_compiling", "words"]
+
+#: Characters of a message that a finding tells.
+MAX_MESSAGE = 900
+#: Characters of a quoted line.
+MAX_QUOTED = 400
+UNTESTED = "a failure is mended outside of the program; whether it is shows in the next run"
+STAGES = {
+    "dynamo": "while Dynamo traced the program",
+    "aot": "in AOTAutograd, which makes the forward and the backward graph",
+    "inductor": "while Inductor lowered the graph",
+    "triton": "while Triton compiled or loaded a kernel",
+    "toolchain": "while a C or C++ compiler built what torch generated",
+    "autotune": "while Inductor tried kernels",
+    "runtime": "while compiled code ran",
+    "collective": "while ranks waited for each other",
+}
+#: Whose a bug of a stage is.
+OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
+_VOLATILE = re.compile(r"(?:[A-Za-z]:)?[/\\][^\s'\":,]{3,}|0x[0-9a-f]+|\d+")
+
+
+class FailureData(FindingData):
+    """A failure, for programs that read findings."""
+
+    cause: str
+    stage: str
+    exception: str = ""
+    message: str = ""
+    output: str = ""
+    generated: str = ""
+    ended: bool = False
+    suppressed: bool = False
+    #: ``windows``, ``embedded`` (a program's own Python), ``macos``, ``conda`` or empty.
+    platform: str = ""
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    facts: dict[str, str] = {}
+
+    @property
+    def on_windows(self) -> bool:
+        """Whether the text was written on Windows."""
+        return self.platform in {"windows", "embedded"}
+
+    @property
+    def by_triton(self) -> bool:
+        """Whether Triton called the compiler, not Inductor's C++."""
+        text = f"{self.message} {self.output}"
+        return "C compiler." in text or ".c" in text or "cuda" in text
+
+
+class FailureRule(Rule):
+    """Base of the rules that differ in which failures they are about, and in what they say."""
+
+    #: As :data:`tracelens.failures.causes.PHRASES` calls them.
+    about: ClassVar[frozenset[str]]
+    #: Whether a program may provoke it, and catch it.
+    may_be_meant: ClassVar[bool] = False
+    severity = Severity.ERROR
+    Data = FailureData
+    unconfirmable = UNTESTED
+
+    def check(self, failures: Table[Failure]) -> Iterator[Finding]:
+        """Yield one finding per distinct failure of these causes."""
+        groups: dict[tuple[str, ...], list[Seen[Failure]]] = {}
+        for seen in failures:
+            if self.wanted(seen.record):
+                groups.setdefault(self.identity(seen.record), []).append(seen)
+        for key, rows in groups.items():
+            yield self._found(key, rows)
+
+    def wanted(self, failure: Failure) -> bool:
+        """Tell whether the rule is about this failure."""
+        return failure.cause in self.about
+
+    def identity(self, failure: Failure) -> tuple[str, ...]:
+        """Return what failures have in common that are mended together."""
+        return (failure.cause,)
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed and why, for the title."""
+        raise NotImplementedError
+
+    def why(self, data: FailureData) -> str:
+        """Say what it means; empty where the title does."""
+        del data
+        return ""
+
+    def grade(self, failure: Failure) -> Severity:
+        """Grade it: an exception that the program caught, and went on, is no end."""
+        caught = not failure.ended and not failure.suppressed
+        return Severity.WARNING if caught and self.may_be_meant else self.severity
+
+    def confidence(self, failure: Failure) -> Confidence:
+        """Tell how sure the cause is."""
+        del failure
+        return Confidence.HIGH
+
+    def _found(self, key: tuple[str, ...], rows: list[Seen[Failure]]) -> Finding:
+        seen = max(
+            rows,
+            key=lambda row: (row.record.ended, bool(row.record.file), bool(row.record.message)),
+        )
+        data = self.data(seen.record)
+        return self.finding(
+            *key,
+            title=self.what(data),
+            message=_told(data, self.why(data)),
+            severity=self.grade(seen.record),
+            confidence=self.confidence(seen.record),
+            count=sum(row.count for row in rows),
+            where=_where(seen.record),
+            evidence=_quotes(seen),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def data(self, failure: Failure) -> FailureData:
+        """Return what the finding holds of the failure."""
+        return FailureData(
+            cause=failure.cause,
+            stage=failure.stage,
+            exception=failure.exception,
+            message=failure.message,
+            output=failure.output,
+            generated=failure.generated,
+            ended=failure.ended,
+            suppressed=failure.suppressed,
+            platform=failure.platform,
+            file=failure.file,
+            line=failure.line,
+            function=failure.function,
+            facts=dict(failure.facts),
+        )
+
+
+def gist(message: str) -> str:
+    """Return what is the same in all sightings of one message."""
+    return _VOLATILE.sub("#", message.partition("\n")[0])[:200]
+
+
+def _told(data: FailureData, why: str) -> str:
+    """Return the message: what it means, the exception in full, the stage, and the user's line."""
+    name = data.exception.rpartition(".")[2]
+    said = data.message if len(data.message) <= MAX_MESSAGE else data.message[:MAX_MESSAGE] + " ..."
+    parts = [why] if why else []
+    said = f"{name}: {said}" if name and not said.startswith(name) else said
+    end = "" if said.endswith((".", "!", "?")) else "."
+    if said.strip(": "):
+        parts.append(f"{said}{end}")
+    if data.output and data.output not in data.message:
+        parts.append(f"The compiler said: {data.output[:MAX_QUOTED]}")
+    parts.append(f"It failed {STAGES[data.stage]}.")
+    if data.suppressed:
+        parts.append("The error was suppressed: the function runs eagerly.")
+    if data.file:
+        parts.append(f"The program was at {user_code.short(data.file, data.line)}.")
+    return " ".join(part for part in parts if part)
+
+
+def _where(failure: Failure) -> Where | None:
+    if not failure.file:
+        return None
+    return Where(file=failure.file, line=failure.line or None, function=failure.function or None)
+
+
+def _quotes(seen: Seen[Failure]) -> list[EvidenceLine]:
+    """Quote the line that says it, and the first one in which a compiler refuses something."""
+    lines = seen.text.split("\n")
+    wanted = [seen.record.at]
+    if seen.record.output:
+        wanted += [n for n, line in enumerate(lines) if seen.record.output in line][:1]
+    found = []
+    for at in dict.fromkeys(wanted):
+        line = seen.quote(at=at)
+        found.append(line.model_copy(update={"text": line.text.removeprefix("!")[:MAX_QUOTED]}))
+    return found
+
+
+def without_compiling() -> Remedy:
+    """Return the advice that always works: leave compiling out."""
+    return Remedy(
+        "without-compiling",
+        "To go on meanwhile, run without compiling; the program is then slower, and works.",
+        env="TORCH_COMPILE_DISABLE=1",
+        when="until it is mended",
+        basis="source",
+        proof="torch/_dynamo/config.py: disable",
+    )
+
+
+def words(data: FailureData) -> str:
+    """Return what to search for: the exception and its message, without paths and numbers."""
+    said = _VOLATILE.sub(" ", data.message.partition("\n")[0])
+    return f'"{data.exception.rpartition(".")[2]} {" ".join(said.split()[:10])}"'

@@ -1,0 +1,69 @@
+"""ERR029 collective-timeout."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule
+
+__all__ = ["CollectiveTimeout"]
+
+
+class CollectiveTimeout(FailureRule):
+    """A collective timed out: some rank did not arrive.
+
+    ## Why it matters
+    All ranks must call a collective together. When one compiles, breaks its graph, waits for
+    data or died, the others wait until the watchdog ends them: the error is in the rank that
+    does not report it.
+
+    ## What it looks like
+        [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=118, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600042 milliseconds before timing out.
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that.
+
+    ## What to do
+    Find the rank that is behind, and what it did then.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    DST001 (ranks that compile differently), DST002.
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR029"
+    name = "collective-timeout"
+    about: ClassVar[frozenset[str]] = frozenset({"collective-timeout"})
+    remedies = (
+        Remedy(
+            "behind",
+            "Compare the ranks: the one with the lowest sequence number, or without this message,"
+            " is behind. See what it was doing: compiling anew (DST001), a graph break, data, an"
+            " error of its own.",
+        ),
+        Remedy(
+            "recorder",
+            "Record which collective each rank was in.",
+            env="TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+            since="2.2",
+        ),
+        Remedy(
+            "recompiles",
+            "See whether one rank compiles while others wait.",
+            env='TORCH_LOGS="recompiles"',
+        ),
+        Remedy(
+            "longer",
+            "If compiling takes that long at the start, wait longer there.",
+            code="torch.distributed.init_process_group(timeout=datetime.timedelta(hours=1))",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        del data
+        return "a collective timed out: some rank did not arrive at it"

@@ -1,0 +1,85 @@
+"""ERR005 cuda-headers-missing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_compiling
+
+__all__ = ["CudaHeadersMissing"]
+
+
+class CudaHeadersMissing(FailureRule):
+    """cuda.h is missing when Triton builds its launcher.
+
+    ## Why it matters
+    Triton's launcher calls the CUDA driver, and includes ``cuda.h``. The wheels of Triton bring
+    a copy; builds of distributions and of conda-forge expect the toolkit's.
+
+    ## What it looks like
+        /tmp/tmpab12/main.c:1:10: fatal error: cuda.h: No such file or directory
+        torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+        CalledProcessError: Command '['/usr/bin/gcc', '/tmp/tmpab12/main.c', '-O3', '-shared', '-lcuda']' returned non-zero exit status 1.
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that.
+
+    ## What to do
+    Install the headers of the CUDA version that torch uses, and name their folder.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    ERR004 (the header is Python's), ERR006.
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR005"
+    name = "cuda-headers-missing"
+    about: ClassVar[frozenset[str]] = frozenset({"cuda-headers"})
+    remedies = (
+        Remedy(
+            "conda",
+            "Install the headers of the CUDA version that torch was built with.",
+            code="conda install -c conda-forge cuda-cudart-dev cuda-crt",
+            applies=lambda d: d.platform == "conda",
+            when="conda",
+        ),
+        Remedy(
+            "package",
+            "Install the headers of the CUDA version that torch was built with"
+            " (`torch.version.cuda`): the package cuda-cudart-dev-12-8 of NVIDIA's repository for"
+            " 12.8; in conda cuda-cudart-dev.",
+            code=(
+                'apt-get install -y cuda-cudart-dev-$(python -c "import torch;'
+                " print(torch.version.cuda.replace('.', '-'))\")"
+            ),
+            applies=lambda d: d.platform == "",
+            when="Linux",
+        ),
+        Remedy(
+            "name-it",
+            "If the toolkit is installed, name it: CUDA_HOME for torch, C_INCLUDE_PATH for the"
+            " compiler.",
+            env="CUDA_HOME=/usr/local/cuda C_INCLUDE_PATH=/usr/local/cuda/include",
+        ),
+        Remedy(
+            "wheel",
+            "Or take Triton from its wheel, which brings the header.",
+            code=(
+                'python -m pip install --force-reinstall --no-deps triton==$(python -c "import'
+                ' triton; print(triton.__version__)")'
+            ),
+            applies=lambda d: not d.on_windows,
+            when="Linux",
+        ),
+        without_compiling(),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        return (
+            f"`{data.facts.get('header', 'cuda.h')}` is missing: Triton cannot build its launcher"
+        )

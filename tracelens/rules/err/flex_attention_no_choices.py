@@ -1,0 +1,82 @@
+"""ERR014 flex-attention-no-choices."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule
+
+__all__ = ["FlexAttentionNoChoices"]
+
+
+class FlexAttentionNoChoices(FailureRule):
+    """flex_attention has no kernel for these sizes or this device.
+
+    ## Why it matters
+    flex_attention is always a Triton template (or C++ on the CPU): there is no library to fall
+    back on. Where no configuration of the template fits, compiling ends.
+
+    ## What it looks like
+        backend='inductor' raised:
+        LoweringException: NoValidChoicesError: No choices to select, please consider adding ATEN into max_autotune_gemm_backends config (defined in torch/_inductor/config.py) to allow at least one choice.
+          target: flex_attention
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that.
+
+    ## What to do
+    Not what the message says: ATEN has no flex_attention. Give sizes that are multiples of the
+    blocks, smaller blocks, a newer torch, or a supported device.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    ERR013 (it needs too much shared memory), TUN005 (matrix products without a choice).
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR014"
+    name = "flex-attention-no-choices"
+    about: ClassVar[frozenset[str]] = frozenset({"flex-attention"})
+    remedies = (
+        Remedy(
+            "multiple",
+            "Make BLOCK_SIZE of the block mask a multiple of the kernel's blocks: 128, the default,"
+            " fits all.",
+            code="create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128)",
+            since="2.5",
+        ),
+        Remedy(
+            "options",
+            "Or set the kernel's own blocks so that they divide it.",
+            code=(
+                'flex_attention(q, k, v, block_mask=mask, kernel_options={"BLOCK_M": 64, "BLOCK_N":'
+                " 64})"
+            ),
+            since="2.5",
+        ),
+        Remedy(
+            "newer",
+            "A newer torch knows more sizes (head dimensions that are no powers of 2, short"
+            " sequences, devices): 2.5 was the first with it.",
+            code="python -m pip install -U torch",
+        ),
+        Remedy(
+            "not-aten",
+            "Do not add ATEN to max_autotune_gemm_backends, as the message says: it has no"
+            " flex_attention. Without compiling it works, slowly.",
+            env="TORCH_COMPILE_DISABLE=1",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        del data
+        return "flex_attention has no kernel for these sizes, this block mask or this device"
+
+    def why(self, data: FailureData) -> str:
+        """Say what it means."""
+        del data
+        return "The message names ATEN, which has no flex_attention: it cannot help."

@@ -1,0 +1,98 @@
+"""ERR017 internal-compiler-error."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from tracelens.failures import Failure
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, gist
+
+__all__ = ["InternalCompilerError"]
+
+
+class InternalCompilerError(FailureRule):
+    """AOTAutograd, Inductor or a backend failed on a graph: a bug of the compiler.
+
+    ## Why it matters
+    The program was traced, and compiling what came out failed. The program runs without
+    compiling; the compiler, or a backend of one's own, has a bug that its authors can mend when
+    they see it.
+
+    ## What it looks like
+        torch._inductor.exc.InductorError: AssertionError:
+
+        Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace (please do this especially if you're reporting a bug to PyTorch).
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that.
+
+    ## What to do
+    Find out which stage fails, leave that function out, and report it.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    ERR018 (Dynamo's own), ERR007 (generated C++).
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR017"
+    name = "internal-compiler-error"
+    about: ClassVar[frozenset[str]] = frozenset({"internal-compiler"})
+    remedies = (
+        Remedy(
+            "bisect",
+            "Find the stage: the first of these that fails is it.",
+            code=(
+                'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
+                " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
+            ),
+        ),
+        Remedy(
+            "bisector",
+            "torch's own bisector finds the pass that breaks it.",
+            code="python -m torch._inductor.compiler_bisector run python program.py",
+            since="2.6",
+        ),
+        Remedy(
+            "minifier",
+            "The minifier writes a small program that shows it, to attach to a report.",
+            env='TORCHDYNAMO_REPRO_AFTER="aot"',
+            since="2.0",
+        ),
+        Remedy(
+            "disable",
+            lambda d: (
+                f"Leave the function out meanwhile, and report the bug: `{d.function}`."
+                if d.function
+                else "Leave the function that fails out meanwhile, and report the bug."
+            ),
+            code="@torch.compiler.disable",
+            since="2.1",
+        ),
+        Remedy(
+            "newer",
+            "Try a newer torch: search its issues for the message, without numbers.",
+            code="python -m pip install -U torch",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        name = data.exception.rpartition(".")[2] or "an error"
+        first = data.message.partition("\n")[0][:120]
+        custom = re.search(r"backend='?(\w+)'? raised", data.message)
+        if custom and custom[1] != "inductor":
+            return f"the backend `{custom[1]}` failed on a graph"
+        told = f"{name}: {first}" if first else name
+        return (
+            f"the compiler failed on a graph (a bug of {OWNERS.get(data.stage, 'the compiler')}):"
+            f" {told}"
+        )
+
+    def identity(self, failure: Failure) -> tuple[str, ...]:
+        """Each message is a bug of its own."""
+        return (failure.cause, failure.exception, gist(failure.message))

@@ -1,0 +1,95 @@
+"""ERR018 internal-dynamo-error."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.failures import Failure
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+
+__all__ = ["InternalDynamoError"]
+
+
+class InternalDynamoError(FailureRule):
+    """Dynamo failed on the program: a bug of Dynamo, or of an object that it inspects.
+
+    ## Why it matters
+    To trace a program Dynamo looks at its objects: it asks for their length, their attributes,
+    their type. Where one of those raises, or Dynamo does not know it, tracing ends with an
+    internal error.
+
+    ## What it looks like
+        torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'NoneType' object has no attribute 'shape'
+
+        from user code:
+           File "/home/ana/proj/model.py", line 12, in forward
+            return self.cache.get(x)
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that.
+
+    ## What to do
+    Look at the line that raised it outside of torch: a ``__len__``, a property or a metaclass
+    of the program. Leave that function out, or compile a module inside.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    ERR017 (after tracing), ERR016 (what Dynamo does not support).
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR018"
+    name = "internal-dynamo-error"
+    about: ClassVar[frozenset[str]] = frozenset({"internal-dynamo"})
+    remedies = (
+        Remedy(
+            "disable",
+            lambda d: (
+                f"Leave `{d.function}` out of what is compiled."
+                if d.function
+                else "Leave the function out of what is compiled."
+            ),
+            code="@torch.compiler.disable",
+            since="2.1",
+        ),
+        Remedy(
+            "inner",
+            "Or compile a module inside of it, in place of the whole.",
+            code="model.encoder.compile()  # not torch.compile(model)",
+            since="2.2",
+        ),
+        Remedy(
+            "verbose",
+            "See the whole stack: the last line of it outside of torch raised the error, often a"
+            " `__len__`, a property or a metaclass of the program.",
+            env="TORCHDYNAMO_VERBOSE=1",
+        ),
+        Remedy(
+            "bisect",
+            "See that it is Dynamo, and not what comes after it.",
+            code='torch.compile(model, backend="eager")',
+        ),
+        Remedy(
+            "report",
+            "If the program's objects are in order it is a bug of Dynamo: try a newer torch, and"
+            " report it.",
+            code="python -m pip install -U torch",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        first = data.message.partition("\n")[0][:140]
+        name = data.exception.rpartition(".")[2]
+        return (
+            f"Dynamo failed while it traced the program: {name}: {first}"
+            if first
+            else f"Dynamo failed while it traced the program ({name})"
+        )
+
+    def identity(self, failure: Failure) -> tuple[str, ...]:
+        """Each message is a bug of its own."""
+        return (failure.cause, failure.exception, gist(failure.message))

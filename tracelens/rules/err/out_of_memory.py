@@ -1,0 +1,90 @@
+"""ERR025 out-of-memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule
+
+__all__ = ["OutOfMemory"]
+
+
+class OutOfMemory(FailureRule):
+    """The device ran out of memory while compiling, tuning or running compiled code.
+
+    ## Why it matters
+    Compiling needs memory on the device as well: tuning makes tensors to time kernels with,
+    patterns are tried, and each CUDA graph keeps a pool of its own.
+
+    ## What it looks like
+        torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+        OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 22.20 GiB total capacity; 0 bytes already allocated; 1.88 MiB free; 0 bytes reserved in total by PyTorch)
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that.
+
+    ## What to do
+    Free the memory that others hold; compile without CUDA graphs; capture fewer sizes.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    CGR004 (one CUDA graph per size).
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR025"
+    name = "out-of-memory"
+    about: ClassVar[frozenset[str]] = frozenset({"out-of-memory"})
+    remedies = (
+        Remedy(
+            "others",
+            "See who holds the memory: another process may have it all.",
+            code="nvidia-smi",
+            applies=lambda d: "CUDA" in d.message,
+            when="CUDA",
+        ),
+        Remedy(
+            "no-graphs",
+            "Compile without CUDA graphs: each keeps its own memory (private pools).",
+            code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
+            since="2.1",
+        ),
+        Remedy(
+            "sizes",
+            "Capture fewer sizes: mark what varies as dynamic, or pad to a few sizes.",
+            code="torch._dynamo.mark_dynamic(x, 0)",
+        ),
+        Remedy(
+            "subprocess",
+            "Tune in a process of its own, and give its memory back.",
+            setting="torch._inductor.config.autotune_in_subproc = True",
+            applies=lambda d: d.stage == "autotune",
+            when="while tuning",
+        ),
+        Remedy(
+            "segments",
+            "Less fragmentation of the memory:",
+            env="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            applies=lambda d: "CUDA" in d.message,
+            since="2.1",
+            when="CUDA",
+        ),
+        Remedy(
+            "smaller",
+            "Else it is too much for the device: a smaller batch, activation checkpointing, a"
+            " smaller dtype.",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        when = {
+            "autotune": "while kernels were tuned",
+            "inductor": "while compiling",
+            "dynamo": "while compiling",
+            "aot": "while compiling",
+        }.get(data.stage, "")
+        return f"the device is out of memory{' ' + when if when else ''}"

@@ -1,0 +1,84 @@
+"""ERR008 triton-missing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.failures.versions import SOURCE, pairs
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_compiling
+
+__all__ = ["TritonMissing"]
+
+
+class TritonMissing(FailureRule):
+    """Triton is not installed where Inductor needs it.
+
+    ## Why it matters
+    On a GPU Inductor generates Triton kernels. The wheels of torch for Linux bring Triton as a
+    dependency; on Windows, in some distributions, and after ``--no-deps`` it is not there.
+
+    ## What it looks like
+        torch._inductor.exc.TritonMissing: Cannot find a working triton installation. Either the package is not installed or it is too old. More information on installing Triton can be found at: https://github.com/triton-lang/triton
+
+    ## When it is harmless
+    Never: the program, or what was compiled, did not run. Where the error was suppressed, the
+    function runs eagerly, and is as slow as that. An optional import of Triton that a library
+    tries and does without is no failure.
+
+    ## What to do
+    Install the Triton of this version of torch; on Windows triton-windows, with the Python that
+    runs the program.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    ERR009 (a Triton that does not fit).
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR008"
+    name = "triton-missing"
+    about: ClassVar[frozenset[str]] = frozenset({"no-triton"})
+    remedies = (
+        Remedy(
+            "embedded",
+            "Install triton-windows with the program's own Python, not with the one on PATH.",
+            code='python_embeded\\python.exe -m pip install -U "triton-windows<3.6"',
+            applies=lambda d: d.platform == "embedded",
+            when="embedded Python",
+        ),
+        Remedy(
+            "windows",
+            "On Windows others build it: triton-windows, of the version that belongs to this"
+            " torch.",
+            code='python -m pip install -U "triton-windows<3.6"',
+            applies=lambda d: d.platform == "windows",
+            when="Windows",
+        ),
+        Remedy(
+            "install",
+            f"Install the Triton of this torch (torch: triton is {pairs()}).",
+            code=(
+                'python -m pip install "triton==$(python -c \\"import importlib.metadata as m;'
+                " print(next(r for r in m.requires('torch') if"
+                " r.startswith('triton')).split('==')[-1].split(';')[0])\\\")\""
+            ),
+            applies=lambda d: not d.on_windows and d.platform != "macos",
+            when="Linux",
+            proof=SOURCE,
+        ),
+        Remedy(
+            "macos",
+            "There is no Triton for macOS: a tensor on `mps` or the CPU needs none. Something asked"
+            " for `cuda`, or a library imports Triton without need.",
+            applies=lambda d: d.platform == "macos",
+            when="macOS",
+        ),
+        without_compiling(),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        del data
+        return "Triton is not installed, or not in the Python that runs the program"

@@ -1,0 +1,86 @@
+"""ERR013 triton-out-of-resources."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule
+
+__all__ = ["TritonOutOfResources"]
+
+
+class TritonOutOfResources(FailureRule):
+    """A Triton kernel needs more shared memory or registers than the GPU has.
+
+    ## Why it matters
+    The block sizes and the number of stages decide how much of a multiprocessor a kernel takes.
+    Settings that were made for a larger GPU do not fit a smaller one.
+
+    ## What it looks like
+        torch._inductor.exc.InductorError: OutOfResources: out of resource: shared memory, Required: 147456, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.
+
+    ## When it is harmless
+    While Inductor tunes, it tries configurations that do not fit and leaves them out ("Ignoring
+    this choice"); that is no failure.
+
+    ## What to do
+    Smaller blocks or fewer stages, where the kernel is yours or takes ``kernel_options``; a
+    smaller configuration for what is tuned.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    TUN004 (candidates that were left out), ERR014.
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR013"
+    name = "triton-out-of-resources"
+    about: ClassVar[frozenset[str]] = frozenset({"out-of-resources"})
+    remedies = (
+        Remedy(
+            "flex",
+            "flex_attention: smaller blocks and fewer stages, for the backward pass as well.",
+            code=(
+                'flex_attention(q, k, v, kernel_options={"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_M1":'
+                ' 16, "BLOCK_N1": 32, "BLOCK_M2": 32, "BLOCK_N2": 16, "num_stages": 1})'
+            ),
+            since="2.5",
+            when="flex_attention",
+        ),
+        Remedy(
+            "own-kernel",
+            "A kernel of your own: smaller BLOCK sizes, `num_stages=1` or 2; under @triton.autotune"
+            " add such a configuration.",
+            code='triton.Config({"BLOCK_M": 32, "BLOCK_N": 32}, num_stages=1, num_warps=4)',
+        ),
+        Remedy(
+            "helion",
+            "A Helion kernel runs with a default configuration that was not tuned for this GPU:"
+            " autotune it, or give it a smaller one.",
+            applies=lambda d: "helion" in (d.file + d.message).lower(),
+            when="Helion",
+        ),
+        Remedy(
+            "no-templates",
+            "A matrix product of Inductor's own: leave it to the library.",
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+            applies=lambda d: "flex" not in d.message,
+            when="mode=max-autotune",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        facts = data.facts
+        what = {"sharedmemory": "shared memory"}.get(
+            facts.get("what", ""), facts.get("what", "shared memory")
+        )
+        if facts.get("needed") and facts.get("limit"):
+            return (
+                f"a Triton kernel needs {int(facts['needed']):,} of {what}, and the GPU has"
+                f" {int(facts['limit']):,}"
+            )
+        return f"a Triton kernel needs more {what} than the GPU has"

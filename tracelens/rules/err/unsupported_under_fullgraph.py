@@ -1,0 +1,81 @@
+"""ERR016 unsupported-under-fullgraph."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.failures import Failure
+from tracelens.failures.breaks import same_break
+from tracelens.remedies import Remedy
+from tracelens.report import Advice, FindingData
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+
+__all__ = ["UnsupportedUnderFullgraph"]
+
+#: Advice of a rule about graph breaks that a finding repeats.
+MAX_ADVICE = 3
+
+
+class UnsupportedUnderFullgraph(FailureRule):
+    """With ``fullgraph=True``, what would break the graph ends the program.
+
+    ## Why it matters
+    Where Dynamo cannot trace an operation it cuts the graph and goes on. ``fullgraph=True`` (and
+    ``torch.export``) forbid that: the same operation is an error.
+
+    ## What it looks like
+        torch._dynamo.exc.Unsupported: Unsupported Tensor.item() call with capture_scalar_outputs=False
+          Explanation: Dynamo does not support tracing `Tensor.item()` with config.capture_scalar_outputs=False.
+          Hint: Set `torch._dynamo.config.capture_scalar_outputs = True` or `export TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1` to include these operations in the captured graph.
+
+    ## When it is harmless
+    Never: the program ended. Without ``fullgraph=True`` it goes on with a graph break, which costs
+    time.
+
+    ## What to do
+    What the rule about that kind of graph break says; or allow the break.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    GBR001 to GBR022 (the same as graph breaks), ERR018.
+    <https://meta-pytorch.org/compile-graph-break-site/>
+    """  # noqa: E501 -- the excerpt is whole lines of a log
+
+    code = "ERR016"
+    name = "unsupported-under-fullgraph"
+    about: ClassVar[frozenset[str]] = frozenset({"fullgraph"})
+    may_be_meant = True
+    remedies = (
+        Remedy(
+            "allow",
+            "Or allow the graph to break there: it costs time, and the program runs.",
+            code="torch.compile(model)  # without fullgraph=True",
+            basis="tested",
+            proof="tests/failures/test_provoked.py",
+        ),
+        Remedy(
+            "leave-out",
+            "Or leave the function out of the compiled one, where it may be called outside of it.",
+            code="@torch.compiler.disable",
+            since="2.1",
+        ),
+    )
+
+    def identity(self, failure: Failure) -> tuple[str, ...]:
+        """Each line that cannot be traced is a failure of its own."""
+        return (failure.cause, gist(failure.message), failure.function)
+
+    def what(self, data: FailureData) -> str:
+        """Say what cannot be traced."""
+        first = data.message.partition("\n")[0][:160].rstrip(" .:")
+        return f"fullgraph=True makes an error of a graph break: {first}"
+
+    def advise(self, data: FindingData) -> tuple[Advice, ...]:
+        """Return the advice of the rule about that kind of break, and then our own."""
+        own = super().advise(data)
+        if not isinstance(data, FailureData):
+            return own
+        theirs = same_break(data.message, data.file, data.line, data.function)
+        return (*theirs[:MAX_ADVICE], *own)

@@ -1,0 +1,74 @@
+"""ERR022 xpu-module-build-failed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData, FailureRule
+
+__all__ = ["XpuModuleBuildFailed"]
+
+
+class XpuModuleBuildFailed(FailureRule):
+    """Level Zero or Intel's graphics compiler could not build a kernel.
+
+    ## Why it matters
+    On an Intel GPU, Triton's kernels are built by the driver's compiler (IGC). When it fails,
+    it is the driver, or a kernel that is too large for it.
+
+    ## What it looks like
+        L0 build module failed. Log: IGC: Internal Compiler Error: Floating point exception
+        Error during Intel loadBinary: ZE_RESULT_ERROR_MODULE_BUILD_FAILURE
+        torch._inductor.exc.InductorError: RuntimeError: ZE_RESULT_ERROR_MODULE_BUILD_FAILURE
+
+    ## When it is harmless
+    While tuning, a candidate that cannot be built is left out. A process that dies afterwards
+    died of the driver all the same.
+
+    ## What to do
+    Another version of the driver; smaller fusions. It is not the program.
+
+    ## How a live run confirms it
+    It does not: the next run of the program shows whether the failure is gone.
+
+    ## See also
+    TUN013 (candidates that fail while tuning).
+    """
+
+    code = "ERR022"
+    name = "xpu-module-build-failed"
+    about: ClassVar[frozenset[str]] = frozenset({"xpu-build"})
+    remedies = (
+        Remedy(
+            "driver",
+            "Update (or go back to) the GPU driver with its IGC: it is their bug, not the"
+            " program's.",
+            code="sycl-ls && clinfo | grep -i 'driver version'",
+        ),
+        Remedy(
+            "smaller",
+            "Let Inductor fuse less, so that kernels are smaller.",
+            setting="torch._inductor.config.max_fusion_size = 8",
+        ),
+        Remedy(
+            "leave-out",
+            "Leave the function with that kernel out.",
+            code="@torch.compiler.disable",
+            since="2.1",
+        ),
+        Remedy(
+            "report",
+            "Report it to intel/intel-xpu-backend-for-triton or intel/torch-xpu-ops with the"
+            " driver's and IGC's version.",
+        ),
+    )
+
+    def what(self, data: FailureData) -> str:
+        """Say what failed."""
+        if data.facts.get("igc"):
+            return "Intel's graphics compiler (IGC) crashed on a generated kernel"
+        return (
+            "the Level Zero driver could not build or run a kernel:"
+            f" {data.facts.get('result', 'an error')}"
+        )

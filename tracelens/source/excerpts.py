@@ -1,0 +1,51 @@
+"""Hand over what may tell why a program failed: excerpts of an input, in bare lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracelens.evidence import Evidence, Place
+from tracelens.logs import Log
+from tracelens.source.undress import Bare, undress
+from tracelens.source.watch import Watch
+
+__all__ = ["hand_over_excerpts"]
+
+KIND = "failures"
+#: Kinds that a program fills which has nothing to do with torch.compile.
+_OF_PROGRAMS = frozenset({"compile_errors", KIND, "warnings"})
+
+
+def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) -> None:
+    """Add the excerpts of the input ``name``, which has ``lines`` lines, to the evidence."""
+    excerpts = watch.finish()
+    of_torch = bool(evidence.kinds.keys() - _OF_PROGRAMS) or bool(evidence.known)
+    if of_torch and watch.latest is not None and watch.latest not in excerpts:
+        excerpts.append(watch.latest)
+    if not excerpts:
+        return
+    log = Log.of(KIND)
+    for excerpt in excerpts:
+        for rank, bare in undress(excerpt.lines).items():
+            text = _text(bare, lines - bare[-1].number, of_torch=of_torch)
+            place = Place(name, bare[0].number, rank, jumps=_jumps(bare))
+            understood = sum(one.number in watch.orphans for one in bare)
+            evidence.add(log, text, place, lines=understood)
+
+
+def _text(bare: Sequence[Bare], after: int, *, of_torch: bool) -> str:
+    """Return the lines as the grammar has them, and what stands around them."""
+    lines = [("!" if one.logged else "") + _safe(one.text) for one in bare]
+    return "\n".join([*lines, f"\x04{after}" + ("t" if of_torch else "")])
+
+
+def _jumps(bare: Sequence[Bare]) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (offset, one.number)
+        for offset, one in enumerate(bare)
+        if offset and one.number != bare[offset - 1].number + 1
+    )
+
+
+def _safe(text: str) -> str:
+    return " " + text if text.startswith("!") else text.replace("\x04", " ")

@@ -1,0 +1,70 @@
+"""Take off what a terminal, a logger, a notebook or a quotation put around a failure's text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tracelens.source.prefixes import TORCH, peel, unwrap_json
+
+__all__ = ["Bare", "undress"]
+
+#: One layer of a program's own logger, of a tool that shows a traceback, or of a quotation.
+_LAYER = re.compile(
+    # loguru, structlog, and most formats: a time or a level, and what stands up to the message.
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]{0,10}Z?\s{0,3}(?:\|\s{0,2}[A-Z]{4,8}\s{0,4}\|\s{0,2}"
+    r"[\w.<>:]{1,120}(?: - |\s)|\[\s{0,2}[A-Za-z]{4,8}\s{0,4}\]\s{0,2}|[A-Z]{4,8}\s{1,4}"
+    r"|- [\w.]{1,80} - [A-Z]{4,8} - )"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})? \[?[A-Z]{4,8}\s{0,4}\]?:? (?:\[[^\]\n]{1,60}\] ?){0,3}"
+    r"(?:[\w.]{1,100}: )?"
+    r"|\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] ?(?:\[[A-Z]{4,8}\] ?)?"
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]{0,100}: ?"
+    r"|\[(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\s{0,4}\]:? ?"
+    r"|\[?[Rr]ank ?\d{1,5}\]?:? "
+    r"|\(\w[\w ]{0,60}pid=\d{1,10}[^)\n]{0,60}\) ?"
+    r"|\d{1,3}%\|[^|\n]{0,200}\|[^\[\n]{0,60}\[[^\]\n]{0,60}\]\s?"
+    r"|[#>|│┃║](?: |$)"
+    r"|E {3,}(?=\S)|!!! "
+)
+_RIGHT = re.compile(r"\s{0,400}[│┃║]\s{0,8}$")
+_FRAME = re.compile(r"\s{0,400}(?:[╭╰┌└├┏┗╔╚╞].{0,3}[─━═]|[─━═]{8})")
+#: Links of a terminal or of Markdown leave their text.
+_LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
+
+
+class Bare(NamedTuple):
+    """One line, as it was written before anything was put around it."""
+
+    number: int
+    text: str
+    #: Torch's logger wrote it: whoever logs an error goes on.
+    logged: bool
+
+
+def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
+    """Return the bare lines of each rank that a launcher named."""
+    found: dict[str, list[Bare]] = {}
+    for number, raw in lines:
+        line, rank, _ = peel(raw.rstrip(b"\r\n"))
+        if line.startswith(b'{"log":') and (inner := unwrap_json(line)) is not None:
+            line, rank, _ = peel(inner)
+        match = TORCH.match(line)
+        if match is not None:
+            line = line[match.end() :].removeprefix(b" ")
+        text = line.decode("utf-8", "replace").replace("\xa0", " ").rpartition("\r")[2]
+        found.setdefault(rank, []).append(Bare(number, _bare(text), match is not None))
+    return found
+
+
+def _bare(text: str) -> str:
+    for _ in range(4):
+        match = _LAYER.match(text.lstrip(" ")) if text[:60].strip() else None
+        if match is None or not match.end():
+            break
+        text = text.lstrip(" ")[match.end() :]
+    if text[-12:].rstrip().endswith(("│", "┃", "║")):
+        text = _RIGHT.sub("", text)
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    return "" if _FRAME.match(text) else text.rstrip()

@@ -1,0 +1,171 @@
+"""Keep the lines of an input that may tell why the program failed.
+
+A failure stands in lines of every dress: behind a logger's prefix, in a box, wrapped, quoted, in
+the middle of a record of torch, between the lines of other ranks. What tells of one is looked for
+in the whole line, and the lines around it are kept as they are, to be read at the input's end.
+
+Most text holds none of the words; a block of it costs a few searches for literals.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from tracelens.source.signs import HINTS, HOT, TRIGGERS
+
+__all__ = ["Excerpt", "Watch"]
+
+#: Lines that are kept before one that tells of a failure, and after it.
+BEFORE, AFTER = 4, 14
+#: Lines of one excerpt: the first and the last ones are kept of a longer one.
+MAX_HEAD, MAX_TAIL = 300, 700
+#: Excerpts of one input: the first and the last ones.
+MAX_EXCERPTS = 40
+#: Lines that tell of a failure, of one input.
+MAX_HOT = 100_000
+#: Bytes of a line.
+MAX_LINE = 4_000
+
+
+class Excerpt(NamedTuple):
+    """Lines that follow one another: (number, line)."""
+
+    lines: list[tuple[int, bytes]]
+
+    def shifted(self, by: int) -> Excerpt:
+        """Return it as it is when ``by`` lines stand before this part of the input."""
+        return Excerpt([(number + by, line) for number, line in self.lines])
+
+
+class Watch:
+    """The excerpts of one input, or of one range of its lines."""
+
+    def __init__(self) -> None:
+        self._first: list[Excerpt] = []
+        self._last: deque[Excerpt] = deque(maxlen=MAX_EXCERPTS)
+        self._open: list[tuple[int, bytes]] = []
+        #: Lines that the open excerpt still takes.
+        self._owed = 0
+        self._tail: list[tuple[int, bytes]] = []
+        #: The first lines, which may go on with an excerpt of what stands before them.
+        self._lead: list[tuple[int, bytes]] = []
+        #: The last traceback of whatever program; only at the end of an input does it matter.
+        self.latest: Excerpt | None = None
+        #: Lines that tell of a failure; those of them that are the program's for all that is known.
+        self.hot: set[int] = set()
+        self.orphans: set[int] = set()
+
+    def look_at(self, lines: list[bytes], stretches: list[tuple[int, int]], number: int) -> None:
+        """Look at some stretches of ``lines``, the first of which stands at ``number``."""
+        if stretches == [(0, len(lines))]:
+            self.look(lines, range(number, number + len(lines)))
+            return
+        numbers: list[int] = []
+        some: list[bytes] = []
+        for start, stop in stretches:
+            some += lines[start:stop]
+            numbers += range(number + start, number + stop)
+        self.look(some, numbers)
+
+    def look(self, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
+        """Look at the next ``lines``, which stand at ``numbers``."""
+        if not lines:
+            return
+        if len(self._lead) < AFTER:
+            room = AFTER - len(self._lead)
+            self._lead += zip(numbers[:room], lines[:room], strict=True)
+        hot = _hot(lines)
+        if len(self.hot) < MAX_HOT:
+            self.hot.update(numbers[at] for at in hot)
+        for start, stop in _merged(hot, self._owed):
+            self._take(lines, numbers, start, stop)
+        self._tail = list(zip(numbers[-BEFORE:], lines[-BEFORE:], strict=True))
+
+    def _take(self, lines: Sequence[bytes], numbers: Sequence[int], start: int, stop: int) -> None:
+        """Take the lines from ``start``, which may be before the first, to ``stop``."""
+        goes_on = bool(self._open) and start <= 0 and self._owed > 0
+        if not goes_on:
+            self._close()
+            self._open += self._tail[start:] if start < 0 else ()
+        begin, end = max(0, start), min(stop, len(lines))
+        self._open += [
+            (number, line[:MAX_LINE])
+            for number, line in zip(numbers[begin:end], lines[begin:end], strict=True)
+        ]
+        self._owed = stop - end
+        if len(self._open) > 4 * (MAX_HEAD + MAX_TAIL):
+            self._open[MAX_HEAD:-MAX_TAIL] = []
+        if not self._owed:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open:
+            self._keep(Excerpt(self._open[:MAX_HEAD] + self._open[MAX_HEAD:][-MAX_TAIL:]))
+        self._open, self._owed = [], 0
+
+    def _keep(self, excerpt: Excerpt) -> None:
+        text = b"".join(line for _, line in excerpt.lines)
+        if b"Traceback (most recent" in text:
+            self.latest = excerpt
+        if HINTS.search(text) is None:
+            return
+        if len(self._first) < MAX_EXCERPTS:
+            self._first.append(excerpt)
+        else:
+            self._last.append(excerpt)
+
+    def extend(self, after: Watch, shift: int) -> None:
+        """Take over what ``after`` kept, whose lines come ``shift`` lines later."""
+        lead = [(number + shift, line) for number, line in after._lead]
+        begins = {number for one in after._first[:1] for number, _ in one.lines}
+        if self._owed and not begins.intersection(number for number, _ in after._lead):
+            self._open += lead[: self._owed]
+            self._close()
+        elif self._owed:  # the two are one
+            first = after._first.pop(0).shifted(shift)
+            start = first.lines[0][0]
+            self._open += [(n, line) for n, line in lead if n < start]
+            self._open += first.lines
+            self._close()
+        for one in (*after._first, *after._last):
+            self._keep(one.shifted(shift))
+        if after.latest is not None:
+            self.latest = after.latest.shifted(shift)
+        self.hot.update(number + shift for number in after.hot)
+        self.orphans.update(number + shift for number in after.orphans)
+        self._open = [(number + shift, line) for number, line in after._open]
+        self._owed, self._tail = after._owed, [(n + shift, line) for n, line in after._tail]
+
+    def finish(self) -> list[Excerpt]:
+        """Return the excerpts, in the order of the input."""
+        self._close()
+        return [*self._first, *self._last]
+
+
+def _hot(lines: Sequence[bytes]) -> list[int]:
+    """Return which of ``lines`` may tell of a failure."""
+    text = b"".join(lines)
+    if not any(trigger in text for trigger in TRIGGERS):
+        return []
+    ends = list(accumulate(map(len, lines)))
+    found = dict.fromkeys(bisect_right(ends, match.start()) for match in HOT.finditer(text))
+    return [at for at in found if b"[__" not in lines[at][:200] and lines[at][:1] != b"\t"]
+
+
+def _merged(hot: Iterable[int], owed: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches around the hot lines: (first, one past the last)."""
+    start, stop = 0, owed
+    for at in hot:
+        if at - BEFORE > stop:
+            if stop > start:
+                yield start, stop
+            start = at - BEFORE
+        elif stop == start == 0:
+            start = at - BEFORE
+        stop = at + AFTER + 1
+    if stop > start:
+        yield start, stop
