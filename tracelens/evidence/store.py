@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 from tracelens.evidence import limits
@@ -273,6 +274,7 @@ class Evidence:
 
     def merge(self, other: Evidence, *, shift: int = 0) -> None:
         """Add ``other``, whose lines come ``shift`` lines later."""
+        self.__dict__.pop("_by_type", None)
         self._counted |= other._counted
         for (kind, text), theirs in other._texts.items():
             ours = self._texts.get((kind, text))
@@ -337,13 +339,7 @@ class Evidence:
 
     def types(self) -> set[type[Record]]:
         """Return the types of all records that were read, and the types that those derive from."""
-        read = {
-            type(seen.record)
-            for held in self._texts.values()
-            if isinstance(held, tuple)
-            for seen in held
-            if seen.count
-        }
+        read = {kind for kind, rows in self._by_type.items() if any(seen.count for _, seen in rows)}
         read |= {type(seen.record) for seen in self.measured}
         return {base for kind in read for base in kind.__mro__ if issubclass(base, Record)}
 
@@ -357,23 +353,33 @@ class Evidence:
             known = self.subscribed(join)
             tables = arguments(join, self) if known is None else known
             return cast("Iterable[Seen[R]]", join(**tables))
-        rows = [
-            seen.completed(self)
-            for held in self._texts.values()
-            if isinstance(held, tuple)
-            for seen in held
-            if isinstance(seen.record, kind) and seen.count
-        ]
+        of_kind = [found for type_, found in self._by_type.items() if issubclass(type_, kind)]
+        found = of_kind[0] if len(of_kind) == 1 else sorted(chain.from_iterable(of_kind))
+        rows = [seen.completed(self) for _, seen in found if seen.count]
         for seen in rows:
-            seen.places.sort(key=lambda place: (place.input, place.line))
+            if len(seen.places) > 1:
+                seen.places.sort(key=_position)
         rows = self.processes.once(rows)
         distinct = getattr(kind, "distinct", None)
         return rows if distinct is None else cast("list[Seen[R]]", distinct(rows))
 
     @cached_property
+    def _by_type(self) -> dict[type[Record], list[tuple[int, Seen[Any]]]]:
+        """What was read, numbered, by type of record. Only for evidence that is complete."""
+        found: dict[type[Record], list[tuple[int, Seen[Any]]]] = {}
+        texts = (held for held in self._texts.values() if isinstance(held, tuple))
+        for number, seen in enumerate(chain.from_iterable(texts)):
+            found.setdefault(type(seen.record), []).append((number, seen))
+        return found
+
+    @cached_property
     def processes(self) -> Processes:
         """Which logs are of the same process. Only for evidence that is complete."""
         return Processes(self.spans, self.structured, self.numbers)
+
+
+def _position(place: Place) -> tuple[str, int]:
+    return place.input, place.line
 
 
 def _unknown(function: Callable[..., Any]) -> None:
