@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.corpus import cases, log_of, needs_corpus, truth
 from tracelens.dynamo import phases
+from tracelens.dynamo.breaks import sites
 from tracelens.logs.compile_times import CompileTimes, Phase, PhaseTimes
 from tracelens.logs.explain import Explain, Explanation
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.plugins import manifest
 from tracelens.source import read
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
 
 TEXT = """Graph Count: 2
 Graph Break Count: 1
@@ -35,8 +42,10 @@ gc, 0.0003, 0.0406"""
 
 
 def test_graphs_breaks_and_operations() -> None:
-    (record,) = Explain.parse(TEXT)
+    record, told = Explain.parse(TEXT)
     assert isinstance(record, Explanation)
+    assert isinstance(told, GraphBreak)
+    assert (told.family, told.line, told.announced) == ("builtin", 4, True)
     assert (record.graphs, record.breaks, record.ops) == (2, 1, 3)
     (reason,) = record.break_reasons
     assert reason.reason == "Failed to trace builtin operator"
@@ -47,6 +56,72 @@ def test_graphs_breaks_and_operations() -> None:
     ]
     assert [len(graph.operations) for graph in record.graph_ops] == [2, 1]
     assert record.phases == (Phase(name="gc", seconds=("0.0003, 0.0406",)),)
+
+
+LISTED = (
+    "[GraphCompileReason(reason='Tensor.item', user_stack=[<FrameSummary file "
+    "/home/ana/proj/train.py, line 70 in step>, <FrameSummary file /home/ana/proj/model.py, "
+    "line 33 in f>], graph_break=True)]"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "line"),
+    [
+        (LISTED, "scalar", 33),
+        (LISTED.strip("[]"), "scalar", 33),
+        (
+            (
+                "reason='generic_jump TensorVariable()', "
+                "user_stack=[<FrameSummary file /home/ana/proj/model.py, line 9 in f>]"
+            ),
+            "branch",
+            9,
+        ),
+        (
+            (
+                "  Break Reason 3:\n    Reason: call_function BuiltinVariable(print) "
+                "[ConstantVariable(str)] {}\n    User Stack:\n"
+                "      <FrameSummary file /home/ana/proj/model.py, line 4 in fn>"
+            ),
+            "builtin",
+            4,
+        ),
+        (
+            (
+                "GraphCompileReason(reason='Data-dependent branching\\n  Explanation: Detected "
+                "data-dependent branching', user_stack=[], graph_break=True)"
+            ),
+            "branch",
+            0,
+        ),
+    ],
+)
+def test_a_listed_reason_is_a_break(text: str, family: str, line: int) -> None:
+    segmenter = Segmenter(Kinds(manifest.logs()), "run.log")
+    segmenter.feed([one.encode() + b"\n" for one in text.split("\n")])
+    (row,) = segmenter.finish().table(GraphBreak)
+    assert (row.record.family, row.record.line) == (family, line)
+
+
+def test_what_ended_no_graph_is_no_break() -> None:
+    records = Explain.parse(
+        "GraphCompileReason(reason='return_value', user_stack=[], graph_break=False)"
+    )
+    assert not [record for record in records if isinstance(record, GraphBreak)]
+
+
+def test_a_break_that_the_log_tells_of_as_well_counts_once() -> None:
+    text = (
+        "V1120 10:34:45.458000 24485 torch/_dynamo/symbolic_convert.py:5124] [0/0] "
+        "[__graph_breaks] Graph break in user code at /home/ana/proj/model.py:33\n"
+        "V1120 10:34:45.458000 24485 torch/_dynamo/symbolic_convert.py:5124] [0/0] "
+        f"[__graph_breaks] Graph Break Reason: Tensor.item\n{LISTED}"
+    )
+    segmenter = Segmenter(Kinds(manifest.logs()), "run.log")
+    segmenter.feed([one.encode() + b"\n" for one in text.split("\n")])
+    (site,) = sites(segmenter.finish().table(GraphBreak))
+    assert site.count == 1
 
 
 def test_a_phase_has_a_total() -> None:

@@ -107,8 +107,8 @@ def located(comment: Comment, function: str, files: Sequence[str]) -> StackFrame
 
 
 def where(frame: StackFrame | None) -> Where | None:
-    """Return the place of a finding."""
-    if frame is None or not frame.file:
+    """Return the place of a finding; the log may not name one."""
+    if frame is None or frame.file in {"", "?"}:
         return None
     return Where(file=frame.file, line=frame.line or None, function=frame.function or None)
 

@@ -43,7 +43,8 @@ class Header(Record):
     @property
     def is_range(self) -> bool:
         """Whether it runs over a dimension of the result, not over the lanes of a vector."""
-        return self.counter[:1] == "x" and self.counter[1:].isdecimal()
+        # Torch 2.0 counts with i0, i1; the lanes of a vector have a counter without number.
+        return self.counter[:1] in {"x", "i"} and self.counter[1:].isdecimal()
 
     @property
     def span(self) -> int | None:

@@ -17,7 +17,7 @@ from tracelens.logs import Log, Record
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
 
-__all__ = ["READERS", "Reader"]
+__all__ = ["READERS", "Reader", "moved"]
 
 Reader = Callable[[str], Iterator[Record]]
 
@@ -28,16 +28,16 @@ _NO_FRAMES = "\nNoneType: None"
 _LATENCY = "\nGuard latency = "
 
 
-def _moved(record: Record, where: Callable[[int], int]) -> Record:
+def moved(record: Record, where: Callable[[int], int]) -> Record:
     """Return ``record`` with every ``at``, its own and those of its parts, put where it stands."""
     update: dict[str, Any] = {}
     for name, value in record:
         if name == "at":
             update[name] = where(value)
         elif isinstance(value, Record):
-            update[name] = _moved(value, where)
+            update[name] = moved(value, where)
         elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
-            update[name] = tuple(_moved(v, where) if isinstance(v, Record) else v for v in value)
+            update[name] = tuple(moved(v, where) if isinstance(v, Record) else v for v in value)
     return record.model_copy(update=update) if update else record
 
 
@@ -56,7 +56,7 @@ def _guards(payload: str) -> Iterator[Record]:
 def _graph_break(payload: str) -> Iterator[Record]:
     own = payload.partition(_OWN_FRAMES)[0].rstrip("\n").removesuffix(_NO_FRAMES).rstrip("\n")
     for record in Log.of("graph_breaks").parse(own):
-        yield _moved(record, lambda at: at + 1)
+        yield moved(record, lambda at: at + 1)
 
 
 def _graph(kind: str, name: str) -> Reader:
@@ -81,7 +81,7 @@ def _recompile(payload: str) -> Iterator[Record]:
         counts = [reason.count("\n") + 1 for reason in reasons]
         places = [2 + number for number, count in enumerate(counts) for _ in range(count)]
     for record in Log.of("recompiles").parse(text):
-        yield _moved(record, lambda at: places[at - 2] if 2 <= at < len(places) + 2 else 0)
+        yield moved(record, lambda at: places[at - 2] if 2 <= at < len(places) + 2 else 0)
 
 
 def _listed(payload: str) -> list[str]:

@@ -84,11 +84,12 @@ class Autotune(Log):
     switch = 'torch.compile(mode="max-autotune")'
     marks = ("AUTOTUNE ", "Autotune Choices Stats:")
     begins = re.compile(
-        r"  [A-Za-z_][^\s=]{0,200} (?:\d+\.\d{4}|inf) ms (?:\d+\.\d%|inf%)(?= *$| \S)"
+        r"(?:  )?[A-Za-z_][^\s=]{0,200} (?:\d+\.\d{4}|inf) ms (?:\d+\.\d%|inf%)(?= *$| \S)"
     )
     continues = re.compile(
         r'\{"num_|AUTOTUNE \S+\(|strides: \[|dtypes: torch|\w+ AUTOTUNE (?:benchmarking )?takes '
-        r"|  \S+ +(?:[\d.]+(?:e-?\d+)?|inf|nan) ?m?s +(?:[\d.]+(?:e-?\d+)?%|inf%|nan%|<DIVIDED)"
+        r"|(?:  )?\S+ +(?:[\d.]+(?:e-?\d+)?|inf|nan) ?m?s +"
+        r"(?:[\d.]+(?:e-?\d+)?%|inf%|nan%|<DIVIDED)"
     )
 
     @classmethod

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from typing import Annotated
 
+from pydantic import BeforeValidator
+
+from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Stripped
 from tracelens.logs.compile_times import Phase
 
-__all__ = ["BreakReason", "Explain", "Explanation", "GraphOps", "Phase", "StackFrame"]
+__all__ = [
+    "BreakReason",
+    "CompileReason",
+    "CompileReasons",
+    "Explain",
+    "Explanation",
+    "GraphOps",
+    "ListedFrame",
+    "LooseExplanation",
+    "Phase",
+    "StackFrame",
+]
 
 
 class Explain(Log):
@@ -17,11 +34,25 @@ class Explain(Log):
 
     name = "explain"
     switch = "print(torch._dynamo.explain(model)(*inputs))"
-    marks = ("Graph Count: ",)
+    marks = ("Graph Count: ", "GraphCompileReason(", "[GraphCompileReason(")
+    begins = re.compile(
+        r"Break Reasons:$| {0,8}Break Reason \d{1,6}:$"
+        r"|reason=(?:'[^\n]*'|\"[^\n]*\"),? user_stack=\[<FrameSummary"
+    )
     continues = re.compile(
         r"Graph Break Count: |Op Count: |Break Reasons:|Ops per Graph:|Out Guards:|Compile Times: "
         r"| +\S|$|Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}"
+        r"|GraphCompileReason\("
     )
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return what explain says, and each reason as the break that it is.
+
+        A break that the log tells of besides is not counted twice: this one announces it.
+        """
+        records = super().parse(text)
+        return (*records, *(found for record in records for found in _breaks(record)))
 
 
 class BreakReason(Record):
@@ -32,6 +63,23 @@ class BreakReason(Record):
     #: Explanation, hints and debug context, line by line.
     details: tuple[Stripped, ...] = ()
     stack_frames: tuple[StackFrame, ...] = ()
+
+
+def _evaluated(text: object) -> object:
+    """Return the text that Python printed as a literal."""
+    try:
+        return ast.literal_eval(text) if isinstance(text, str) else text
+    except (ValueError, SyntaxError):
+        return text
+
+
+class CompileReason(Record):
+    """The same as Python prints the object; text behind a line break is details."""
+
+    at: int = 0
+    reason_is: Annotated[str, BeforeValidator(_evaluated)] = ""
+    stack_frames: tuple[StackFrame, ...] = ()
+    graph_break: str = "True"
 
 
 class GraphOps(Record):
@@ -49,3 +97,54 @@ class Explanation(Record):
     break_reasons: tuple[BreakReason, ...] = ()
     graph_ops: tuple[GraphOps, ...] = ()
     phases: tuple[Phase, ...] = ()
+
+
+#: A frame in a list.
+ListedFrame = StackFrame
+
+
+class LooseExplanation(Record):
+    """The part of an explanation behind its counts, where these were not pasted."""
+
+    break_reasons: tuple[BreakReason, ...] = ()
+    graph_ops: tuple[GraphOps, ...] = ()
+    phases: tuple[Phase, ...] = ()
+
+
+class CompileReasons(Record):
+    """``break_reasons`` of an explanation, as Python prints the list."""
+
+    compile_reasons: tuple[CompileReason, ...] = ()
+
+
+def _breaks(record: Record) -> Iterator[Record]:
+    """Yield the graph breaks that an explanation lists."""
+    if isinstance(record, Explanation | LooseExplanation):
+        for told in record.break_reasons:
+            details = [line.strip() for text in told.details for line in text.split("\n")]
+            yield from _break(told.reason, details, told.stack_frames, told.at)
+    elif isinstance(record, CompileReasons):
+        for one in record.compile_reasons:
+            first, *rest = one.reason_is.split("\n")
+            if one.graph_break != "False":
+                yield from _break(first, [line.strip() for line in rest], one.stack_frames, one.at)
+
+
+def _break(
+    reason: str, details: list[str], stack: tuple[StackFrame, ...], at: int
+) -> Iterator[Record]:
+    """Yield the break, read in the form in which the log prints it."""
+    from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+    place = f"{stack[-1].file}:{stack[-1].line}" if stack else "?:0"
+    lines = [f"Graph break in user code at {place}", f"Graph Break Reason: {reason}"]
+    lines += [f"  {line}" if line else "" for line in details]
+    lines += ["", "User code traceback:"] if stack else []
+    lines += [f'  File "{one.file}", line {one.line}, in {one.function}' for one in stack]
+    try:
+        found = Log.of("graph_breaks").parse("\n".join(lines))
+    except Unreadable:
+        return
+    for one in found:
+        told = one.model_copy(update={"announced": True, **({} if stack else {"file": ""})})
+        yield moved(told, lambda _: at)

@@ -19,6 +19,7 @@ from tracelens.logs import Log, Record
 from tracelens.logs.mkl_verbose import MklCall
 from tracelens.onednn import precision, summary, work
 from tracelens.onednn.isa import native_types
+from tracelens.onednn.old_lines import decimal_point, modern
 from tracelens.onednn.parts import (
     Attributes,
     MemoryDescriptor,
@@ -321,7 +322,9 @@ class OnednnVerbose(Log):
         The comma before the time stays: the field is there, its value is elsewhere. Output of the
         program that is glued to the time goes with it.
         """
+        start = 18
         if not line.startswith(_USUAL):
+            line = modern(line) if line[:1] != "o" or ",gemm_api," in line else line
             start = line.find(",") + 1
             if line[start : start + 1] == "v":
                 start = line.find(",", start) + 1
@@ -336,6 +339,9 @@ class OnednnVerbose(Log):
         time = line[comma:]
         if not time[:1].isdigit():
             return line, None
+        if "." not in time and (pointed := decimal_point(line, start, comma)) != line:
+            line, comma = pointed, pointed.rfind(",") + 1
+            time = line[comma:]
         try:
             ms = float(time)
         except ValueError:

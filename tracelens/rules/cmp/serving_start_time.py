@@ -153,7 +153,7 @@ class ServingStartTime(Rule):
         ),
     )
 
-    def check(self, stages: Table[ServerStage]) -> Iterator[Finding]:
+    def check(self, *, stages: Table[ServerStage]) -> Iterator[Finding]:
         """Yield one finding for the start: of several ranks, the slowest counts."""
         events = [(place, row) for place, row in stages.events() if _tells(row.record)]
         if not events:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs.recording import LeftOut
-from tracelens.report import Advice, Finding, Severity
+from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.log import _parts
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import LooseChoices
+    from tracelens.logs.fragments import Fragment
+    from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
 
 __all__ = ["LogIncomplete"]
 
 
 class LogIncomplete(Rule):
-    """The log begins or ends in the middle of a record: absence proves nothing.
+    """The log is cut in the middle of a record, or a part of one: absence proves nothing.
 
     ## Why it matters
     A log that was rotated, pasted in part or cut by a full disk shows a part of the run. What it
@@ -25,9 +32,13 @@ class LogIncomplete(Rule):
 
         V1120 10:45:50.410000 30895 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling
 
+    Or only a part of a record was pasted, such as why a function was compiled again, without
+    the function; rows of a table without its head; a kernel without its log.
+
     ## When it is harmless
-    When the part that matters is there. The finding is therefore a note, of severity ``none``; it
-    silences only rules that conclude something from what is *missing*.
+    When the part that matters is there. A cut is therefore a note, of severity ``none``; it
+    silences only rules that conclude something from what is *missing*. A pasted part is an
+    ``info``; it says what the part is, what it most likely means, and what would tell the rest.
 
     ## What to do
     Record the run again into a file: ``python train.py > run.log 2>&1``, and attach the whole file,
@@ -48,9 +59,30 @@ class LogIncomplete(Rule):
     suppresses = "absence"
     unconfirmable = ABOUT_THE_LOG
 
-    def check(self, *, gaps: Table[Gap], left_out: Table[LeftOut]) -> Iterator[Finding]:
-        """Yield one finding per input that was cut, and one where a recording was shortened."""
+    def check(
+        self,
+        *,
+        gaps: Table[Gap],
+        left_out: Table[LeftOut],
+        fragments: Table[Fragment],
+        rows: Table[LooseChoices],
+        execs: Table[PrimitiveExec],
+        versions: Table[LibraryVersion],
+    ) -> Iterator[Finding]:
+        """Yield one finding per input that was cut, one per kind of part, one if shortened."""
         yield from self._shortened(left_out)
+        for part in _parts.of(fragments, rows, execs, versions):
+            yield self.finding(
+                "part",
+                part.what,
+                title=f"{part.what}, without the log around it",
+                message=f"{part.means} {part.rest}",
+                severity=Severity.INFO,
+                confidence=Confidence.MEDIUM,
+                count=part.seen,
+                evidence=part.quotes,
+                advice=[part.advice],
+            )
         by_input: dict[str, list[tuple[str, int]]] = {}
         for gap in gaps:
             by_input.setdefault(gap.first.input, []).append((gap.record.what, gap.first.line))

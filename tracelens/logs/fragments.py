@@ -1,0 +1,141 @@
+"""Parts of torch's logs that are pasted without prefix and without their first lines.
+
+Each is read by the kind of log that it is from, behind the lines that it lacks; what it says then
+is in that kind's tables, and :class:`Fragment` says what was missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from textwrap import dedent
+from typing import NamedTuple
+
+from tracelens.grammars import Unreadable
+from tracelens.logs import Log, Record
+
+__all__ = ["Fragment", "Fragments"]
+
+#: How the reason of a recompile begins.
+_REASON = (
+    r"tensor '|L\[|G\[|___|GLOBAL_STATE|len\(|Duplicate tensors found|not \w|\d+ <= \w"
+    r"|[A-Za-z_][\w.\[\]'\"()]{0,200} (?:==|!=|<=|>=|is) "
+)
+_CAST = r"static_cast<(?:long|int64_t|int)>"
+
+
+class Fragments(Log):
+    """Bare lines that only a part of torch's log, or generated code, begins with."""
+
+    name = "fragments"
+    switch = "a part of a log or of generated code, pasted"
+    begins = re.compile(
+        rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
+        r"| {0,8}triggered by the following guard failure\(s\):"
+        r"|(?:\| ){0,60}\+- (?:RootGuardManager|(?:Dict)?GuardManager: source=|KeyValueManager pair"
+        r"|(?:TENSOR_MATCH|TYPE_MATCH|ID_MATCH|EQUALS_MATCH|LENGTH_CHECK|DICT_CONTAINS"
+        r"|LAMBDA_GUARD|GLOBAL_STATE|DEFAULT_DEVICE|NO_HASATTR|NO_TENSOR_ALIASING"
+        r"|DICT_LENGTH|CONSTANT_MATCH|TORCH_FUNCTION_MODE_STACK): ?)"
+        r'|extern "C" {1,2}(?:__declspec\(dllexport\) )?void {1,2}\w*kernel\w*\('
+        r"|[ \t]{0,40}#pragma omp parallel num_threads\(\d+\)"
+        rf"|[ \t]{{0,40}}for ?\((?:long|int64_t|int) \w{{1,20}}={_CAST}\("
+        r"|@triton_heuristics\.\w+\(|def triton_(?:poi|red|per|tem|for|unk)_\w*\("
+        r"|[ \t]{0,40}(?:buf\d+ = (?:empty_strided_\w+\(|reinterpret_tensor\(|extern_kernels\."
+        r"|torch\.ops\.\w+\.|buf\d+; del buf\d+)"
+        r"|extern_kernels\.\w+\([^\n]*out=|cpp_fused_\w+\((?:buf|arg|primals_)|triton_\w+\.run\()"
+    )
+    continues = re.compile(
+        r"[ \t]|[{})]|$|- |\| |\+- |#|//|extern |@triton|def triton_|import triton"
+        r"|(?:buf\d+|del|return|extern_kernels|cpp_fused_\w+|triton_\w+|auto|int|(?:in_)?out_ptr\d+)\b"
+        r"|for ?\(|tmp\w+(?: = |\.store\()"
+    )
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the fragment, and what the kind of log that it is from reads in it."""
+        records = super().parse(text)
+        found = [record for record in records if isinstance(record, Fragment)]
+        return (*records, *(told for one in found for told in _read(one)))
+
+
+class Fragment(Record):
+    """A part of a log. One field holds its text; its name says what it is a part of."""
+
+    at: int = 0
+    recompiles: str = ""
+    guards: str = ""
+    #: The source of kernels in C++ and in Triton.
+    cpp: str = ""
+    triton: str = ""
+    #: Statements of a generated module.
+    calls: str = ""
+
+    @property
+    def what(self) -> str:
+        """The name of the field that holds the text."""
+        return next((name for name, text in self if name != "at" and text), "calls")
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return str(getattr(self, self.what))
+
+
+class _Whole(NamedTuple):
+    """A fragment behind the lines that it lacks."""
+
+    kind: str
+    text: str
+    #: How many lines stand before it.
+    before: int
+
+
+def _recompiles(text: str) -> _Whole:
+    lines = [line for line in text.split("\n") if line.strip()]
+    reasons = [f"    {line.lstrip()}" for line in lines if line.lstrip().startswith("- ")]
+    head = ["Recompiling function ? in ?:0", "    triggered by the following guard failure(s):"]
+    return _Whole("recompiles", "\n".join((*head, *reasons)), 2 - (len(lines) - len(reasons)))
+
+
+def _guards(text: str) -> _Whole:
+    return _Whole("guards", f"TREE_GUARD_MANAGER:\n{text}", 1)
+
+
+def _cpp(text: str) -> _Whole:
+    """Close what the cut left open: loops are only read whole."""
+    missing = text.count("{") - text.count("}")
+    rest = "\n}" * max(0, missing)
+    head = "Output code: \nkernel = async_compile.cpp_pybinding([], r'''"
+    return _Whole("output_code", f"{head}\n{text}{rest}\n''')", 2)
+
+
+def _triton(text: str) -> _Whole:
+    head = "Output code: \ntriton_fused_0 = async_compile.triton('triton_fused_0', '''"
+    return _Whole("output_code", f"{head}\n{text}\n''', device_str='cuda')", 2)
+
+
+def _calls(text: str) -> _Whole:
+    body = "\n".join(f"        {line}" for line in dedent(text).split("\n"))
+    return _Whole("output_code", f"Output code: \ndef call(args):\n{body}", 2)
+
+
+_COMPLETE: dict[str, Callable[[str], _Whole]] = {
+    "recompiles": _recompiles,
+    "guards": _guards,
+    "cpp": _cpp,
+    "triton": _triton,
+    "calls": _calls,
+}
+
+
+def _read(fragment: Fragment) -> Iterator[Record]:
+    """Yield what the kind of log that the fragment is from reads in it."""
+    from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+    whole = _COMPLETE[fragment.what](fragment.text)
+    try:
+        found = Log.of(whole.kind).parse(whole.text)
+    except Unreadable:
+        return
+    for record in found:
+        yield moved(record, lambda at: max(0, at - whole.before))

@@ -1,0 +1,148 @@
+"""What pasted parts of a log are, what they most likely mean, and what would tell the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracelens.evidence import Seen, Table
+from tracelens.report import Advice, EvidenceLine
+
+if TYPE_CHECKING:
+    from tracelens.logs.autotune import LooseChoices
+    from tracelens.logs.fragments import Fragment
+    from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
+
+__all__ = ["Part", "of"]
+
+#: Lines of oneDNN, without its header, that are a quotation and no log.
+FEW_LINES = 5
+
+
+class Part(NamedTuple):
+    """A part of a log."""
+
+    what: str
+    means: str
+    rest: str
+    advice: Advice
+    seen: int
+    quotes: list[EvidenceLine]
+
+
+class _Words(NamedTuple):
+    """What a kind of part is and means, what the rest of the log would tell, and how to get it."""
+
+    what: str
+    means: str
+    rest: str
+    text: str
+    env: str
+
+
+_WORDS = {
+    "recompiles": _Words(
+        what="reasons of a recompile",
+        means="A compiled function did not fit a call for these reasons, and was compiled again.",
+        rest="Which function, where, and how often, stands above them in the log.",
+        text="Record every recompile, with its function.",
+        env='TORCH_LOGS="recompiles"',
+    ),
+    "guards": _Words(
+        what="a part of a guard tree",
+        means="It lists what must hold for a compiled frame to be used again. That is no failure: "
+        "the guard that fails is named with the recompile.",
+        rest="The rest of the tree tells how many guards there are and what a check costs.",
+        text="Record recompiles, and whole trees.",
+        env='TORCH_LOGS="recompiles,guards"',
+    ),
+    "cpp": _Words(
+        what="a generated C++ kernel",
+        means="Its loops and threads are judged; how often it runs is not known.",
+        rest="The whole module has the calls, the sizes and what runs beside it.",
+        text="Record the whole generated module.",
+        env='TORCH_LOGS="output_code"',
+    ),
+    "triton": _Words(
+        what="a generated Triton kernel",
+        means="Its name lists the operators that were fused into it, some of which may be computed "
+        "elsewhere.",
+        rest="The whole module has the calls, the sizes and what runs beside it.",
+        text="Record the whole generated module.",
+        env='TORCH_LOGS="output_code"',
+    ),
+    "calls": _Words(
+        what="calls of a generated module",
+        means="What begins with `extern_kernels` or `torch.ops` runs in a library; the other calls "
+        "are generated kernels.",
+        rest="The whole module tells what could be fused, and the fusion log why it was not.",
+        text="Record the whole module, and fusion.",
+        env='TORCH_LOGS="output_code,fusion"',
+    ),
+}
+
+
+def of(
+    fragments: Table[Fragment],
+    rows: Table[LooseChoices],
+    execs: Table[PrimitiveExec],
+    versions: Table[LibraryVersion],
+) -> Iterator[Part]:
+    """Yield the parts."""
+    by_kind: dict[str, list[Seen[Fragment]]] = {}
+    for seen in fragments:
+        by_kind.setdefault(seen.record.what, []).append(seen)
+    for kind, held in by_kind.items():
+        words = _WORDS[kind]
+        advice = Advice(text=words.text, env=words.env)
+        quotes = [seen.quote() for seen in held[:2]]
+        yield Part(words.what, words.means, words.rest, advice, _count(held), quotes)
+    if len(rows):
+        yield _choices(list(rows))
+    if 0 < execs.count <= FEW_LINES and not len(versions):
+        yield _lines(list(execs))
+
+
+def _count(rows: Iterable[Seen[Fragment]]) -> int:
+    return sum(row.count for row in rows)
+
+
+def _choices(rows: list[Seen[LooseChoices]]) -> Part:
+    ran = sorted((c for c in rows[0].record.choices if c.ran), key=lambda choice: choice.ms)
+    means = "No candidate in them ran."
+    if ran:
+        means = f"Of those in it, `{ran[0].kernel}` was the fastest, with {ran[0].ms:.4g} ms."
+    library = next((choice for choice in ran if not choice.is_template), None)
+    if library is not None and ran[0].is_template and ran[0].ms:
+        means += f" The library's `{library.kernel}` took {library.ms / ran[0].ms:.3g} times that."
+    return Part(
+        "rows of an AUTOTUNE table",
+        means,
+        "The operator and its shapes stand in the line above them, and a faster candidate may.",
+        Advice(
+            text="Post the tables from their first line on, the one that begins with AUTOTUNE.",
+            code="python your_script.py > run.log 2>&1",
+        ),
+        sum(row.count for row in rows),
+        [row.quote() for row in rows[:2]],
+    )
+
+
+def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
+    told = {f"`{row.record.primitive}` on `{row.record.impl}`": None for row in rows}
+    slow = any(row.record.impl.startswith("ref") for row in rows)
+    verdict = "which is the slow reference" if slow else "and no reference implementation"
+    means = f"They show {', '.join(told)}, {verdict}."
+    if any(not row.record.impl for row in rows):
+        means = (
+            "They show `gemm_api`, oneDNN's BLAS-like interface: a product that is called without "
+            "a matmul primitive, so that its implementation and its packed weights are not told."
+        )
+    return Part(
+        "single lines of oneDNN",
+        means,
+        "What share of a step that is, and what oneDNN refused before, is not in them.",
+        Advice(text="Record all executions and refusals.", env="ONEDNN_VERBOSE=profile,dispatch"),
+        sum(row.count for row in rows),
+        [row.quote() for row in rows[:2]],
+    )
