@@ -68,13 +68,13 @@ def test_how_the_profiler_ran_is_a_note_that_silences_nothing() -> None:
         assert list(noted)[-1] == "TRC018"
 
 
-def test_what_the_profiler_adds_is_a_microsecond_per_call_and_three_per_operator() -> None:
+def test_what_the_profiler_adds_is_half_a_microsecond_per_call_and_more_per_operator() -> None:
     calls = [span("python_function", "a.py(1): f", 10 * at, 5) for at in range(2_000)]
     ops = [op("aten::add", 10 * at + 1, 2) for at in range(1_000)]
     data = [
         found([*calls, *ops], **options)["TRC018"].data for options in ({}, {"record_shapes": 1})
     ]
-    assert [each["added_ms"] for each in data] == [2.0, 5.0]
+    assert [each["added_ms"] for each in data] == [1.0, 2.5]
     assert data[0]["calls"] == 2_000
 
 
@@ -159,13 +159,15 @@ def test_healthy_traces_stay_free_of_warnings(case: Path) -> None:
             "kineto_tb/tb_plugin/samples/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
             {"TRC013"},
         ),
-        ("hta/nccl_parser_config/nccl_data.json.gz", {"TRC001"}),
+        # 900 kernels per step, and 58 us from one to the next.
+        ("hta/nccl_parser_config/nccl_data.json.gz", {"TRC002"}),
     ],
     ids=["qwen", "resnet-v100", "resnet50-no-workers", "resnet-a100"],
 )
 def test_real_traces_of_gpus(path: str, codes: set[str]) -> None:
     assert ROOT is not None
-    warned = {f.code for f in ask(str(ROOT / "traces" / path)) if f.severity == Severity.WARNING}
+    findings = [f for f in ask(str(ROOT / "traces" / path)) if not f.explained_by]
+    warned = {f.code for f in findings if f.severity == Severity.WARNING}
     assert warned == codes
 
 

@@ -1,8 +1,8 @@
 """What the profiler adds to the time of the host: a bound, subtracted from what is said of it.
 
 Measured with torch 2.13 on the CPU: 0.25 us per Python call with ``with_stack``, 1.1 us per
-operator with ``record_shapes``, 1.5 us with everything. Slower processors and older versions get a
-factor of four for calls and of two for operators. Devices are not slowed.
+operator with ``record_shapes``, 1.5 us with everything; slower processors and older versions get a
+factor of two for calls. Devices are not slowed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from tracelens.traces.measured import TraceHeader
 __all__ = ["PER_CALL_US", "PER_OPERATOR_US", "added_ms"]
 
 #: Microseconds that one Python call takes longer, at most.
-PER_CALL_US = 1.0
+PER_CALL_US = 0.5
 #: ... and one operator, where shapes, memory or operations are recorded.
-PER_OPERATOR_US = 3.0
+PER_OPERATOR_US = 1.5
 
 
 def added_ms(header: TraceHeader, calls: int, operators: int) -> float:

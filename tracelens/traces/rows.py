@@ -60,6 +60,8 @@ class HeldBy(Measured):
     operator: str = ""
     count: int
     ms: float
+    #: Of that in gaps of 1 ms and more.
+    long_ms: float = 0.0
 
 
 class KernelTime(Measured):

@@ -22,6 +22,7 @@ __all__ = ["MIN_GAP_US", "DeviceTime", "device_times", "gaps", "held", "mine", "
 
 #: Gaps from which on it is said what the host did, and how many, the longest.
 MIN_GAP_US = 200.0
+LONG_GAP_US = 1_000.0
 MAX_EXPLAINED = 20_000
 #: Gaps, and causes, that are listed.
 MAX_GAPS = 20
@@ -195,10 +196,12 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
     sums: dict[tuple[str, str, str, str], list[float]] = {}
     for gap, around in times.around.items():
         key = str(cause_of(times.pieces(gap))), around.frame, mine(around.frames), around.operator
-        each = sums.setdefault(key, [0, 0.0])
+        each = sums.setdefault(key, [0, 0.0, 0.0])
         each[0] += 1
-        each[1] += times.ends[gap] - times.starts[gap]
-    for key, (count, us) in sorted(sums.items(), key=lambda pair: -pair[1][1])[:MAX_HELD]:
+        us = times.ends[gap] - times.starts[gap]
+        each[1] += us
+        each[2] += us if us >= LONG_GAP_US else 0.0
+    for key, (count, us, long) in sorted(sums.items(), key=lambda pair: -pair[1][1])[:MAX_HELD]:
         cause, frame, own, operator = key
         yield HeldBy(
             device=times.device,
@@ -208,6 +211,7 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
             operator=operator,
             count=int(count),
             ms=_ms(us),
+            long_ms=_ms(long),
         )
 
 

@@ -9,8 +9,10 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.traces.measured import DeviceBusy, SelfTime, Window
+from tracelens.traces.measured import SelfTime, Window
+from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import length, percent
+from tracelens.traces.views import MOVING, computing
 
 __all__ = ["CopyAndLayoutOverhead"]
 
@@ -61,7 +63,7 @@ class CopyAndLayoutOverhead(Rule):
         self,
         windows: Table[Window],
         *,
-        devices: Table[DeviceBusy],
+        timelines: Table[Timeline],
         kernels: Table[DeviceKernel],
         copies: Table[MemoryCopy],
         own: Table[SelfTime],
@@ -69,14 +71,14 @@ class CopyAndLayoutOverhead(Rule):
         """Yield one finding per trace that spends much time on moving data."""
         for window in windows:
             source = window.first.input
-            busy = sum(row.record.busy_ms for row in devices.within(source))
+            busy = computing(timelines, source, copies=True)
             if busy:
                 rows = [
                     _Row(row, row.ms, str(row.record), row.count)
                     for row in (*kernels.within(source), *copies.within(source))
                     if _moves(row.record)
                 ]
-                yield from self._found(rows, busy, "the GPU's time")
+                yield from self._found(rows, busy, MOVING)
             elif (window.record.compile_ms or 0.0) <= COMPILING * window.record.ms:
                 rows = [
                     _Row(row, row.record.ms, row.record.name, 0)

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from tracelens.evidence import Seen, Table
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.measured import DeviceBusy, Step, Window
-from tracelens.traces.runs import IDLE, Run, length, percent, runs
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import HeldBy, Timeline
+from tracelens.traces.runs import IDLE, length, percent
+from tracelens.traces.views import CAUSES, View, stories, views
 
 __all__ = ["GpuIdle"]
 
 #: Fewer kernels than this are no load.
 MIN_KERNELS = 50
+#: ... but a few in a long time are a load that does not fill the device.
+FEW_KERNELS = 20
+FEW_MS = 10.0
+#: One-off work from which on TRC023 tells of it.
+START_MS = 5.0
 #: Share of the idle time from which on it has one cause, with a rule of its own.
 MOST = 0.5
+
+
+class Idle(FindingData):
+    """Why the device is idle, milliseconds."""
+
+    window_ms: float
+    #: Without what the profiler can have added, ``bound_ms``.
+    idle_ms: float
+    late_ms: float
+    data_ms: float
+    start_ms: float
+    compile_ms: float
+    bound_ms: float
 
 
 class GpuIdle(Rule):
@@ -33,8 +55,9 @@ class GpuIdle(Rule):
         {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)", "ts": 131.0, "dur": 2.3, "pid": 0, "tid": 7}
 
     ## When it is harmless
-    Idle up to 20 % is common. Where the GPU mostly waits for data (TRC013) or for the compiler
-    (TRC003), those findings say so and this one is a note of severity ``none``. The first step does
+    Idle up to 20 % is common. Where most of it is waiting for data (TRC013), compilation (TRC003) or
+    one-off work (TRC023), this one is a note of severity ``none``; under what else explains most of
+    it (TRC002, TRC024, TRC029) it is folded. The first step does
     not count when it is warm-up, and what the profiler can have added to the host's time (TRC018) is
     taken off. Fewer than 50 kernels are no load.
 
@@ -59,76 +82,103 @@ class GpuIdle(Rule):
         Knob("CUDA graphs", config={"torch._inductor.config.triton.cudagraphs": True})
     )
 
-    def check(
-        self, windows: Table[Window], devices: Table[DeviceBusy], *, steps: Table[Step]
-    ) -> Iterator[Finding]:
-        """Yield one finding per trace whose devices are idle."""
-        for run in runs(windows, steps):
-            of_it = [row for row in devices if run.holds(row)]
-            if not of_it or run.ms <= 0:
-                continue
-            whole, busy = run.ms, run.total("busy_ms")
-            if run.total("kernels") < MIN_KERNELS:
-                continue
-            if not run.steps:
-                widest = max(of_it, key=lambda row: row.record.span_ms).record
-                whole, busy = widest.span_ms, widest.busy_ms
-            if whole > 0 and 1 - busy / whole >= IDLE:
-                yield self._finding(run, of_it, whole, busy)
+    Data = Idle
+    remedies = (
+        Remedy(
+            id="graph",
+            text="Launch the step as one CUDA graph.",
+            code='torch.compile(model, mode="reduce-overhead")',
+            when="the host is late, and nothing else explains most of the idle time",
+            applies=lambda data: data.late_ms >= MOST * data.idle_ms,
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+        ),
+        Remedy(
+            id="batch",
+            text="Give the GPU more to do at a time: a larger batch.",
+            basis="untestable",
+            proof="it changes what is computed",
+        ),
+    )
 
-    def _finding(
-        self, run: Run, devices: list[Seen[DeviceBusy]], whole: float, busy: float
-    ) -> Finding:
-        idle = whole - busy
-        parts = {
-            "it compiled": run.total("idle_compile_ms"),
-            "it waited for the next batch": run.total("idle_loading_ms"),
-            "it ran operators or compiled code, which launch kernels": run.total("idle_host_ms"),
-        }
-        parts["Python ran, or what is not traced"] = idle - sum(parts.values())
+    def check(
+        self,
+        windows: Table[Window],
+        timelines: Table[Timeline],
+        *,
+        steps: Table[Step],
+        held: Table[HeldBy],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace whose device is idle."""
+        for view in views(windows, steps, timelines, held):
+            kernels = view.run.total("kernels")
+            enough = kernels >= MIN_KERNELS or (
+                kernels >= FEW_KERNELS and view.window_ms >= FEW_MS * view.n
+            )
+            if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
+                yield self._finding(view)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """It follows from whatever explains most of the idle time."""
+        data = Idle.model_validate(finding.data)
+        late = ["late"] if data.late_ms >= MOST * data.idle_ms else []
+        return stories(["capture", *late], finding)
+
+    def _finding(self, view: View) -> Finding:
+        whole, idle = view.window_ms, view.idle_ms
         told = "; ".join(
-            f"{what}: {length(min(ms, idle))}" for what, ms in parts.items() if ms >= 0.01 * idle
+            f"{what}: {length(view.total(field))}"
+            for field, what in CAUSES.items()
+            if view.total(field) >= 0.01 * idle
         )
-        other = next(
-            (
-                code
-                for code, ms in zip(("TRC003", "TRC013"), parts.values(), strict=False)
-                if ms >= MOST * idle
-            ),
-            "",
+        bound = (
+            f" Up to {length(view.bound_ms)} of that may be the profiler's own, and is not counted."
+            if view.bound_ms >= 0.01 * idle
+            else ""
         )
-        see = f" {other} is about that." if other else ""
-        where = run.of if run.steps else "the time from the first kernel to the last"
+        data = Idle(
+            window_ms=whole,
+            idle_ms=idle,
+            late_ms=view.late_ms,
+            data_ms=view.total("idle_data_ms") or view.run.total("idle_loading_ms"),
+            start_ms=view.total("idle_start_ms"),
+            compile_ms=view.run.total("idle_compile_ms"),
+            bound_ms=view.bound_ms,
+        )
         return self.finding(
             "idle",
-            title=f"the GPU is idle for {percent(idle / whole)} of {where}",
+            title=f"the GPU is idle for {percent(idle / whole)} of {view.of}",
             message=(
-                f"Kernels and copies run for {length(busy)} of {length(whole)}. What the program "
-                f"did in the other {length(idle)}: {told}.{see}"
+                f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
+                f"Why nothing runs: {told}.{bound}{_longest(view)}"
             ),
-            severity=Severity.NONE if other else Severity.WARNING,
-            confidence=Confidence.HIGH if run.n > 1 else Confidence.MEDIUM,
-            count=run.n,
+            harmless=_told_elsewhere(data),
+            confidence=Confidence.HIGH if view.known or view.n > 1 else Confidence.MEDIUM,
+            count=view.n,
             evidence=[
-                run.quote(f"{run.spans[0].record.busy_ms:.3g} ms busy"),
-                *[
-                    row.quote(
-                        f"device {row.record.device}: idle for up to {length(row.record.gap_ms)}, "
-                        f"from {length(row.record.gap_at_ms)} on"
-                    )
-                    for row in devices[:4]
-                ],
+                view.quote(f"device {view.rows[0].record.device}: {length(idle)} idle"),
             ],
-            cost=Cost(ms=idle, share=idle / whole, basis="upper_bound", of=where),
-            advice=_ADVICE,
+            cost=Cost(ms=idle, share=idle / whole, basis="upper_bound", of=view.of),
+            advice=self.advise(data),
+            data=data,
         )
 
 
-_ADVICE = (
-    Advice(
-        text="Launch the step as one CUDA graph.",
-        code='torch.compile(model, mode="reduce-overhead")',
-        since="2.0",
-    ),
-    Advice(text="Give the GPU more to do at a time: a larger batch."),
-)
+def _told_elsewhere(data: Idle) -> str | None:
+    """Return which finding tells the cause of most of the idle time; None for none."""
+    causes = {
+        "waiting for data, which TRC013 is about": data.data_ms,
+        "compilation, which TRC003 is about": data.compile_ms,
+        "one-off work, which TRC023 is about": data.start_ms if data.start_ms >= START_MS else 0.0,
+    }
+    found = [cause for cause, ms in causes.items() if ms >= MOST * data.idle_ms]
+    return f"most of it is {found[0]}" if found else None
+
+
+def _longest(view: View) -> str:
+    """Name what the host was in for longest, in gaps that are worth naming."""
+    named = [(row.frame or row.operator, row.ms) for row in view.held]
+    named = [(name, ms) for name, ms in named if name][:1]
+    return "".join(
+        f" Of the gaps above 0.2 ms, most in `{name}`: {length(ms)}." for name, ms in named
+    )

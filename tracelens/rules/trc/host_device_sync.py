@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import Operator, RuntimeCall
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import SyncTime
 from tracelens.traces.runs import Run, length, percent, runs
+from tracelens.traces.views import stories, where_of
 
 __all__ = ["HostDeviceSync"]
 
@@ -18,12 +22,24 @@ MIN_SHARE = 0.05
 #: Share of all idle time that comes after waits, and its least amount, milliseconds.
 MIN_OF_IDLE = 0.2
 MIN_MS = 0.1
+#: Share of it in which the program loads data: then that is the cause.
+MOST = 0.5
 #: Waits per step from which on they are more than the one at its end.
 SEVERAL = 1.5
 #: Operators that read a result, or need one to know the size of theirs.
 READERS = frozenset(
     {"_local_scalar_dense", "nonzero", "masked_select", "unique", "_unique2", "is_nonzero"}
 )
+
+
+class Waiting(FindingData):
+    """Waits for the device, and what comes of them."""
+
+    waits: int
+    idle_after_ms: float
+    loading_ms: float
+    #: The frames of the program after which most idle time comes.
+    frames: tuple[str, ...]
 
 
 class HostDeviceSync(Rule):
@@ -59,6 +75,29 @@ class HostDeviceSync(Rule):
     name = "host-device-sync"
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
+    Data = Waiting
+    remedies = (
+        Remedy(
+            id="find",
+            text="Find the lines.",
+            code='torch.cuda.set_sync_debug_mode("warn")',
+            when="the trace has no stacks",
+            applies=lambda data: not data.frames,
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html",
+        ),
+        Remedy(
+            id="rarely",
+            text="Read results every N steps only.",
+            code="if step % 100 == 0: print(loss.item())",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Capture waits by design, and after a wait for data the device is idle anyway."""
+        data = Waiting.model_validate(finding.data)
+        loading = data.loading_ms >= MOST * data.idle_after_ms
+        return stories(["capture", *(["data"] if loading else [])], finding)
 
     def check(
         self,
@@ -67,6 +106,7 @@ class HostDeviceSync(Rule):
         *,
         steps: Table[Step],
         operators: Table[Operator],
+        places: Table[SyncTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle after waits."""
         for run in runs(windows, steps):
@@ -76,26 +116,38 @@ class HostDeviceSync(Rule):
                 source = run.window.first.input
                 waits = [row for row in calls.within(source) if row.record.synchronizes]
                 readers = [row for row in operators.within(source) if row.record.op in READERS]
-                yield self._finding(run, idle, waits, readers)
+                found = [row.record for row in places.within(source) if row.record.user_frame]
+                yield self._finding(run, idle, (waits, readers), found)
 
     def _finding(
         self,
         run: Run,
         idle: float,
-        waits: list[Seen[RuntimeCall]],
-        readers: list[Seen[Operator]],
+        calls: tuple[list[Seen[RuntimeCall]], list[Seen[Operator]]],
+        places: list[SyncTime],
     ) -> Finding:
+        waits, readers = calls
         n = run.total("waits") / run.n
         per = "per step" if run.steps else "in the trace"
         several = n >= SEVERAL
         causes = ", ".join(f"`{row.record}` {row.count} times" for row in readers)
         what = f" In the whole trace, operators that need a result: {causes}." if causes else ""
+        places.sort(key=lambda place: -place.idle_after_ms)
+        frames = [place.user_frame for place in places[:3]]
+        data = Waiting(
+            waits=int(run.total("waits")),
+            idle_after_ms=idle,
+            loading_ms=run.total("idle_loading_ms"),
+            frames=tuple(frames),
+        )
+        lines = f" Most idle time follows `{frames[0]}`." if frames else ""
         return self.finding(
             "waits",
             title=f"{n:.3g} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}",
             message=(
                 f"The program waits {n:.3g} times {per}, {length(run.total('wait_ms') / run.n)} in "
                 f"all; after that the GPU has nothing to do for {length(idle / run.n)}.{what}"
+                f"{lines}"
             ),
             severity=Severity.WARNING if several and run.steps else Severity.INFO,
             confidence=Confidence.HIGH if several and run.steps else Confidence.MEDIUM,
@@ -105,14 +157,7 @@ class HostDeviceSync(Rule):
                 *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in readers[:3]],
             ],
             cost=Cost(ms=idle, share=idle / run.ms, basis="upper_bound", of=run.of),
-            advice=_ADVICE,
+            where=where_of(frames[0]) if frames else None,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(text="Find the lines.", code='torch.cuda.set_sync_debug_mode("warn")'),
-    Advice(
-        text="Read results every N steps only.",
-        code="if step % 100 == 0: print(loss.item())",
-    ),
-)

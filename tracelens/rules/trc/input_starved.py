@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DataLoading
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, length, percent, runs
+from tracelens.traces.views import stories
 
 __all__ = ["InputStarved"]
 
 MIN_SHARE = 0.1
+
+
+class Starved(FindingData):
+    """How long the program waits for data."""
+
+    #: Whether the process that computes loads the data too.
+    alone: bool
+    loading_ms: float
+    of_ms: float
 
 
 class InputStarved(Rule):
@@ -50,6 +62,33 @@ class InputStarved(Rule):
     severity = Severity.WARNING
     claim = "time"
     unconfirmable = IN_THE_PROGRAM
+    Data = Starved
+    remedies = (
+        Remedy(
+            id="processes",
+            text="Load in processes of their own, which fetch ahead.",
+            code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
+            when="num_workers is 0",
+            applies=lambda data: data.alone,
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="workers",
+            text="More workers, or more batches ahead.",
+            code="DataLoader(dataset, num_workers=8, prefetch_factor=4, persistent_workers=True)",
+            when="there are workers, and they are too slow",
+            applies=lambda data: not data.alone,
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+    )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """A device without data is idle, and what waits next waits for it."""
+        return stories(["data"], finding)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """A window of capture says nothing about data."""
+        return stories(["capture"], finding)
 
     def check(
         self, windows: Table[Window], loads: Table[DataLoading], *, steps: Table[Step]
@@ -65,6 +104,7 @@ class InputStarved(Rule):
     def _finding(self, run: Run, loads: list[Seen[DataLoading]], ms: float) -> Finding:
         alone = any("SingleProcess" in row.record.iterator for row in loads)
         idle = ", and the GPU is idle meanwhile" if run.on_device else ""
+        data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms)
         how = " It loads the data itself: `num_workers` is 0." if alone else ""
         return self.finding(
             *sorted({row.record.iterator for row in loads}),
@@ -79,19 +119,6 @@ class InputStarved(Rule):
             count=run.n,
             evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in loads],
             cost=Cost(ms=ms, share=ms / run.ms, basis="measured", of=run.of),
-            advice=_ALONE if alone else _WORKERS,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ALONE = (
-    Advice(
-        text="Load in processes of their own, which fetch ahead.",
-        code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
-    ),
-)
-_WORKERS = (
-    Advice(
-        text="More workers, or more batches ahead.",
-        code="DataLoader(dataset, num_workers=8, prefetch_factor=4, persistent_workers=True)",
-    ),
-)

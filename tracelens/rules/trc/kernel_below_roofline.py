@@ -9,9 +9,11 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.traces.measured import DeviceBusy, KernelWork, TraceHeader
+from tracelens.traces.measured import KernelWork, TraceHeader
 from tracelens.traces.peaks import Peak, peak
+from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import length, percent
+from tracelens.traces.views import COMPUTING, computing
 
 __all__ = ["KernelBelowRoofline"]
 
@@ -87,13 +89,13 @@ class KernelBelowRoofline(Rule):
     )
 
     def check(
-        self, works: Table[KernelWork], devices: Table[DeviceBusy], *, headers: Table[TraceHeader]
+        self, works: Table[KernelWork], timelines: Table[Timeline], *, headers: Table[TraceHeader]
     ) -> Iterator[Finding]:
         """Yield one finding per trace with expensive kernels far below the bound."""
         for header in headers:
             source = header.first.input
             name = next((name for name in header.record.devices if name), "")
-            busy = sum(row.record.busy_ms for row in devices.within(source))
+            busy = computing(timelines, source)
             limits = peak(name)
             if limits is None or busy <= 0:
                 continue
@@ -115,10 +117,10 @@ class KernelBelowRoofline(Rule):
         return self.finding(
             *sorted({one.row.record.what for one in low}),
             title=(
-                f"kernels that take {percent(ms / busy)} of the GPU's time reach "
+                f"kernels that take {percent(ms / busy)} of {COMPUTING} reach "
                 f"{percent(first.reached)} of what it can do"
                 if len(low) == 1
-                else f"{len(low)} kinds of kernels, {percent(ms / busy)} of the GPU's time, stay "
+                else f"{len(low)} kinds of kernels, {percent(ms / busy)} of {COMPUTING}, stay "
                 f"below {percent(LOW)} of what it can do"
             ),
             message=f"On {device}: {told}.",
@@ -132,7 +134,7 @@ class KernelBelowRoofline(Rule):
                 ms=sum(one.lost for one in low),
                 share=min(1.0, sum(one.lost for one in low) / busy),
                 basis="upper_bound",
-                of="the GPU's time",
+                of=COMPUTING,
             ),
             advice=[*([_PAD] if odd else []), *_ADVICE],
         )

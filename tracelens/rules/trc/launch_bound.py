@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracelens.evidence import Seen, Table, Times
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, TraceEvent
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.measured import DeviceBusy, Step, Window
-from tracelens.traces.runs import IDLE, Run, length, percent, runs
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import HeldBy, KernelTime, Timeline
+from tracelens.traces.runs import IDLE, length, percent
+from tracelens.traces.views import View, generated, stories, views
 
 __all__ = ["LaunchBound"]
 
@@ -20,6 +23,16 @@ SHORT_US = 10.0
 MIN_LAUNCHING = 0.3
 #: A launch of a CUDA graph starts many kernels: then launching is not what holds the GPU up.
 MIN_LAUNCHED = 0.5
+
+
+class Launches(FindingData):
+    """How much is launched, and how long the device waits for it."""
+
+    kernels: int
+    launches: int
+    late_ms: float
+    window_ms: float
+    compiled: bool
 
 
 class LaunchBound(Rule):
@@ -54,79 +67,94 @@ class LaunchBound(Rule):
         Knob("CUDA graphs", config={"torch._inductor.config.triton.cudagraphs": True})
     )
 
+    Data = Launches
+    remedies = (
+        Remedy(
+            id="compile",
+            text="Fuse the kernels.",
+            code="model = torch.compile(model)",
+            when="nothing is compiled yet",
+            applies=lambda data: not data.compiled,
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+        ),
+        Remedy(
+            id="graph",
+            text="Launch them as one CUDA graph.",
+            code='torch.compile(model, mode="reduce-overhead")',
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+        ),
+    )
+
     def check(
         self,
         windows: Table[Window],
-        devices: Table[DeviceBusy],
+        timelines: Table[Timeline],
         *,
         steps: Table[Step],
-        kernels: Table[DeviceKernel],
-        generated: Table[InductorKernel],
+        held: Table[HeldBy],
+        kernels: Table[KernelTime],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace that runs many short kernels on an idle device."""
-        for run in runs(windows, steps):
+        """Yield one finding per trace whose host launches more slowly than the device works."""
+        for view in views(windows, steps, timelines, held):
+            run = view.run
             n, launches = run.total("kernels"), run.total("launches")
-            if not n or run.ms <= 0 or launches < MIN_LAUNCHED * n:
+            if not n or launches < MIN_LAUNCHED * n or n < MIN_KERNELS * view.n:
                 continue
-            if _held_up(run) < IDLE * run.ms:
-                continue
-            source = run.window.first.input
-            times = _times((*kernels.within(source), *generated.within(source)))
-            short = times.n > 0 and 1000 * times.median < SHORT_US and n >= MIN_KERNELS * run.n
-            share = run.total("launch_ms") / run.ms
-            if short or (share >= MIN_LAUNCHING and launches >= MIN_KERNELS * run.n):
-                yield self._finding(run, times, devices)
+            late = view.late_ms - _in_long_gaps(view)
+            if view.window_ms > 0 and late >= IDLE * view.window_ms:
+                yield self._finding(view, late, list(kernels.within(view.source)))
 
-    def _finding(self, run: Run, times: Times, devices: Table[DeviceBusy]) -> Finding:
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """A device that waits for launches is idle."""
+        return stories(["late"], finding)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """While graphs are captured or code is compiled, launches say nothing."""
+        return stories(["capture"], finding)
+
+    def _finding(self, view: View, late: float, kernels: list[Seen[KernelTime]]) -> Finding:
+        run, whole = view.run, view.window_ms
         n, launches, ms = (run.total(field) for field in ("kernels", "launches", "launch_ms"))
-        per = "per step" if run.steps else "in the trace"
-        idle = _held_up(run)
+        busy = view.total("busy_ms")
+        per = "per step" if view.in_steps else "in the trace"
+        data = Launches(
+            kernels=int(n),
+            launches=int(launches),
+            late_ms=late,
+            window_ms=whole,
+            compiled=bool(run.total("compiled_ms")),
+        )
+        shortest = sorted(kernels, key=lambda row: -row.record.n)[:1]
         return self.finding(
             "launches",
             title=(
-                f"{n / run.n:,.0f} kernels {per}, half of them under {1000 * times.median:.2g} us"
+                f"{n / view.n:,.0f} kernels {per} of {1000 * busy / n:.2g} us each: "
+                "the host cannot launch them as fast"
             ),
             message=(
-                f"{n / run.n:,.0f} kernels {per} keep the GPU busy for "
-                f"{length(run.total('busy_ms') / run.n)}; starting them takes "
-                f"{launches / run.n:,.0f} calls, {1000 * ms / launches:.3g} us each. Without the "
-                f"time for data, the GPU is idle for {percent(idle / run.ms)}."
+                f"{n / view.n:,.0f} kernels {per} keep the GPU busy for {length(busy / view.n)}; "
+                f"the host needs {1000 * whole / n:.3g} us from one to the next, "
+                f"{1000 * ms / launches:.3g} us of it in the call that launches. For "
+                f"{percent(late / whole)} of {view.of} the GPU waits for a launch."
             ),
-            confidence=Confidence.HIGH if run.steps else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if view.known else Confidence.MEDIUM,
             count=int(n),
             evidence=[
-                run.quote(f"{run.spans[0].record.kernels} kernels"),
-                *[
-                    row.quote(f"device {row.record.device}: {row.record.kernels} kernels in all")
-                    for row in devices
-                    if run.holds(row)
-                ][:4],
+                view.quote(f"{length(late)} without a launch"),
+                *[row.quote(f"{row.record.n} times") for row in shortest],
             ],
-            cost=Cost(ms=idle, share=idle / run.ms, basis="upper_bound", of=run.of),
-            advice=_ADVICE,
+            cost=Cost(ms=late, share=late / whole, basis="upper_bound", of=view.of),
+            advice=self.advise(data),
+            data=data,
         )
 
 
-def _held_up(run: Run) -> float:
-    """Return the time in which the device is idle, but not because of data or the compiler."""
-    others = run.total("idle_loading_ms") + run.total("idle_compile_ms")
-    return max(0.0, run.idle * run.ms - others)
-
-
-def _times(rows: Iterable[Seen[TraceEvent]]) -> Times:
-    """Return the times of all kernels of one trace."""
-    times = Times()
-    for row in rows:
-        if row.record.category in {"kernel", "Kernel"} and row.times:
-            times.merge(row.times)
-    return times
-
-
-_ADVICE = (
-    Advice(text="Fuse the kernels.", code="model = torch.compile(model)", since="2.0"),
-    Advice(
-        text="Launch them as one CUDA graph.",
-        code='torch.compile(model, mode="reduce-overhead")',
-        since="2.0",
-    ),
-)
+def _in_long_gaps(view: View) -> float:
+    """Return the time in gaps that some line of Python is to blame for, in the steady steps."""
+    every = view.run.window.record.ms
+    part = min(1.0, view.window_ms / every) if every > 0 else 0.0
+    return part * sum(
+        row.long_ms for row in view.held if row.cause == "not_launched" and not generated(row.frame)
+    )

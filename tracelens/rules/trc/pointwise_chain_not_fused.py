@@ -8,8 +8,10 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.traces.measured import Chain, DeviceBusy, Window
+from tracelens.traces.measured import Chain, Window
+from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import length, percent
+from tracelens.traces.views import COMPUTING, computing
 
 __all__ = ["PointwiseChainNotFused"]
 
@@ -33,7 +35,7 @@ class PointwiseChainNotFused(Rule):
     ## When it is harmless
     Equal grids are taken for the same elements: that is likely, not certain. The same operator many
     times over belongs to different tensors, as in an optimizer, and does not count; nor do sequences
-    that take less than 5 % of the GPU's time, or fewer than 10 of them.
+    that take less than 5 % of its computing, or fewer than 10 of them.
 
     ## What to do
     Compile the function that holds the chain.
@@ -51,7 +53,7 @@ class PointwiseChainNotFused(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     def check(
-        self, windows: Table[Window], devices: Table[DeviceBusy], *, chains: Table[Chain]
+        self, windows: Table[Window], timelines: Table[Timeline], *, chains: Table[Chain]
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         for window in windows:
@@ -59,7 +61,7 @@ class PointwiseChainNotFused(Rule):
                 row for row in chains.within(window.first.input) if len(set(row.record.kernels)) > 1
             ]
             of_it.sort(key=lambda row: (-row.record.ms, row.record.kernels))
-            busy = sum(row.record.busy_ms for row in devices.within(window.first.input))
+            busy = computing(timelines, window.first.input)
             ms = sum(row.record.ms for row in of_it)
             times = sum(row.record.count for row in of_it)
             if busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
@@ -78,14 +80,14 @@ class PointwiseChainNotFused(Rule):
             title=f"{kernels:,} elementwise kernels run in {times:,} sequences, not fused",
             message=(
                 f"Elementwise kernels with equal grids run one after the other and take "
-                f"{length(ms)}, {percent(ms / busy)} of the GPU's time. Most of it: {told}."
+                f"{length(ms)}, {percent(ms / busy)} of {COMPUTING}. Most of it: {told}."
             ),
             confidence=Confidence.MEDIUM,
             count=times,
             evidence=[
                 row.quote(f"begins {row.record.count} such sequences") for row in rows[:MAX_TOLD]
             ],
-            cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of="the GPU's time"),
+            cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=COMPUTING),
             advice=_ADVICE,
         )
 

@@ -34,8 +34,8 @@ class ProfilerDistortion(Rule):
     ## Why it matters
     ``with_stack=True`` stops at every Python call, ``profile_memory=True`` at every allocation. Times
     on the CPU grow, those of Python code and of small operators the most, and a GPU seems to wait
-    more than it does without the profiler. By how much is bounded: a microsecond per Python call and
-    three per operator. What is said of the host's time has that much taken off. Times of kernels and
+    more than it does without the profiler. By how much is bounded: half a microsecond per Python call and
+    one and a half per operator. What is said of the host's time has that much taken off. Times of kernels and
     copies are the device's own and stand as they are.
 
     ## What it looks like

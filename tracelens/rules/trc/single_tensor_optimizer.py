@@ -66,7 +66,9 @@ class SingleTensorOptimizer(Rule):
             ]
             n = run.n if run.steps else max(1, sum(row.count for row in rows))
             share = run.total("optimizer_ms") / run.ms if run.ms > 0 else 0.0
-            if rows and single >= MIN_OPERATORS * n and single > multi and share >= MIN_SHARE:
+            if multi >= n:
+                continue  # it takes lists of tensors; what is left are counters and the like
+            if rows and single >= MIN_OPERATORS * n and share >= MIN_SHARE:
                 yield self._finding(run, Table(rows), single / n)
 
     def _finding(self, run: Run, calls: Table[OptimizerCall], single: float) -> Finding:

@@ -9,8 +9,10 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import DeviceKernel
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.traces.measured import DeviceBusy, TraceHeader
+from tracelens.traces.measured import TraceHeader
+from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import length, percent
+from tracelens.traces.views import COMPUTING, computing
 
 __all__ = ["Tf32NotUsed"]
 
@@ -34,7 +36,7 @@ class Tf32NotUsed(Rule):
 
     ## When it is harmless
     Where the program needs all 24 bits. On older GPUs, which have no TF32, the rule keeps quiet, as it
-    does below 5 % of the GPU's time.
+    does below 5 % of the time in which the GPU computes.
 
     ## What to do
     Allow TF32, or compute in bfloat16.
@@ -61,7 +63,7 @@ class Tf32NotUsed(Rule):
     def check(
         self,
         headers: Table[TraceHeader],
-        devices: Table[DeviceBusy],
+        timelines: Table[Timeline],
         *,
         kernels: Table[DeviceKernel],
     ) -> Iterator[Finding]:
@@ -69,7 +71,7 @@ class Tf32NotUsed(Rule):
         for header in headers:
             source = header.first.input
             rows = [row for row in kernels.within(source) if _is_plain(row.record)]
-            busy = sum(row.record.busy_ms for row in devices.within(source))
+            busy = computing(timelines, source)
             ms = sum(row.ms for row in rows)
             if _has_tf32(header.record) and busy and ms >= MIN_SHARE * busy:
                 rows.sort(key=lambda row: -row.ms)
@@ -80,7 +82,7 @@ class Tf32NotUsed(Rule):
     ) -> Finding:
         return self.finding(
             "sgemm",
-            title=f"float32 products without TF32 take {percent(ms / busy)} of the GPU's time",
+            title=f"float32 products without TF32 take {percent(ms / busy)} of {COMPUTING}",
             message=(
                 f"{sum(row.count for row in rows)} float32 products take {length(ms)} on the plain "
                 f"cores of {header.devices[0]}, whose tensor cores could compute them in TF32."
@@ -91,7 +93,7 @@ class Tf32NotUsed(Rule):
                 row.quote(f"{row.count} times, {length(row.ms)} in all")
                 for row in rows[:MAX_QUOTED]
             ],
-            cost=Cost(ms=ms, share=min(1.0, ms / busy), basis="upper_bound", of="the GPU's time"),
+            cost=Cost(ms=ms, share=min(1.0, ms / busy), basis="upper_bound", of=COMPUTING),
             advice=_ADVICE,
         )
 

@@ -1,0 +1,167 @@
+"""The device of a trace as rules judge it: its steady time, and why it was idle then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tracelens.evidence import Seen, Table
+from tracelens.report import EvidenceLine, Finding, Where
+from tracelens.report.stories import Story
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import HeldBy, Timeline
+from tracelens.traces.runs import Run, runs
+
+__all__ = [
+    "CAUSES",
+    "COMPUTING",
+    "MOVING",
+    "View",
+    "computing",
+    "generated",
+    "stories",
+    "story",
+    "views",
+    "where_of",
+]
+
+#: Fields of a row, and what a person would say of them.
+CAUSES = {
+    "idle_not_launched_ms": "the host had not launched the next kernel yet",
+    "idle_data_ms": "the host waited for the next batch",
+    "idle_blocked_ms": "the host waited for the GPU or for a copy",
+    "idle_start_ms": "the host loaded code, took memory or made a stream",
+    "idle_queued_ms": "the next kernel was launched and waited for another",
+    "idle_unknown_ms": "the trace does not show why",
+}
+#: Code that torch generated: what holds it up is how it launches.
+GENERATED = ("torchinductor", "/torch_inductor/", "<eval_with_key>", "<string>")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The device that computes most, in the steady steps or else from first to last kernel."""
+
+    run: Run
+    rows: tuple[Seen[Timeline], ...]
+    #: What the host did in the gaps above 0.2 ms, in all of the trace.
+    held: tuple[HeldBy, ...]
+
+    @property
+    def source(self) -> str:
+        """The trace."""
+        return self.run.window.first.input
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether the time is that of steps."""
+        return self.rows[0].record.phase != "window"
+
+    @property
+    def of(self) -> str:
+        """What ``window_ms`` is, to be read after "of"."""
+        if self.in_steps:
+            return self.run.of
+        return "the time from the first kernel to the last"
+
+    @property
+    def n(self) -> int:
+        """Steps; 1 without."""
+        return len(self.rows)
+
+    @property
+    def known(self) -> bool:
+        """Whether the trace joins kernels and the calls that launch them."""
+        return any(row.record.idle_queued_ms is not None for row in self.rows)
+
+    @property
+    def window_ms(self) -> float:
+        """The time that is looked at."""
+        return self.total("window_ms")
+
+    @property
+    def bound_ms(self) -> float:
+        """What the profiler can have added to the time in which the host was late."""
+        window = self.run.window.record
+        share = min(1.0, self.window_ms / window.ms) if window.ms > 0 else 0.0
+        late = self.total("idle_not_launched_ms" if self.known else "idle_ms")
+        return min(late, share * window.added_ms)
+
+    @property
+    def idle_ms(self) -> float:
+        """How long nothing runs, less what the profiler can have added."""
+        return self.total("idle_ms") - self.bound_ms
+
+    @property
+    def late_ms(self) -> float:
+        """How long the host is late, less what the profiler can have added.
+
+        Where the trace does not say: all that is not spent on data or compilation.
+        """
+        if self.known:
+            return self.total("idle_not_launched_ms") - self.bound_ms
+        others = self.run.total("idle_loading_ms") + self.run.total("idle_compile_ms")
+        return max(0.0, self.idle_ms - others)
+
+    def total(self, field: str) -> float:
+        """Return the sum of a field; what is not known is 0."""
+        return sum(getattr(row.record, field) or 0.0 for row in self.rows)
+
+    def quote(self, note: str) -> EvidenceLine:
+        """Return where the device's events begin, as evidence."""
+        return self.rows[0].quote(note)
+
+
+def views(
+    windows: Table[Window],
+    steps: Table[Step],
+    timelines: Table[Timeline],
+    held: Table[HeldBy] | None = None,
+) -> Iterator[View]:
+    """Yield the view of each trace with a device."""
+    for run in runs(windows, steps):
+        source = run.window.first.input
+        rows = list(timelines.within(source))
+        whole = [row for row in rows if row.record.phase == "window"]
+        if not whole:
+            continue
+        main = max(whole, key=lambda row: row.record.compute_ms)
+        names = {f"ProfilerStep#{step.record.number}" for step in run.steps}
+        mine = [row for row in rows if row.record.device == main.record.device]
+        steady = tuple(row for row in mine if row.record.phase in names)
+        holding = held.within(source) if held is not None else ()
+        kept = tuple(row.record for row in holding if row.record.device == main.record.device)
+        yield View(run, steady or (main,), kept)
+
+
+#: What :func:`computing` returns, to be read after "of".
+COMPUTING = "the time in which the GPU computes"
+MOVING = "the time in which the GPU computes or copies"
+
+
+def computing(timelines: Table[Timeline], source: str, *, copies: bool = False) -> float:
+    """Return for how long the devices of one trace compute, or compute or copy: milliseconds."""
+    rows = [row.record for row in timelines.within(source) if row.record.phase == "window"]
+    return sum(row.compute_ms + (row.exposed_copy_ms if copies else 0.0) for row in rows)
+
+
+def where_of(frame: str) -> Where | None:
+    """Return the place that the name of a Python frame gives: the line is that of its ``def``."""
+    file, _, rest = frame.rpartition("(")
+    line, _, function = rest.partition("): ")
+    return Where(file=file, line=int(line), function=function) if line.isdecimal() else None
+
+
+def generated(frame: str) -> bool:
+    """Tell whether a frame is of code that torch generated."""
+    return any(word in frame for word in GENERATED)
+
+
+def story(word: str, finding: Finding) -> Story:
+    """Return the key of what findings about one trace share: ``capture``, ``data``, ``late``."""
+    return f"trace {word}", finding.evidence[0].input if finding.evidence else ""
+
+
+def stories(words: Iterable[str], finding: Finding) -> list[Story]:
+    """Return several."""
+    return [story(word, finding) for word in words]
