@@ -10,6 +10,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DispatchStage
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.traces.distortion import PER_OPERATOR_US
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, percent, runs
 from tracelens.traces.user_frames import Compiled
@@ -69,13 +70,13 @@ class GuardLookupCost(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which the lookups take long."""
         for run in runs(windows, steps):
-            ms = max(0.0, run.total("dispatch_ms") - _added(run))
+            of_it = list(stages.within(run.window.first.input))
+            ms = max(0.0, run.total("dispatch_ms") - _added(run, of_it))
             if run.total("compile_ms") >= COMPILING * run.ms:
                 continue  # then lookups miss, and prologues run for the first time
             if run.ms <= 0 or ms < MIN_SHARE * run.ms or ms < MIN_MS * run.n:
                 continue
             if run.waits_for_host:
-                of_it = list(stages.within(run.window.first.input))
                 yield self._finding(run, ms, of_it, Compiled(frames, run.window.first.input))
 
     def _finding(
@@ -113,12 +114,12 @@ class GuardLookupCost(Rule):
         )
 
 
-def _added(run: Run) -> float:
-    """Return what the profiler can have added to the lookups: to each its share of the whole."""
+def _added(run: Run, stages: list[Seen[DispatchStage]]) -> float:
+    """Return what the profiler can have added to these spans, which hold no Python of their own."""
     window = run.window.record
-    if window.ms <= 0:
-        return 0.0
-    return window.added_ms * run.total("dispatch_ms") / window.ms
+    spans = sum(row.count for row in stages)
+    share = min(1.0, run.ms / window.ms) if window.ms > 0 else 0.0
+    return share * spans * PER_OPERATOR_US / 1000
 
 
 _ADVICE = (
