@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.live.reports import report
-from tracelens.live.exploring import explore, levers
+from tracelens.live.exploring import NOTHING, explore, levers
 from tracelens.live.keeping import Keeper
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed
+from tracelens.live.runs import Run
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
 from tracelens.render import Options
@@ -32,7 +33,7 @@ class FakeLab(Lab):
         steps = Steps(compile_seconds=2.0, notes=notes)
         return Recorded(report(), steps, 1.0, {"threads": "4"})
 
-    def times(self, side: Side) -> tuple[float, ...]:
+    def timed(self, side: Side) -> Run:
         self.runs += 1
         if self.runs > self.most:
             raise OutOfTime
@@ -40,7 +41,8 @@ class FakeLab(Lab):
         gain = 1.0
         for name, by in faster.items():
             gain *= by if name in side.knob.text else 1.0
-        return tuple(10 / gain * (1 + 0.001 * (step * 7 % 5)) for step in range(12))
+        times = tuple(10 / gain * (1 + 0.001 * (step * 7 % 5)) for step in range(12))
+        return Run(times, 1.0, NOTHING, 12)
 
 
 @pytest.fixture(autouse=True)

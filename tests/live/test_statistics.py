@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+from tracelens.live.statistics import BUSY_FLOOR, LOOKS, Block, Judgement, judge
 
 
 @dataclass(frozen=True)
@@ -197,21 +197,27 @@ def test_steps_that_grow_are_refused_unless_the_effect_is_larger() -> None:
     assert judge([large] * 5).answer == "faster"
 
 
-def test_two_groups_of_steps_are_refused_unless_the_effect_is_larger() -> None:
-    def alternating(level: float) -> tuple[float, ...]:
-        return tuple(time * (1 if i % 2 else 1.6) for i, time in enumerate(steady(level)))
+def test_of_two_groups_of_steps_the_mean_is_compared() -> None:
+    """A median is of one group or of the other; how often each comes must not differ by chance."""
 
-    small = Block(alternating(10), alternating(10), alternating(9))
-    assert "two groups" in judge([small] * 5).reason
-    large = replace(small, after=alternating(4))
-    assert judge([large] * 5).answer == "faster"
+    def grouped(level: float, slow: int) -> tuple[float, ...]:
+        times = enumerate(steady(level))
+        return tuple(time * (1.6 if i * 5 % 12 < slow else 1) for i, time in times)
+
+    same = Block(grouped(10, 6), grouped(10, 6), grouped(9, 6))
+    answer = judge([same] * 5)
+    assert (answer.answer, answer.ratio) == ("faster", pytest.approx(1.11, abs=0.01))
+    other = [
+        Block(grouped(10, 4 + n % 3), grouped(10, 6 - n % 3), grouped(9.6, 5)) for n in range(5)
+    ]
+    assert judge(other).answer == "unclear"
 
 
 def test_on_a_busy_machine_only_large_effects_count() -> None:
     some = Block(steady(10), steady(10.02), steady(8.7))
     assert judge([some] * 5).answer == "faster"
-    assert judge([some] * 5, busy=True).answer == "unclear"
-    assert judge([PAIR] * 5, busy=True).answer == "faster"
+    assert judge([some] * 5, floor=BUSY_FLOOR).answer == "unclear"
+    assert judge([PAIR] * 5, floor=BUSY_FLOOR).answer == "faster"
 
 
 def test_unchanged_runs_that_differ_hide_what_is_smaller() -> None:

@@ -1,4 +1,4 @@
-"""Why timings may not be trusted: they drift, or fall into two groups."""
+"""Why timings may not be trusted: they drift; and whether they fall into two groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-__all__ = ["doubt"]
+__all__ = ["doubt", "groups"]
 
 #: Change of a step's time within a run that makes its median depend on where it is cut.
 DRIFT = 0.05
@@ -38,12 +38,17 @@ def doubt(blocks: Sequence[Runs], effect: float) -> str:
     between = _between(blocks)
     if abs(between) / len(blocks) > max(DRIFT, abs(effect) / 2):
         return f"the machine's speed changed by {_percent(between)} during the measurement"
-    split = [found for run in runs if (found := _groups(run)) is not None]
-    if len(split) * 3 >= len(runs):
-        low, high = max(split, key=lambda pair: pair[1] / pair[0])
-        if abs(effect) < math.log(high / low):
-            return f"steps fall into two groups, {low:.3g} ms and {high:.3g} ms"
     return ""
+
+
+def groups(blocks: Sequence[Runs]) -> bool:
+    """Return whether steps fall into two groups, so that a median is of one or of the other.
+
+    The mean is then what a step costs: it does not jump with the share of each.
+    """
+    runs = [run for block in blocks for run in block if len(run) >= FEW]
+    split = [run for run in runs if _groups(run) is not None]
+    return bool(runs) and len(split) * 3 >= len(runs)
 
 
 def _drift(run: Sequence[float]) -> float:

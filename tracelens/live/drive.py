@@ -22,7 +22,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from types import ModuleType
 from typing import Any, cast
 
@@ -31,16 +31,19 @@ if __name__ == "__main__":  # modules beside this file bear names of the standar
 
 import torch
 from torch.utils import _pytree
-from torch.utils.benchmark import Timer
 
 __all__ = ["compare", "main", "record", "step_of", "time"]
 
 Step = Callable[[], Any]
+#: Seconds per step, number of steps, CPU seconds per step.
+Block = tuple[float, int, float]
 
 #: Calls before anything is measured: they compile, pack weights and fill caches.
 WARM_UP = 5
 #: ... or until this many seconds have passed.
 LONG = 1.0
+#: Seconds of a block of steps, at least: below, the clock's own cost would show.
+BLOCK = 0.01
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         result: object = compare(step)
     else:
         blocks = time(step, iterations=options.iterations, seconds=options.seconds)
-        result = {"seconds": [seconds for seconds, _ in blocks]}
+        result = {"seconds": [seconds for seconds, _, _ in blocks]}
         if live.get("folder"):
             _tell(Path(live["folder"]), blocks)
     if options.result:
@@ -69,9 +72,9 @@ def _logs(live: dict[str, Any]) -> bool:
     return bool(live.get("logs") or live.get("onednn") or live.get("trace"))
 
 
-def _tell(folder: Path, blocks: list[tuple[float, int]]) -> None:
-    """Append the blocks to the file of this process: seconds per step, and number of steps."""
-    lines = [json.dumps(["step", seconds, number]) for seconds, number in blocks]
+def _tell(folder: Path, blocks: list[Block]) -> None:
+    """Append the blocks to the file of this process: seconds per step, how many, CPU seconds."""
+    lines = [json.dumps(["step", seconds, number, cpu]) for seconds, number, cpu in blocks]
     with (folder / f"process-{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
@@ -129,21 +132,34 @@ def record(step: Step, calls: int) -> None:
         step()
 
 
-def time(step: Step, *, iterations: int = 7, seconds: float = 0.5) -> list[tuple[float, int]]:
-    """Return the seconds that a step takes and how many there were, per block of iterations.
+def time(step: Step, *, iterations: int = 7, seconds: float = 0.5) -> list[Block]:
+    """Return what a step takes, by the wall clock and of CPU time, per block of steps.
 
-    At least ``iterations`` steps, and as many more as fit in ``seconds``. The results of work on a
+    At least ``iterations`` blocks, and as many more as fit in ``seconds``. The results of work on a
     GPU are waited for.
     """
     began = perf_counter()
     calls = 0
+    once = LONG
     while calls < WARM_UP and perf_counter() - began < LONG:
-        last = perf_counter()
+        once = _block(step, 1)[0]
+        calls += 1
+    number = max(1, round(BLOCK / max(once, 1e-7)))
+    found: list[Block] = []
+    began = perf_counter()
+    while len(found) < iterations or perf_counter() - began < seconds:
+        found.append(_block(step, number))
+    return found
+
+
+def _block(step: Step, number: int) -> Block:
+    start, used = perf_counter(), process_time()
+    for _ in range(number):
         step()
-        once, calls = perf_counter() - last, calls + 1
-    timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
-    found = timer.blocked_autorange(min_run_time=max(seconds, (iterations - 0.5) * once))
-    return [(float(each), int(found.number_per_run)) for each in found.times]
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    cpu = (process_time() - used) / number
+    return (perf_counter() - start) / number, number, cpu
 
 
 def compare(step: Step) -> dict[str, float]:

@@ -7,11 +7,11 @@ that every row is judged as a finding's experiment is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracelens.experiment import UNCHANGED, Knob
-from tracelens.live import conditions, load
+from tracelens.live import clocks, conditions, load
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, driven
 from tracelens.live.runs import Run
 from tracelens.live.statistics import LOOKS, Block, Judgement, judge
@@ -63,7 +63,7 @@ class _Try:
     note: str = ""
     error: float | None = None
     judgement: Judgement | None = None
-    times: list[tuple[float, ...]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
 
 
 def explore(
@@ -127,7 +127,7 @@ class _Rounds:
 
     def run(self, base: _Try, tries: Sequence[_Try], count: int) -> None:
         """Add rounds until ``count`` are made, and judge after each."""
-        base.times, pairs = [], list[tuple[tuple[float, ...], tuple[float, ...]]]()
+        pairs: list[tuple[Run, Run]] = []
         rows = [base, *tries, base]
         sides = [(Side(self.workload, one.knob), one.recorded) for one in rows]
         known = [(side, recorded) for side, recorded in sides if recorded is not None]
@@ -136,21 +136,27 @@ class _Rounds:
             if number == len(rounds):
                 rounds.append(self._round([side for side, _ in sides], number))
                 self.lab.keeper.keep_blocks("rounds", known, rounds)
-            found = [run.times for run in rounds[number]]
+            found = rounds[number]
             pairs.append((found[0], found[-1]))
-            base.times += pairs[-1]
             for place, one in enumerate(tries, start=1):
-                one.times.append(found[place])
-                blocks = [Block(*pair, time) for pair, time in zip(pairs, one.times, strict=True)]
-                one.judgement = judge(blocks, busy=self.lab.busy(self.threads))
+                one.runs.append(found[place])
+                one.judgement = self._judged(base, one, pairs)
             base.judgement = tries[0].judgement if tries else None
+
+    def _judged(self, base: _Try, one: _Try, pairs: Sequence[tuple[Run, Run]]) -> Judgement:
+        known = [each.recorded for each in (base, one) if each.recorded is not None]
+        blocks = [(*pair, run) for pair, run in zip(pairs, one.runs, strict=True)]
+        read, clock = clocks.read(blocks, clocks.choose(one.knob, known))
+        times = [Block(*(run.times for run in block)) for block in clocks.aligned(read)]
+        busy = self.lab.busy(self.threads)
+        return judge(times, floor=clocks.floor_of(clock, busy=busy))
 
     def _round(self, sides: Sequence[Side], number: int) -> tuple[Run, ...]:
         """Run every side once."""
         found: dict[int, Run] = {}
         for step in range(len(sides)):
             place = (step + number) % len(sides)
-            found[place] = Run(self.lab.times(sides[place]), 0.0, NOTHING)
+            found[place] = replace(self.lab.timed(sides[place]), strain=NOTHING)
         return tuple(found[place] for place in range(len(sides)))
 
 

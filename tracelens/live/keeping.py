@@ -33,7 +33,7 @@ from tracelens.report import Report
 __all__ = ["Keeper", "beside", "hashes"]
 
 #: Raised when files of another layout must not be read.
-LAYOUT = 2
+LAYOUT = 3
 #: Variables that say nothing about a program: they differ from terminal to terminal. Those that end
 #: in an underscore are beginnings.
 _IDLE = frozenset(
@@ -226,5 +226,10 @@ def _run(plain: Mapping[str, Any]) -> Run:
     strain = plain["strain"]
     usage = load.Usage(**strain["usage"])
     return Run(
-        tuple(plain["times"]), plain["seconds"], Strain(strain["elsewhere"], usage), plain["calls"]
+        tuple(plain["times"]),
+        plain["seconds"],
+        Strain(strain["elsewhere"], usage),
+        plain["calls"],
+        tuple(plain["cpu"]),
+        plain["first"],
     )

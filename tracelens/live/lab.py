@@ -19,15 +19,31 @@ from typing import Literal, Self, TypeVar
 
 from tracelens import engine
 from tracelens.errors import SourceError
-from tracelens.live import conditions, early, injection, keeping, load, process, recording, steps
+from tracelens.live import (
+    clocks,
+    conditions,
+    early,
+    injection,
+    keeping,
+    load,
+    process,
+    recording,
+    steps,
+)
+from tracelens.live.clocks import Clock, floor_of
 from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
 from tracelens.live.ending import LastWords, trouble
 from tracelens.live.keeping import Keeper
 from tracelens.live.micro import DRIVER
 from tracelens.live.process import Finished, Limits
-from tracelens.live.runs import Recorded, Run, RunFailed, crowding, refuse_few_steps, times_of
-from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+from tracelens.live.runs import Recorded, Run, RunFailed, crowding, refuse_few_steps, run_of
+from tracelens.live.statistics import (
+    LOOKS,
+    Block,
+    Judgement,
+    judge,
+)
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side
 
@@ -39,6 +55,8 @@ KEPT = 64 << 20
 TIMES, MORE = 2.0, 60.0
 #: A recorded run may take this share of the time that is left: the others need some too.
 RECORD_SHARE = 0.5
+#: Ratio of wall times below which less CPU time is no gain.
+WAITED = 0.9
 #: Places of the unchanged program, the same again, and the changed one, block by block: each stands
 #: everywhere equally often, so that a steady drift favours none.
 ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
@@ -145,8 +163,8 @@ class Lab(AbstractContextManager["Lab"]):
                 self._timed[key] = failed
         return _or_raise(self._timed[key])
 
-    def times(self, side: Side) -> tuple[float, ...]:
-        """Run a side once without logging and return the milliseconds of its steps.
+    def timed(self, side: Side) -> Run:
+        """Run a side once without logging and return the times of its steps.
 
         Raises:
             RunFailed: The program did not end well.
@@ -155,10 +173,10 @@ class Lab(AbstractContextManager["Lab"]):
         self._progress(f"timing {_under(side)}")
         run = self._timed_run(side, "step")
         self._strains.append(run.strain)
-        return run.times
+        return run
 
     def busy(self, threads: int) -> bool:
-        """Return whether others left too little to the runs of :meth:`times`."""
+        """Return whether others left too little to the runs of :meth:`timed`."""
         return bool(self._strains) and conditions.busy(self._strains, threads)
 
     def compare(self, side: Side) -> dict[str, float]:
@@ -233,7 +251,7 @@ class Lab(AbstractContextManager["Lab"]):
         sides = [(side, found) for side, found in known if isinstance(found, Recorded)]
         name = f"{of}, whole: {self._whole}"
         runs = self._keeper.blocks(name, sides) if len(sides) == 2 else []
-        best = self._known(before, runs, of)
+        best = self._known(before, after, runs, of)
         if best is not None and len(runs) >= LOOKS[-1] and best.judgement.answer == "unclear":
             runs, best = [], None  # asked again: it may be clear this time
         while best is None or not best.judgement.settled():
@@ -252,15 +270,15 @@ class Lab(AbstractContextManager["Lab"]):
             if len(sides) == 2:
                 self._keeper.keep_blocks(name, sides, runs)
             if len(runs) in LOOKS:
-                best = self._judged(before, runs, of)
+                best = self._judged(before, after, runs, of)
         return best
 
     def _known(
-        self, before: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
+        self, before: Side, after: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
     ) -> Timing | None:
         """Return what runs that an earlier call has made say; None where they are too few."""
         looks = [look for look in LOOKS if look <= len(runs)]
-        return self._judged(before, runs[: looks[-1]], of) if looks else None
+        return self._judged(before, after, runs[: looks[-1]], of) if looks else None
 
     def _block(
         self, sides: tuple[Side, Side, Side], of: Literal["step", "run"], number: int
@@ -272,12 +290,32 @@ class Lab(AbstractContextManager["Lab"]):
         return tuple(found[place] for place in range(3))
 
     def _judged(
-        self, before: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
+        self, before: Side, after: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
     ) -> Timing:
-        blocks = tuple(Block(*(run.times for run in block)) for block in runs)
+        known = [self._recorded.get(_key(side)) for side in (before, after)]
+        wanted = clocks.choose(after.knob, [k for k in known if isinstance(k, Recorded)])
+        read, clock = clocks.read(runs, wanted)
+        read = clocks.aligned(read) if of == "step" else read
+        blocks = tuple(Block(*(run.times for run in block)) for block in read)
         strains = [run.strain for block in runs for run in block]
         busy = conditions.busy(strains, self._threads(before))
-        return Timing(judge(blocks, of=of, busy=busy), of, blocks, crowding(runs))
+        judged = judge(blocks, of=of, floor=floor_of(clock, busy=busy))
+        judged = self._waited(judged, runs, clock, of)
+        said = {"clock": "CPU time" if clock == "cpu" else "wall"}
+        return Timing(judged, of, blocks, crowding(runs) | said)
+
+    @staticmethod
+    def _waited(
+        judged: Judgement, runs: list[tuple[Run, ...]], clock: Clock, of: Literal["step", "run"]
+    ) -> Judgement:
+        """Return the answer, unless what uses less CPU time takes longer all the same."""
+        if judged.answer != "faster" or clock == "wall":
+            return judged
+        wall = judge([Block(*(run.times for run in block)) for block in runs], of=of)
+        if wall.ratio > WAITED:
+            return judged
+        words = f"it uses less CPU time ({judged.ratio:.2f} times), and takes longer all the same"
+        return replace(judged, answer="unclear", reason=words)
 
     def _threads(self, side: Side) -> int:
         """Return the threads that a side said it has when it was recorded; else 1."""
@@ -296,8 +334,7 @@ class Lab(AbstractContextManager["Lab"]):
         if of == "run":
             shutil.rmtree(cache, ignore_errors=True)
         strain = Strain(elsewhere, load.Usage.now().since(before))
-        times = times_of(made, finished.seconds, of)
-        return Run(times, finished.seconds, strain, made.calls)
+        return run_of(made, finished.seconds, of, strain)
 
     def _plenty(self, side: Side, of: Literal["step", "run"]) -> Plenty | None:
         """Return how much of a side's run is enough; None lets it run to its end."""

@@ -12,7 +12,7 @@ from tracelens.live.statistics import LOOKS, MIN_ITERATIONS
 from tracelens.live.steps import Steps
 from tracelens.report import Report
 
-__all__ = ["Recorded", "Run", "RunFailed", "crowding", "refuse_few_steps", "times_of"]
+__all__ = ["Recorded", "Run", "RunFailed", "crowding", "refuse_few_steps", "run_of"]
 
 #: Steps after the last compilation that still fill caches, at most a quarter of all.
 WARM_UP = 5
@@ -52,14 +52,25 @@ class Run:
     strain: Strain
     #: Calls of the compiled callable whose steps these are.
     calls: int = 0
+    #: The same in CPU time, of the process with its threads; empty where that is not known.
+    cpu: tuple[float, ...] = ()
+    #: Calls before the first of these steps; None where they are not calls of the program's.
+    first: int | None = None
 
 
-def times_of(steps: Steps, seconds: float, of: Literal["step", "run"]) -> tuple[float, ...]:
+def run_of(steps: Steps, seconds: float, of: Literal["step", "run"], strain: Strain) -> Run:
     """Return the times of a run in milliseconds: of its steps after warm-up, or of all of it."""
     if of == "run":
-        return (seconds * 1e3,)
-    warm = steps.seconds[min(WARM_UP, len(steps.seconds) // 4) :]
-    return tuple(max(one, 1e-9) * 1e3 for one in warm)
+        used = strain.usage.cpu_seconds * 1e3
+        return Run((seconds * 1e3,), seconds, strain, steps.calls, (used,) if used > 0 else ())
+    skipped = min(WARM_UP, len(steps.seconds) // 4)
+    times, used_by = (
+        tuple(max(one, 1e-9) * 1e3 for one in row[skipped:])
+        for row in (steps.seconds, steps.cpu_seconds)
+    )
+    is_whole = len(used_by) == len(times)
+    first = steps.begins + skipped if steps.marker is not None else None
+    return Run(times, seconds, strain, steps.calls, used_by if is_whole else (), first)
 
 
 def refuse_few_steps(block: Sequence[Run]) -> None:

@@ -17,6 +17,7 @@ from typing import Literal
 from tracelens.live import _doubts
 
 __all__ = [
+    "BUSY_CPU_FLOOR",
     "BUSY_FLOOR",
     "FLOOR",
     "LOOKS",
@@ -33,6 +34,8 @@ LOOKS = (3, 5, 8)
 MIN_ITERATIONS = 20
 #: The least change of a time that counts, as a fraction: on a quiet machine, and on a busy one.
 FLOOR, BUSY_FLOOR = 0.03, 0.25
+#: ... and of CPU time, which others bend by what they take of caches and of a shared core.
+BUSY_CPU_FLOOR = 0.08
 #: Times the spread of unchanged against unchanged that an effect must exceed, and the same for an
 #: answer before the second look, where few blocks can look alike by chance.
 SPREADS, EARLY_SPREADS = 2.0, 3.0
@@ -92,7 +95,7 @@ def judge(
     blocks: Sequence[Block],
     *,
     of: Literal["step", "run"] = "step",
-    busy: bool = False,
+    floor: float = FLOOR,
     seed: int = SEED,
 ) -> Judgement:
     """Say whether the changed program is faster.
@@ -100,7 +103,7 @@ def judge(
     Args:
         blocks: The timings so far; at least three blocks are needed for an answer.
         of: ``run`` where each run gives one time, from start to end.
-        busy: Whether other programs competed for the processors: then only large effects count.
+        floor: The least change that counts, as a fraction: more where others were at work.
         seed: Of the bootstrap; equal timings and seed give an equal answer.
     """
     whole = [block for block in blocks if all(block.runs)]
@@ -110,9 +113,9 @@ def judge(
     )
     if lacking := _lacking(blocks, whole, iterations, of):
         return Judgement("unclear", lacking, iterations=iterations, blocks=len(whole))
-    draws = _Draws(whole, Random(seed))  # noqa: S311 -- a bootstrap, not a secret
+    means = of == "step" and _doubts.groups([block.runs for block in whole])
+    draws = _Draws(whole, Random(seed), means=means)  # noqa: S311 -- a bootstrap, not a secret
     effect, spread = draws.effect(), draws.spread()
-    floor = BUSY_FLOOR if busy else FLOOR
     bar = max(math.log1p(floor), SPREADS * spread.reach)
     answer, reason = _answer(draws, effect, spread, bar)
     if answer in {"faster", "slower"} or of == "step":
@@ -163,11 +166,13 @@ class _Estimate:
 class _Draws:
     """The bootstrap: medians of resampled runs first, then resampled blocks of them."""
 
-    def __init__(self, blocks: Sequence[Block], random: Random) -> None:
+    def __init__(self, blocks: Sequence[Block], random: Random, *, means: bool = False) -> None:
         self.random = random
-        self.medians = [tuple(math.log(_median(run)) for run in block.runs) for block in blocks]
+        middle = _mean if means else _median
+        self.medians = [tuple(math.log(middle(run)) for run in block.runs) for block in blocks]
+        resampled = _resampled_means if means else _resampled_medians
         self.resampled = [
-            tuple(_resampled_medians(sorted(run), random) for run in block.runs) for block in blocks
+            tuple(resampled(sorted(run), random) for run in block.runs) for block in blocks
         ]
 
     def effect(self) -> _Estimate:
@@ -265,3 +270,15 @@ def _resampled_medians(ranked: Sequence[float], random: Random) -> list[float]:
         math.log(ranked[min(int(count * random.betavariate(half, half)), count - 1)])
         for _ in range(MEDIANS)
     ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _resampled_means(ranked: Sequence[float], random: Random) -> list[float]:
+    """Return logarithms of means of resampled runs, which are as good as normal."""
+    count, mean = len(ranked), _mean(ranked)
+    variance = sum((value - mean) ** 2 for value in ranked) / max(count - 1, 1)
+    error = math.sqrt(variance / count)
+    return [math.log(max(random.gauss(mean, error), mean / 10)) for _ in range(MEDIANS)]

@@ -24,6 +24,8 @@ class Call:
     number: int
     start: int
     end: int
+    #: CPU time that the process and its threads had used before it; 0 where that is not known.
+    cpu: int = 0
 
 
 @dataclass
@@ -38,6 +40,8 @@ class Process:
     compiles: list[Call] = field(default_factory=list)
     #: Steps that our own driver has timed, in blocks: seconds per step, number of steps.
     blocks: list[tuple[float, int]] = field(default_factory=list)
+    #: Seconds of CPU time per step, of the same blocks.
+    block_cpu: list[float] = field(default_factory=list)
     #: Settings that took effect: name, value before, value set.
     settings: list[tuple[str, Any, Any]] = field(default_factory=list)
     #: Settings and variables read back where something was compiled: name, in force, value.
@@ -66,6 +70,8 @@ class Process:
         return Steps(
             seconds=driven
             or tuple((b.start - a.start) * _NS for a, b in itertools.pairwise(steady)),
+            cpu_seconds=tuple(self.block_cpu)
+            or tuple((b.cpu - a.cpu) * _NS for a, b in itertools.pairwise(steady) if b.cpu),
             call_seconds=tuple((call.end - call.start) * _NS for call in steady),
             calls=sum(number for _, number in self.blocks) or len(calls),
             marker=(marker, self.callables.get(marker, "")) if marker is not None else None,
@@ -100,6 +106,8 @@ class Steps:
     #: callable, in the longest stretch without a compilation. In training they cover the backward
     #: pass and the optimizer. Where our own driver made them: one value per block of steps.
     seconds: tuple[float, ...] = ()
+    #: The CPU time of the same steps, of the process with all its threads; empty if not known.
+    cpu_seconds: tuple[float, ...] = ()
     #: The calls themselves, from start to end. On an accelerator this is the time to launch them,
     #: unless the run waited for it.
     call_seconds: tuple[float, ...] = ()
@@ -133,12 +141,13 @@ def processes(folder: Path) -> list[Process]:
 def _process(path: Path) -> Process:
     process = Process()
     for line in _lines(path):
-        if isinstance(line, list) and line[:1] == ["call"] and len(line) == 4:
+        if isinstance(line, list) and line[:1] == ["call"] and len(line) in {4, 5}:
             process.calls.append(Call(*map(int, line[1:])))
         elif isinstance(line, list) and line[:1] == ["compile"] and len(line) == 3:
             process.compiles.append(Call(-1, *map(int, line[1:])))
-        elif isinstance(line, list) and line[:1] == ["step"] and len(line) == 3:
+        elif isinstance(line, list) and line[:1] == ["step"] and len(line) in {3, 4}:
             process.blocks.append((float(line[1]), int(line[2])))
+            process.block_cpu += map(float, line[3:])
         elif isinstance(line, dict):
             for key, value in line.items():
                 _take(process, key, value)

@@ -4,7 +4,7 @@ The file is ``process-PID.jsonl``: each line is a JSON object with one key, or a
 
     {"process": {"pid": 42, "parent": 1, "argv": [...], "python": "3.11.2", "began": ns}}
     {"callable": [0, "Model.forward"]}      number and name of a compiled callable
-    ["call", 0, start, end]                 an outermost call of it
+    ["call", 0, start, end, cpu]            an outermost call of it; CPU time used before it
     ["compile", start, end]                 a compilation
     {"set": ["torch._inductor.config.freezing", false, true]}   a setting, before and after
     {"force": [name, true, "value"]}        a setting or variable as it was where it was compiled

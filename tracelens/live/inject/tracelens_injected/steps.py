@@ -80,7 +80,7 @@ def _timed(
     *,
     layout: Layout | None,
 ) -> Any:
-    rows, clock = journal.rows, time.perf_counter_ns
+    rows, clock, used = journal.rows, time.perf_counter_ns, time.process_time_ns
 
     @functools.wraps(function)
     def timed(*args: Any, **kwargs: Any) -> Any:
@@ -91,6 +91,7 @@ def _timed(
         if wait is not None:
             wait()
         _depth.inside = True
+        cpu = used()
         start = clock()
         try:
             if layout is not None:
@@ -101,7 +102,7 @@ def _timed(
                 wait()
             end = clock()
             _depth.inside = False
-            rows.append(("call", number, start, end))
+            rows.append(("call", number, start, end, cpu))
             if end > journal.due or len(rows) > MANY:
                 journal.flush()
 
