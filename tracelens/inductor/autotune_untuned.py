@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +16,7 @@ from tracelens.logs import Record
 from tracelens.logs.output_code import OutputModule, Step
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.inductor_debug import HashDetails
     from tracelens.logs.torch_trace import CompilationMetrics
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Cause",
     "Product",
+    "Searched",
+    "asks_by_setting",
     "asks_everywhere",
     "asks_for_search",
     "frames_of",
-    "is_of",
     "products",
 ]
 
@@ -86,6 +89,13 @@ def asks_everywhere(metrics: CompilationMetrics) -> bool:
     return any(settings.get(f"inductor.{name}") is True for name in SEARCHES)
 
 
+def asks_by_setting(setting: Setting) -> bool:
+    """Whether a variable or a setting asks for a search in the whole program."""
+    name = setting.name.removeprefix("TORCHINDUCTOR_").rpartition(".")[2].lower()
+    ours = setting.name.startswith(("TORCHINDUCTOR_", "torch._inductor.config."))
+    return ours and name in SEARCHES and setting.is_on
+
+
 def products(row: Seen[OutputModule]) -> Iterator[Product]:
     """Yield the products of known size that a module leaves to the library on the CPU."""
     module = row.record
@@ -100,7 +110,24 @@ def products(row: Seen[OutputModule]) -> Iterator[Product]:
                 yield Product(row, step, call, result, flow.operands(step))
 
 
-def is_of(product: Product, table: AutotuneTable) -> bool:
-    """Whether the table is of this product, going by operator and sizes."""
-    same = table.op in PRODUCTS[product.call.op]
-    return same and makes(table.gemm, product.result, product.operands)
+class Searched:
+    """The products that were tuned, by operator and size of the result."""
+
+    def __init__(self, tables: Iterable[Seen[AutotuneTable]]) -> None:
+        self._by_size: defaultdict[tuple[str, int], list[AutotuneTable]] = defaultdict(list)
+        seen = set()
+        for row in tables:
+            gemm = row.record.gemm
+            if gemm is not None and (row.record.op, gemm) not in seen:
+                seen.add((row.record.op, gemm))
+                size = gemm.batch * gemm.m * gemm.n
+                self._by_size[row.record.op, size].append(row.record)
+
+    def __call__(self, product: Product) -> bool:
+        """Whether a table is of this product, going by operator and sizes."""
+        size = product.result.count or 0
+        return any(
+            makes(table.gemm, product.result, product.operands)
+            for op in PRODUCTS[product.call.op]
+            for table in self._by_size.get((op, size), ())
+        )

@@ -72,12 +72,9 @@ def _measured(title: str, source: str, report: Report) -> Pair | None:
 
 
 def product(finding: Finding, report: Report) -> tuple[AutotuneTable, Gemm] | None:
-    """Return the tuned product that a finding is about, from the report's table of searches."""
-    texts = [f"{line.text} {line.note}" for line in finding.evidence]
-    texts += [finding.message] if finding.code == DISBELIEVED else []
-    for row in report.tables.get("autotune", ()):
-        if not any(str(row["winner"]) in text and row["shape"] in text for text in texts):
-            continue
+    """Return the first tuned product of a finding's data."""
+    del report
+    for row in finding.data.get("tables", ()):
         table = _table(row)
         if table is not None and table.gemm is not None and row["dtype"]:
             return table, table.gemm

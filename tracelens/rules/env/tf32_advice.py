@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["Tf32Advice"]
@@ -58,7 +61,40 @@ class Tf32Advice(Rule):
         )
     )
 
-    def check(self, *, warnings: Table[TorchWarning], trees: Table[GuardTree]) -> Iterator[Finding]:
+    class Data(InRun):
+        """torch's warning, and how often it came."""
+
+        warnings: int
+
+    remedies = (
+        Remedy(
+            id="high",
+            text="Allow TF32 before the model is compiled; check that results are good enough.",
+            setting='torch.set_float32_matmul_precision("high")',
+            since="1.12",
+            basis="untestable",
+            proof="needs a GPU with TF32",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="fp32-precision",
+            text="Since torch 2.9, the same for one backend.",
+            when="torch 2.9 or later, or unknown",
+            applies=lambda data: data.torch is None or data.torch >= (2, 9),
+            setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
+            since="2.9",
+            basis="untestable",
+            proof="needs a GPU with TF32",
+        ),
+    )
+
+    def check(
+        self,
+        *,
+        warnings: Table[TorchWarning],
+        trees: Table[GuardTree],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
         """Yield one finding for the warning, however often it is printed."""
         rows = [row for row in warnings if row.record.topic == "tf32"]
         allowed = any(
@@ -68,6 +104,7 @@ class Tf32Advice(Rule):
             if guard.is_global
         )
         if rows and not allowed:
+            data = self.Data.of(run, warnings=sum(row.count for row in rows))
             yield self.finding(
                 "tf32",
                 title="float32 products do not use the GPU's TF32 tensor cores",
@@ -77,19 +114,6 @@ class Tf32Advice(Rule):
                 ),
                 count=sum(row.count for row in rows),
                 evidence=[row.quote() for row in rows[:3]],
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
-
-
-_ADVICE = (
-    Advice(
-        text="Allow TF32 before the model is compiled; check that results are good enough.",
-        setting='torch.set_float32_matmul_precision("high")',
-        since="1.12",
-    ),
-    Advice(
-        text="Since torch 2.9, the same for one backend.",
-        setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
-        since="2.9",
-    ),
-)

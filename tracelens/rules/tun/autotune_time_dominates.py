@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.autotune_search import first_of_each, line_of, lost, spent
 from tracelens.inductor.autotune_tables import label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.torch_trace import CompilationMetrics
-from tracelens.report import Advice, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Cost, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.torch_log import CompileSpan
 
 __all__ = ["AutotuneTimeDominates"]
 
@@ -81,10 +88,64 @@ class AutotuneTimeDominates(Rule):
         of="run",
     )
 
+    class Data(TuningData):
+        """The searches of the process that searched longest."""
+
+        searches: int
+        seconds: float
+        #: Candidates that were tried, and seconds for each; None where no table says how many.
+        candidates: int | None = None
+        seconds_each: float | None = None
+        #: Part of the compile time, or of the time that the log spans.
+        share: float | None = None
+        share_of: str = ""
+
+    remedies = (
+        Remedy(
+            id="lasting-cache",
+            text="Give the cache a folder that outlives the process and the container "
+            "(TORCHINDUCTOR_CACHE_DIR): the next start finds the choices there.",
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+        Remedy(
+            id="cache-artifacts",
+            text="Or carry the compiled artifacts, with the choices, to the next machine.",
+            code=(
+                "data, info = torch.compiler.save_cache_artifacts()\n"
+                "torch.compiler.load_cache_artifacts(data)"
+            ),
+            since="2.7",
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+        Remedy(
+            id="default-space",
+            text="Search the default space, not all of it.",
+            when="GPU",
+            applies=lambda data: data.on_gpu,
+            setting='torch._inductor.config.max_autotune_gemm_search_space = "DEFAULT"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_SEARCH_SPACE=DEFAULT",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="fewer-backends",
+            text="Fewer backends mean fewer candidates; ATEN alone means no search.",
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+            knob=Knob(
+                "libraries only",
+                config={"torch._inductor.config.max_autotune_gemm_backends": "ATEN"},
+            ),
+        ),
+    )
+
     def check(
         self,
         tables: Table[AutotuneTable],
         *,
+        run: Table[RunFacts],
+        spans: Table[CompileSpan],
         metrics: Table[CompilationMetrics],
         frames: Table[Frame],
     ) -> Iterator[Finding]:
@@ -98,6 +159,8 @@ class AutotuneTimeDominates(Rule):
         searches = processes[process]
         seconds = sum(spent(row.record) for _, row in searches)
         compiling = _compile_seconds(metrics, frames)
+        whole = "the compile time" if compiling else "the time that the log spans"
+        compiling = compiling or _span_seconds(spans, process)
         share = seconds / compiling if compiling and compiling >= seconds else None
         if seconds < SHORT or (share is not None and share < MOST and seconds < LONG):
             return
@@ -106,38 +169,49 @@ class AutotuneTimeDominates(Rule):
             for table in first_of_each(row.record for _, row in searches)
             if not lost(table)
         )
-        yield self._finding(searches, (seconds, rest), share, ranks=len(processes))
+        ordered = sorted(searches, key=lambda search: -spent(search[1].record))
+        tried = [row.record.tried for _, row in searches if row.record.tried]
+        known = sum(spent(row.record) for _, row in searches if row.record.tried)
+        data = self.Data.about(
+            run,
+            [row for _, row in ordered],
+            searches=len(searches),
+            seconds=seconds,
+            candidates=sum(tried) or None,
+            seconds_each=known / sum(tried) if tried else None,
+            share=share,
+            share_of=whole if share is not None else "",
+        )
+        yield self._finding(ordered, data, rest, ranks=len(processes))
 
     def _finding(
         self,
-        searches: list[tuple[Place, Seen[AutotuneTable]]],
-        sums: tuple[float, float],
-        share: float | None,
+        slowest: list[tuple[Place, Seen[AutotuneTable]]],
+        data: Data,
+        rest: float,
         *,
         ranks: int,
     ) -> Finding:
         """Tell about all seconds, and the rest that no other rule tells about."""
-        seconds, rest = sums
+        seconds, share = data.seconds, data.share
         is_told = rest < seconds / 2
-        slowest = sorted(searches, key=lambda search: -spent(search[1].record))
-        number = len(searches)
+        number = len(slowest)
         worst = slowest[0][1].record
-        part = f", {share:.0%} of the compile time" if share is not None else ""
+        part = f", {share:.0%} of {data.share_of}" if share is not None else ""
         each = f"One search, for {label(worst)}, took {seconds:.3g} s{part}."
         if number > 1:
             each = (
                 f"{number} searches took {seconds:.3g} s{part}, {seconds / number:.2g} s each; the "
                 f"longest was {label(worst)} ({spent(worst):.3g} s)."
             )
+        if data.candidates and data.seconds_each:
+            each += f" {data.candidates} candidates were tried, {data.seconds_each:.2g} s each."
         more = f" {ranks} processes searched; this is the slowest." if ranks > 1 else ""
         return self.finding(
             "autotune",
             title=f"the search for the fastest kernels took {seconds:.3g} s at start-up",
-            message=(
-                f"{each} With a cache folder that lasts, the next start finds the choices "
-                f"there.{more}"
-            ),
-            severity=Severity.NONE if is_told else None,
+            message=(f"{each}{more}"),
+            harmless="TUN002 or TUN009 is about most of these seconds" if is_told else None,
             count=number,
             evidence=[
                 row.quote(
@@ -149,11 +223,12 @@ class AutotuneTimeDominates(Rule):
                 ms=rest * 1e3,
                 share=share * rest / seconds if share is not None else None,
                 basis="measured",
-                of="compile time at start-up",
+                of=f"{data.share_of or 'the compile time'} at start-up",
             )
             if not is_told
             else None,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -170,22 +245,9 @@ def _compile_seconds(metrics: Table[CompilationMetrics], frames: Table[Frame]) -
     return max(processes.values(), default=None)
 
 
-_ADVICE = (
-    Advice(
-        text="Give the cache a folder that outlives the process and the container.",
-        env="TORCHINDUCTOR_CACHE_DIR=<folder>",
-    ),
-    Advice(
-        text="Or carry the compiled artifacts, with the choices, to the next machine.",
-        code=(
-            "data, info = torch.compiler.save_cache_artifacts()\n"
-            "torch.compiler.load_cache_artifacts(data)"
-        ),
-        since="2.7",
-    ),
-    Advice(
-        text="Fewer backends mean fewer candidates; ATEN alone means no search.",
-        setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON"',
-        env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON",
-    ),
-)
+def _span_seconds(spans: Table[CompileSpan], process: Process) -> float | None:
+    """Return the time from the first to the last record of a process that has a clock."""
+    found = [row for row in spans if row.first.process == process and row.first.when is not None]
+    starts = [row.first.when or 0.0 for row in found]
+    ends = [start + row.record.seconds for start, row in zip(starts, found, strict=True)]
+    return max(ends) - min(starts) if starts else None

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.inductor.autotune_tables import implausible, label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.dynamo.settings import Setting
+    from tracelens.logs.cpu_info import IsaLimit
 
 __all__ = ["Bf16OnFp32Microkernel"]
 
@@ -22,6 +30,12 @@ MAX_TOLD = 3
 HALF = ("bfloat16", "float16")
 
 Rows = list[Seen[AutotuneTable]]
+
+
+def _is_native(data: Any) -> bool:
+    """Whether the CPU is known to multiply the type of the first table."""
+    short = {"bfloat16": "bf16", "float16": "f16"}.get(data.tables[0].dtype, "")
+    return short in (data.native_types or ())
 
 
 class Bf16OnFp32Microkernel(Rule):
@@ -72,37 +86,109 @@ class Bf16OnFp32Microkernel(Rule):
         leaves_open="the template cannot be made here",
     )
 
-    def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
+    class Data(TuningData):
+        """16-bit products on the float32 micro-kernel, the largest first."""
+
+        products: int
+        #: Enough arithmetic for it to count.
+        is_heavy: bool
+        #: Other shapes have a kernel for AMX.
+        has_amx: bool = False
+        #: The times of some cannot be believed, so the library may be faster.
+        is_doubtful: bool = False
+        #: The log shows a variable that keeps instructions from torch or oneDNN.
+        is_limited: bool = False
+
+    remedies = (
+        Remedy(
+            id="no-limit",
+            text="Let torch and oneDNN use all instructions of the CPU: "
+            "`unset ONEDNN_MAX_CPU_ISA ATEN_CPU_CAPABILITY`.",
+            when="the log shows one of the variables",
+            applies=lambda data: data.is_heavy and data.is_limited,
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
+        ),
+        Remedy(
+            id="library-only",
+            text="Compare with oneDNN: leave Inductor's templates out.",
+            when="the CPU multiplies the type, or the times cannot be believed",
+            applies=lambda data: data.is_heavy and (data.is_doubtful or _is_native(data)),
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+            basis="tested",
+            proof="tests/advice/TUN012/library-only.py",
+            knob=Knob(
+                "libraries only",
+                config={"torch._inductor.config.max_autotune_gemm_backends": "ATEN"},
+            ),
+        ),
+        Remedy(
+            id="even-depth",
+            text="Give the layer an even number of inputs (K): kernels for AMX take no others.",
+            when="other shapes have a kernel for AMX",
+            applies=lambda data: data.is_heavy and data.has_amx,
+            basis="untestable",
+            proof="needs a CPU with AMX",
+        ),
+        Remedy(
+            id="float32",
+            text="Run on a CPU with AVX512_BF16 or AMX, or keep these layers in float32: as fast, "
+            "in twice the memory.",
+            when="the CPU is not known to multiply the type",
+            applies=lambda data: data.is_heavy and not _is_native(data),
+            proof="https://docs.pytorch.org/tutorials/recipes/amx.html",
+        ),
+    )
+
+    def check(
+        self,
+        tables: Table[AutotuneTable],
+        *,
+        run: Table[RunFacts],
+        limits: Table[IsaLimit],
+        settings: Table[Setting],
+    ) -> Iterator[Finding]:
         """Yield one finding about products that compute, and a note about those that wait."""
         amx = any("CppMicroGemmAMX" in c.kernel for row in tables for c in row.record.choices)
         won = [row for row in tables if _computes_in_float32(row.record)]
         heavy = [row for row in won if _is_heavy(row.record)]
-        light = [row for row in won if row not in heavy]
+        light = [row for row in won if not _is_heavy(row.record)]
+        limited = bool(len(limits)) or any(
+            row.record.name == "ATEN_CPU_CAPABILITY" for row in settings
+        )
         if heavy:
-            yield self._heavy(heavy, amx=amx)
+            heavy.sort(key=lambda row: -_flops(row.record))
+            data = self.Data.about(
+                run,
+                heavy,
+                products=len(heavy),
+                is_heavy=True,
+                has_amx=amx,
+                is_doubtful=any(implausible(row.record) for row in heavy),
+                is_limited=limited,
+            )
+            yield self._heavy(heavy, data)
         if light:
             yield self.finding(
                 "light",
                 title=f"{_products(len(light))} in 16 bits went to the float32 micro-kernel",
-                message=(
-                    f"{_names(light)}: the template was measured as faster than the library. With "
-                    "so little arithmetic the loads take the time, and these are of 16 bits."
-                ),
-                severity=Severity.NONE,
+                message=(f"{_names(light)}: the template was measured as faster than the library."),
+                harmless="with so little arithmetic the loads take the time, and these are of 16 "
+                "bits",
+                data=self.Data.about(run, light, products=len(light), is_heavy=False),
                 count=len(light),
                 evidence=[_quote(row) for row in light[:MAX_TOLD]],
             )
 
-    def _heavy(self, rows: Rows, *, amx: bool) -> Finding:
-        rows = sorted(rows, key=lambda row: -_flops(row.record))
+    def _heavy(self, rows: Rows, data: Data) -> Finding:
         table = rows[0].record
         best = table.best
         rate = table.gflops(best) if best is not None else None
-        doubtful = [row for row in rows if implausible(row.record)]
-        at = f" at {rate:.3g} GFLOP/s" if rate and rows[0] not in doubtful else ""
+        doubtful = sum(bool(implausible(row.record)) for row in rows)
+        at = f" at {rate:.3g} GFLOP/s" if rate and not implausible(table) else ""
         if doubtful:
             why = " The times cannot be believed: see TUN001."
-        elif amx:
+        elif data.has_amx:
             why = " Other shapes have an AMX kernel: it takes an even number of inputs (K) only."
         else:
             why = (
@@ -116,10 +202,11 @@ class Bf16OnFp32Microkernel(Rule):
                 f"{_names(rows)}: the winner widens its factors and multiplies in float32{at}, so "
                 f"{table.dtype} saves memory here, and no arithmetic.{why}"
             ),
-            confidence=Confidence.LOW if len(doubtful) == len(rows) else Confidence.HIGH,
+            confidence=Confidence.LOW if doubtful == len(rows) else Confidence.HIGH,
             count=len(rows),
             evidence=[_quote(row) for row in rows[:MAX_TOLD]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -150,15 +237,3 @@ def _products(count: int) -> str:
 def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
     best = row.record.best
     return row.quote(label(row.record).replace("`", ""), at=best.at if best is not None else 0)
-
-
-_ADVICE = (
-    Advice(
-        text="Let oneDNN use all instructions of the CPU: these variables should not be set.",
-        code="unset ONEDNN_MAX_CPU_ISA ATEN_CPU_CAPABILITY",
-    ),
-    Advice(
-        text="Run on a CPU with AVX512_BF16 or AMX, or keep these layers in float32: as fast, in "
-        "twice the memory.",
-    ),
-)

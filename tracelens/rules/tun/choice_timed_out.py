@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.inductor.autotune_drops import Drop, Search, dropped, measured, quote
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["ChoiceTimedOut"]
 
@@ -52,16 +58,64 @@ class ChoiceTimedOut(Rule):
     severity = Severity.INFO
     unconfirmable = "it is about single candidates of a table, which the table already shows"
 
-    def check(self, searches: Table[Search]) -> Iterator[Finding]:
+    class Data(InRun):
+        """Candidates that were lost, by time or by a crash."""
+
+        why: Literal["timeout", "crash"]
+        candidates: int
+        message: str = ""
+
+    remedies = (
+        Remedy(
+            id="time-to-compile",
+            text="Give candidates more time to compile, in seconds (300 by default).",
+            when="candidates timed out",
+            applies=lambda data: data.why == "timeout",
+            env="TORCHINDUCTOR_PRECOMPILATION_TIMEOUT_SECONDS=1200",
+            basis="untestable",
+            proof="needs a GPU and a slow compiler",
+        ),
+        Remedy(
+            id="time-to-measure",
+            text="Give the child process more time to measure, in seconds (60 by default).",
+            when="candidates timed out",
+            applies=lambda data: data.why == "timeout",
+            setting="torch._inductor.config.max_autotune_subproc_result_timeout_seconds = 300",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="subprocess",
+            text="Tune in a child process, so that a crash does not spoil the measurements after "
+            "it.",
+            when="candidates crashed",
+            applies=lambda data: data.why == "crash",
+            setting="torch._inductor.config.autotune_in_subproc = True",
+            env="TORCHINDUCTOR_AUTOTUNE_IN_SUBPROC=1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="report",
+            text="Report the line that names the candidate's parameters to PyTorch.",
+            when="candidates crashed",
+            applies=lambda data: data.why == "crash",
+            basis="untestable",
+            proof="it is a report",
+        ),
+    )
+
+    def check(self, searches: Table[Search], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one finding about lost time and one about crashes."""
         if timeouts := dropped(searches, "timeout"):
-            yield self._timeouts(timeouts)
+            yield self._timeouts(timeouts, run)
         # Where no template ran at all, TUN005 tells the errors.
         if (crashes := dropped(searches, "failed")) and measured(searches):
-            yield self._crashes(crashes)
+            yield self._crashes(crashes, run)
 
-    def _timeouts(self, rows: Lost) -> Finding:
+    def _timeouts(self, rows: Lost, run: Table[RunFacts]) -> Finding:
         count = _count(rows)
+        data = self.Data.of(run, why="timeout", candidates=count)
         several = f"{count} candidate kernels were" if count > 1 else "a candidate kernel was"
         return self.finding(
             "timeout",
@@ -72,11 +126,14 @@ class ChoiceTimedOut(Rule):
             ),
             count=count,
             evidence=[quote(row, drop) for row, drop in rows[:MAX_QUOTED]],
-            advice=_TIME,
+            advice=self.advise(data),
+            data=data,
         )
 
-    def _crashes(self, rows: Lost) -> Finding:
+    def _crashes(self, rows: Lost, run: Table[RunFacts]) -> Finding:
         count = _count(rows)
+        said = next((drop.message for _, drop in rows if drop.message), "")
+        data = self.Data.of(run, why="crash", candidates=count, message=said)
         several = f"{count} candidate kernels" if count > 1 else "a candidate kernel"
         why = next((f" ({drop.message.rstrip('. ')})" for _, drop in rows if drop.message), "")
         return self.finding(
@@ -88,7 +145,8 @@ class ChoiceTimedOut(Rule):
             ),
             count=count,
             evidence=[quote(row, drop) for row, drop in rows[:MAX_QUOTED]],
-            advice=_CRASH,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -96,23 +154,3 @@ def _count(rows: Lost) -> int:
     """Return how many candidates there are: a record that names one counts, a summary does not."""
     named = [row for row, _ in rows if "Precompilation timeout" not in row.text]
     return sum(row.count for row in named) or sum(row.count for row, _ in rows)
-
-
-_TIME = (
-    Advice(
-        text="Give candidates more time to compile, in seconds (300 by default).",
-        env="TORCHINDUCTOR_PRECOMPILATION_TIMEOUT_SECONDS=1200",
-    ),
-    Advice(
-        text="Give the child process more time to measure, in seconds (60 by default).",
-        setting="torch._inductor.config.max_autotune_subproc_result_timeout_seconds = 300",
-    ),
-)
-_CRASH = (
-    Advice(
-        text="Tune in a child process, so that a crash does not spoil the measurements after it.",
-        setting="torch._inductor.config.autotune_in_subproc = True",
-        env="TORCHINDUCTOR_AUTOTUNE_IN_SUBPROC=1",
-    ),
-    Advice(text="Report the line that names the candidate's parameters to PyTorch."),
-)

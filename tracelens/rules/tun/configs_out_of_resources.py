@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.inductor.autotune_drops import Search, dropped, measured, quote
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["ConfigsOutOfResources"]
 
@@ -53,7 +59,27 @@ class ConfigsOutOfResources(Rule):
     severity = Severity.NONE
     unconfirmable = "it is about single candidates of a table, which the table already shows"
 
-    def check(self, searches: Table[Search]) -> Iterator[Finding]:
+    class Data(InRun):
+        """Candidates that need more shared memory than there is, in bytes."""
+
+        candidates: int
+        required: int
+        limit: int | None
+        #: Templates that were measured all the same.
+        measured: int
+
+    remedies = (
+        Remedy(
+            id="prune",
+            text="Nothing has to be done. What is estimated not to fit can be left out beforehand.",
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_PRUNE_CHOICES_BASED_ON_SHARED_MEM=1",
+            since="2.10",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
+    def check(self, searches: Table[Search], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one note for the whole log."""
         rows = dropped(searches, "memory")
         if not rows:
@@ -63,24 +89,17 @@ class ConfigsOutOfResources(Rule):
         limit = next((drop.limit for _, drop in rows if drop.limit), None)
         need = f"up to {most:,} bytes of shared memory; this GPU has {limit:,}" if limit else ""
         ran = measured(searches)
+        data = self.Data.of(run, candidates=count, required=most, limit=limit, measured=ran)
         yield self.finding(
             "shared memory",
             title=f"{count} candidate kernel{'s' if count > 1 else ''} did not fit on this GPU",
             message=(
                 f"Needed: {need or 'more shared memory than this GPU has'}. The search went on "
-                "without, which costs the time to compile them; it is no error."
-                + (f" {ran} other templates were measured." if ran else "")
+                "without." + (f" {ran} other templates were measured." if ran else "")
             ),
             count=count,
             evidence=[quote(row, drop) for row, drop in rows[:MAX_QUOTED]],
-            advice=_ADVICE,
+            harmless="it costs the time to compile them, and is no error",
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(
-        text="Nothing has to be done. What is estimated not to fit can be left out beforehand.",
-        env="TORCHINDUCTOR_MAX_AUTOTUNE_PRUNE_CHOICES_BASED_ON_SHARED_MEM=1",
-        since="2.10",
-    ),
-)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import Experiment
 from tracelens.inductor.autotune_untuned import (
     Cause,
     Product,
+    Searched,
+    asks_by_setting,
     asks_everywhere,
     asks_for_search,
     frames_of,
-    is_of,
     products,
 )
 from tracelens.inductor.epilogues import quote
+from tracelens.inductor.remedies import FREEZING, can_freeze, freeze
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.dynamo.settings import Setting
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.inductor_debug import CacheEvent, HashDetails
     from tracelens.logs.torch_trace import CompilationMetrics
@@ -71,12 +77,50 @@ class CpuMaxAutotuneInert(Rule):
     code = "TUN008"
     name = "cpu-max-autotune-inert"
     severity = Severity.WARNING
-    experiment = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
+    experiment = Experiment(FREEZING)
+
+    class Data(InRun):
+        """Matrix products that were left to the library without a search."""
+
+        #: ``training``, ``weights`` that are inputs, or ``other``.
+        cause: str
+        products: int
+        operators: tuple[str, ...]
+        #: Data type of the weight of the first, as Inductor prints it.
+        dtypes: str = ""
+
+    remedies = (
+        freeze(
+            "TUN008",
+            text="Freeze the model for inference, under torch.no_grad().",
+            when="weights are inputs of the graph",
+            applies=lambda data: data.cause == "weights" and can_freeze(data),
+            since="2.5",
+        ),
+        Remedy(
+            id="default-mode",
+            text="Drop the mode: it changes nothing here.",
+            when="weights are inputs of the graph, and freezing does not help",
+            applies=lambda data: data.cause == "weights" and not can_freeze(data),
+            code="model = torch.compile(model)",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+        ),
+        Remedy(
+            id="contiguous",
+            text="Make the operands contiguous and the sizes of the weights constant, or leave it: "
+            "the library is what is left.",
+            when="no template takes type, layout or size",
+            applies=lambda data: data.cause == "other",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+        ),
+    )
 
     def check(
         self,
         modules: Table[OutputModule],
         *,
+        run: Table[RunFacts],
+        variables: Table[Setting],
         tables: Table[AutotuneTable],
         settings: Table[HashDetails],
         lookups: Table[CacheEvent],
@@ -85,33 +129,52 @@ class CpuMaxAutotuneInert(Rule):
         """Yield one finding per cause."""
         asked = frames_of(row for row in settings if asks_for_search(row.record))
         asked |= frames_of(row for row in metrics if asks_everywhere(row.record))
+        # A text log would hold the tables, which the structured log does not.
+        spoken = frames_of(row for row in settings if asks_for_search(row.record))
+        spoken -= frames_of(metrics)
+        everywhere = {row.first.process for row in variables if asks_by_setting(row.record)}
+        asked |= {f for f in frames_of(modules) if f[:2] in everywhere}
         cached = frames_of(row for row in lookups if row.record.outcome == "hit")
+        tuned = Searched(tables)
         found: dict[Cause, list[Product]] = {}
         for row in modules:
             calls = list(products(row))
-            untuned = [call for call in calls if not any(is_of(call, t.record) for t in tables)]
+            untuned = [call for call in calls if not tuned(call)]
             frames = frames_of([row])
             if len(untuned) == len(calls) and not asked & frames:
                 continue
             for product in untuned:
                 # Tables are not in the structured log, nor are they printed for cached graphs.
-                if product.cause is not Cause.OTHER or (len(tables) and not cached & frames):
+                printed = len(tables) or spoken & frames
+                if product.cause is not Cause.OTHER or (printed and not cached & frames):
                     found.setdefault(product.cause, []).append(product)
         for cause, group in found.items():
-            yield self._finding(cause, group)
+            yield self._finding(cause, group, run)
 
-    def _finding(self, cause: Cause, group: list[Product]) -> Finding:
+    def _finding(self, cause: Cause, group: list[Product], run: Table[RunFacts]) -> Finding:
         count = len(group)
         ops = ", ".join(f"`{op}`" for op in dict.fromkeys(p.call.op for p in group))
         several = f"{count} matrix products" if count > 1 else "a matrix product"
+        weights = [product.operands[-1].dtype or "" for product in group if product.operands]
+        data = self.Data.of(
+            run,
+            cause=cause.value,
+            products=count,
+            operators=tuple(dict.fromkeys(product.call.op for product in group)),
+            dtypes=next(iter(weights), ""),
+        )
         return self.finding(
             cause.value,
             title=f"max-autotune tuned nothing for {several} on the CPU",
             message=f"{_calls(count, ops)} compiled without a search. {_WHY[cause]}",
             severity=_SEVERITY[cause],
+            harmless="a template on the CPU needs constant weights, and these are being trained"
+            if cause is Cause.TRAINING
+            else None,
             count=count,
             evidence=[quote(p.seen, p.step, _operand(p)) for p in group[:MAX_QUOTED]],
-            advice=_ADVICE.get(cause, ()),
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -130,26 +193,9 @@ _SEVERITY = {
     Cause.OTHER: Severity.INFO,
 }
 _WHY = {
-    Cause.TRAINING: "This is expected: the graph is being trained, so its weights change, and a "
-    "template on the CPU needs constant ones.",
+    Cause.TRAINING: "The graph is being trained.",
     Cause.WEIGHTS: "The weights are inputs of the graph, and a template on the CPU needs "
     "constant ones. The mode changes nothing there.",
     Cause.OTHER: "The operands have a type, a layout or a changing size for which there is no "
     "template on the CPU.",
-}
-_ADVICE = {
-    Cause.WEIGHTS: (
-        Advice(
-            text="Freeze the model for inference, under torch.no_grad().",
-            setting="torch._inductor.config.freezing = True",
-            env="TORCHINDUCTOR_FREEZING=1",
-            since="2.5",
-        ),
-    ),
-    Cause.OTHER: (
-        Advice(
-            text="Make the operands contiguous and the sizes of the weights constant, or leave it: "
-            "the library is what is left.",
-        ),
-    ),
 }

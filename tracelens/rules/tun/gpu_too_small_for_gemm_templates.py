@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["GpuTooSmallForGemmTemplates"]
 
@@ -51,29 +57,39 @@ class GpuTooSmallForGemmTemplates(Rule):
     severity = Severity.NONE
     unconfirmable = "it is a fact about the machine or the build"
 
-    def check(self, warnings: Table[TorchWarning]) -> Iterator[Finding]:
+    class Data(InRun):
+        """The GPU has no templates: by its architecture (AMD), or for want of multiprocessors."""
+
+        is_amd: bool
+
+    remedies = (
+        Remedy(
+            id="no-search",
+            text="Nothing has to be done. Without the search the model compiles faster.",
+            code='model = torch.compile(model, mode="reduce-overhead")',
+            basis="untestable",
+            proof="needs a small GPU",
+        ),
+    )
+
+    def check(self, warnings: Table[TorchWarning], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one note, however many processes said it."""
         rows = [row for row in warnings if row.record.topic == "max-autotune-gpu"]
         if not rows:
             return
         amd = any("GPU arch" in row.text for row in rows)
         why = "its architecture has none" if amd else "it has too few multiprocessors (SMs)"
+        data = self.Data.of(run, is_amd=amd)
         yield self.finding(
             "gpu",
             title="max-autotune tries no templates for matrix products on this GPU",
             message=(
                 f"Inductor leaves them out because {why}. Matrix products go to the library, as in "
-                "the default mode; everything else is compiled and tuned. This is no error."
+                "the default mode; everything else is compiled and tuned."
             ),
             count=sum(row.count for row in rows),
             evidence=[row.quote() for row in rows[:MAX_QUOTED]],
-            advice=_ADVICE,
+            harmless="it is no error: the library's kernels are used",
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(
-        text="Nothing has to be done. Without the search the model compiles faster.",
-        code='torch.compile(model, mode="reduce-overhead")',
-    ),
-)

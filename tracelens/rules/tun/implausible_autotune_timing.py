@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.autotune_tables import implausible, label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["ImplausibleAutotuneTiming"]
 
@@ -70,8 +76,47 @@ class ImplausibleAutotuneTiming(Rule):
         leaves_open="the times are believable now: other programs had kept the processors busy",
     )
 
+    class Data(TuningData):
+        """The tables that cannot be believed, the worst first."""
+
+        #: The slowest impossible candidate of the first table.
+        kernel: str
+        gflops: float
+        #: A candidate with an impossible time won.
+        is_random: bool
+
+    remedies = (
+        Remedy(
+            id="one-thread",
+            text="Tune again on an idle machine, with no more threads than free cores.",
+            when="the log does not say one thread",
+            applies=lambda data: data.threads != 1,
+            env="OMP_NUM_THREADS=1",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="idle-machine",
+            text="Tune again on an idle machine, on a core of its own: "
+            "`taskset -c 0 python your_script.py`.",
+            basis="untestable",
+            proof="needs a machine that is busy with other programs",
+        ),
+        Remedy(
+            id="clear-cache",
+            text="Remove what the busy run has cached: compile with fresh caches once.",
+            env="TORCHINDUCTOR_FORCE_DISABLE_CACHES=1",
+            since="2.2",
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+    )
+
     def check(
-        self, tables: Table[AutotuneTable], *, execs: Table[PrimitiveExec]
+        self,
+        tables: Table[AutotuneTable],
+        *,
+        execs: Table[PrimitiveExec],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding for all tables: they have one cause."""
         slow_library = any(row.record.impl.startswith("ref") for row in execs)
@@ -87,6 +132,14 @@ class ImplausibleAutotuneTiming(Rule):
         of = sum(1 for row in tables if row.record.ranked)
         which = "the AUTOTUNE table" if of == 1 else f"{len(wrong)} of {of} AUTOTUNE tables"
         verb = "holds" if len(wrong) == 1 else "hold"
+        others = [other for other, _ in wrong if other is not row]
+        data = self.Data.about(
+            run,
+            [row, *others],
+            kernel=worst.kernel,
+            gflops=row.record.gflops(worst) or 0.0,
+            is_random=any(r.record.best in found for r, found in wrong),
+        )
         yield self.finding(
             "autotune",
             title=f"{which} {verb} times that no kernel can take",
@@ -98,7 +151,8 @@ class ImplausibleAutotuneTiming(Rule):
             confidence=Confidence.HIGH if len(choices) > 1 else Confidence.MEDIUM,
             count=len(wrong),
             evidence=[_quote(row, choices[-1]) for row, choices in wrong[:MAX_QUOTED]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -118,16 +172,3 @@ def _doubt(wrong: list[tuple[Seen[AutotuneTable], tuple[Choice, ...]]]) -> str:
 
 def _quote(row: Seen[AutotuneTable], choice: Choice) -> EvidenceLine:
     return row.quote(f"{row.record.gflops(choice) or 0:.2g} GFLOP/s", at=choice.at)
-
-
-_ADVICE = (
-    Advice(
-        text="Tune again on an idle machine, pinned, with no more threads than free cores.",
-        env="OMP_NUM_THREADS=<cores>",
-        code="taskset -c 0-3 python your_script.py",
-    ),
-    Advice(
-        text="Keep the result of that run, and remove what the busy run has cached.",
-        env="TORCHINDUCTOR_CACHE_DIR=<folder>",
-    ),
-)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.inductor.autotune_search import first_of_each, lost, spent
 from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.inductor.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["LibraryKernelWins"]
 
@@ -66,22 +72,77 @@ class LibraryKernelWins(Rule):
         leaves_open="the template cannot be made here",
     )
 
+    class Data(TuningData):
+        """The shapes that libraries won, or those that templates won."""
+
+        #: Shapes, and all that were tuned.
+        won: int
+        tuned: int
+        by_library: bool
+        #: Seconds of the searches that bought nothing.
+        seconds: float = 0.0
+        #: No template won anywhere.
+        is_total: bool = False
+
+    remedies = (
+        Remedy(
+            id="library-only",
+            text="Leave the templates out of the search, if start-up time matters.",
+            when="a library won every shape",
+            applies=lambda data: data.by_library and data.is_total,
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+            basis="tested",
+            proof="tests/advice/TUN002/library-only.py",
+            knob=Knob(
+                "libraries only",
+                config={"torch._inductor.config.max_autotune_gemm_backends": "ATEN"},
+            ),
+        ),
+        Remedy(
+            id="keep-choices",
+            text="Keep the choices of one start for the next ones: let the cache folder outlive "
+            "the process.",
+            when="templates won other shapes",
+            applies=lambda data: data.by_library and not data.is_total,
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+    )
+
     def check(
-        self, tables: Table[AutotuneTable], *, modules: Table[OutputModule]
+        self,
+        tables: Table[AutotuneTable],
+        *,
+        modules: Table[OutputModule],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding about the shapes that libraries win, and a note about the others."""
-        ranked = [row for row in tables if row.record.best is not None]
-        library = [row for row in ranked if lost(row.record)]
-        templates = [row for row in ranked if row not in library]
+        library: list[Seen[AutotuneTable]] = []
+        templates: list[Seen[AutotuneTable]] = []
+        for row in tables:
+            if row.record.best is not None:
+                (library if lost(row.record) else templates).append(row)
+        of = len(library) + len(templates)
         if library:
-            yield self._library(library, len(ranked), modules)
+            seconds = sum(spent(table) for table in first_of_each(row.record for row in library))
+            data = self.Data.about(
+                run,
+                library,
+                won=len(library),
+                tuned=of,
+                by_library=True,
+                seconds=seconds,
+                is_total=not templates,
+            )
+            yield self._library(library, data, modules)
         if templates:
-            yield self._templates(templates, len(ranked), modules)
+            data = self.Data.about(run, templates, by_library=False, won=len(templates), tuned=of)
+            yield self._templates(templates, data, modules)
 
     def _library(
-        self, rows: list[Seen[AutotuneTable]], of: int, modules: Table[OutputModule]
+        self, rows: list[Seen[AutotuneTable]], data: Data, modules: Table[OutputModule]
     ) -> Finding:
-        seconds = sum(spent(table) for table in first_of_each(row.record for row in rows))
+        seconds = data.seconds
         told = "; ".join(_told(row.record) for row in rows[:MAX_TOLD])
         left = _left_over(rows, modules)
         doubtful = sum(1 for row in rows if implausible(row.record))
@@ -92,7 +153,7 @@ class LibraryKernelWins(Rule):
             message += f" {doubtful} of these tables cannot be believed: see TUN001."
         return self.finding(
             "library",
-            title=f"a library kernel won {_of(len(rows), of)}",
+            title=f"a library kernel won {_of(len(rows), data.tuned)}",
             message=message,
             confidence=Confidence.LOW if doubtful == len(rows) else Confidence.HIGH,
             count=len(rows),
@@ -100,11 +161,12 @@ class LibraryKernelWins(Rule):
             cost=Cost(ms=seconds * 1e3, basis="measured", of="tuning time at start-up")
             if seconds
             else None,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
     def _templates(
-        self, rows: list[Seen[AutotuneTable]], of: int, modules: Table[OutputModule]
+        self, rows: list[Seen[AutotuneTable]], data: Data, modules: Table[OutputModule]
     ) -> Finding:
         calls = [call for module in modules for call in template_calls(module)]
         told, lines = [], []
@@ -117,11 +179,12 @@ class LibraryKernelWins(Rule):
         doubt = f" {doubtful} of these tables cannot be believed: see TUN001." if doubtful else ""
         return self.finding(
             "template",
-            title=f"a template won {_of(len(rows), of)}",
+            title=f"a template won {_of(len(rows), data.tuned)}",
             message=f"{'; '.join(told)}.{doubt}",
-            severity=Severity.NONE,
+            harmless="the search paid: the kernel that was chosen is the fastest one",
             count=len(rows),
             evidence=lines,
+            data=data,
         )
 
 
@@ -161,12 +224,3 @@ def _left_over(rows: list[Seen[AutotuneTable]], modules: Table[OutputModule]) ->
 def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
     best = row.record.best
     return row.quote(label(row.record).replace("`", ""), at=best.at if best is not None else 0)
-
-
-_ADVICE = (
-    Advice(
-        text="Leave the templates out of the search, if start-up time matters.",
-        setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
-        env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
-    ),
-)

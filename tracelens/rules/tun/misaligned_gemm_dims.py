@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.autotune_search import is_gpu
 from tracelens.inductor.autotune_tables import label
 from tracelens.inductor.dataflow import item_size
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["MisalignedGemmDims"]
 
@@ -73,7 +79,28 @@ class MisalignedGemmDims(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
-    def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
+    class Data(TuningData):
+        """Products with a size that is not aligned, the longest first."""
+
+        size: int
+        #: What must divide it, and the next size that does well.
+        unit: int
+        padded: int
+        products: int
+
+    remedies = (
+        Remedy(
+            id="pad",
+            text=lambda data: (
+                f"Pad {data.size} to {data.padded} once in the model, where it is a vocabulary or "
+                "a width; pad the batch, where it is a length."
+            ),
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
+    def check(self, tables: Table[AutotuneTable], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one finding per size: it is one constant of the model."""
         sizes: defaultdict[int, Rows] = defaultdict(list)
         for row in tables:
@@ -81,9 +108,9 @@ class MisalignedGemmDims(Rule):
                 sizes[size].append(row)
         heaviest = sorted(sizes.items(), key=lambda item: -sum(map(_ms, item[1])))
         for size, rows in heaviest[:MAX_FOUND]:
-            yield self._finding(size, rows)
+            yield self._finding(size, rows, run)
 
-    def _finding(self, size: int, rows: Rows) -> Finding:
+    def _finding(self, size: int, rows: Rows, run: Table[RunFacts]) -> Finding:
         rows = sorted(rows, key=lambda row: -_ms(row))
         names = ", ".join(label(row.record) for row in rows[:MAX_TOLD])
         more = f" and {len(rows) - MAX_TOLD} more" if len(rows) > MAX_TOLD else ""
@@ -91,6 +118,7 @@ class MisalignedGemmDims(Rule):
         unit = _unit(table)
         what = f"{unit} elements of {table.dtype}" if table.dtype else "4 elements of any type"
         padded = (size + 63) // 64 * 64
+        data = self.Data.about(run, rows, size=size, unit=unit, padded=padded, products=len(rows))
         return self.finding(
             size,
             title=f"the size {size} is no multiple of {unit} in {_products(len(rows))}",
@@ -102,13 +130,8 @@ class MisalignedGemmDims(Rule):
             confidence=Confidence.MEDIUM if table.dtype else Confidence.LOW,
             count=len(rows),
             evidence=[_quote(row) for row in rows[:MAX_TOLD]],
-            advice=(
-                Advice(
-                    text=f"Pad it once in the model, where {size} is a vocabulary or a width; pad "
-                    "the batch, where it is a length.",
-                    code=f"padded = ({size} + 63) // 64 * 64  # {padded}",
-                ),
-            ),
+            advice=self.advise(data),
+            data=data,
         )
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.inductor.autotune_search import Key, key, kind
 from tracelens.inductor.autotune_tables import label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable, Choice
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["NearTie"]
 
@@ -59,20 +65,56 @@ class NearTie(Rule):
     severity = Severity.INFO
     unconfirmable = "the candidates are equally fast: there is nothing to change"
 
-    def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
+    class Data(TuningData):
+        """Shapes whose two best candidates are as fast as each other."""
+
+        shapes: int
+        #: Different candidates won in different searches.
+        has_changed: bool
+
+    remedies = (
+        Remedy(
+            id="keep-choices",
+            text="Keep the choices of one run for all others, where runs must not differ: give "
+            "them one cache folder that lasts (TORCHINDUCTOR_CACHE_DIR).",
+            when="the winner changed",
+            applies=lambda data: data.has_changed,
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+        Remedy(
+            id="one-backend",
+            text="Or allow one backend only.",
+            when="the winner changed",
+            applies=lambda data: data.has_changed,
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+        ),
+    )
+
+    def check(self, tables: Table[AutotuneTable], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one finding about ties whose winner changed, and a note about the others."""
         searches: defaultdict[Key, Rows] = defaultdict(list)
         for row in tables:
             if row.record.best is not None:
                 searches[key(row.record)].append(row)
-        groups = [rows for rows in searches.values() if any(_tied(row.record) for row in rows)]
-        changed = [rows for rows in groups if len(_winners(rows)) > 1]
+        changed: list[Rows] = []
+        ties: Rows = []
+        for rows in searches.values():
+            if not any(_tied(row.record) for row in rows):
+                continue
+            if len(_winners(rows)) > 1:
+                changed.append(rows)
+            else:
+                ties.append(_closest(rows))
         if changed:
-            yield self._changed(changed)
-        if ties := [_closest(rows) for rows in groups if rows not in changed]:
-            yield self._ties(ties)
+            yield self._changed(changed, run)
+        if ties:
+            yield self._ties(ties, run)
 
-    def _changed(self, groups: list[Rows]) -> Finding:
+    def _changed(self, groups: list[Rows], run: Table[RunFacts]) -> Finding:
+        closests = [_closest(rows) for rows in groups]
+        data = self.Data.about(run, closests, shapes=len(groups), has_changed=True)
         rows = groups[0]
         winners = _winners(rows)
         names = " and ".join(f"`{choice.kernel}`" for choice in winners.values())
@@ -90,16 +132,19 @@ class NearTie(Rule):
             confidence=Confidence.HIGH if closest.strides else Confidence.MEDIUM,
             count=len(groups),
             evidence=[_quote(row) for rows in groups[:MAX_TOLD] for row in rows[:MAX_TOLD]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
-    def _ties(self, rows: Rows) -> Finding:
+    def _ties(self, rows: Rows, run: Table[RunFacts]) -> Finding:
+        data = self.Data.about(run, rows, shapes=len(rows), has_changed=False)
         told = "; ".join(f"{label(row.record)}: {_apart(row.record)}" for row in rows[:MAX_TOLD])
         return self.finding(
             "tie",
             title=f"{_shapes(len(rows))} tuned to a tie",
-            message=f"{told}. The step takes the same time whichever wins.",
-            severity=Severity.NONE,
+            message=f"{told}.",
+            harmless="the step takes the same time whichever wins",
+            data=data,
             count=len(rows),
             evidence=[_quote(row) for row in rows[:MAX_TOLD]],
         )
@@ -142,16 +187,3 @@ def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
     second = row.record.ranked[1] if len(row.record.ranked) > 1 else row.record.ranked[0]
     best = row.record.ranked[0]
     return row.quote(f"{best.kernel} won with {best.ms:.3g} ms", at=second.at)
-
-
-_ADVICE = (
-    Advice(
-        text="Keep the choices of one run for all others, where runs must not differ.",
-        env="TORCHINDUCTOR_CACHE_DIR=<folder>",
-    ),
-    Advice(
-        text="Or allow one backend only.",
-        setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
-        env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
-    ),
-)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.autotune_drops import NOTHING_RAN, Drop, Search, dropped, no_choice, quote
 from tracelens.inductor.autotune_search import line_of, spent
 from tracelens.inductor.autotune_tables import label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.compile_errors import Failure, LogError
-from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["NoValidChoice"]
 
@@ -68,10 +74,74 @@ class NoValidChoice(Rule):
         time="any",
     )
 
+    class Data(TuningData):
+        """What no candidate was left for."""
+
+        #: ``ended`` the compilation, ``doomed``: a failed kernel is called, ``library``: left.
+        outcome: Literal["ended", "doomed", "library"]
+        ended_program: bool = False
+        #: ``flex_attention``: it has templates alone, and no library to fall back to.
+        operator: str = ""
+        #: ``memory`` or ``failed``: the first reason that the log gives.
+        why: str = ""
+
+    remedies = (
+        Remedy(
+            id="smaller-blocks",
+            text="Give the kernel smaller blocks: flex_attention has templates only, so that a "
+            "library cannot be added, and none of them fits.",
+            when="flex_attention",
+            applies=lambda data: data.operator.startswith("flex") and data.outcome != "library",
+            code='kernel_options = {"BLOCK_M": 32, "BLOCK_N": 32, "num_stages": 1}\n'
+            "out = flex_attention(query, key, value, kernel_options=kernel_options)",
+            since="2.5",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="newer-torch",
+            text="Update torch: its list of configurations for flex_attention knows more GPUs.",
+            when="flex_attention",
+            applies=lambda data: data.operator.startswith("flex"),
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="allow-library",
+            text="Let the library compete, so that there is something to fall back to.",
+            when="any operator that has a library kernel",
+            applies=lambda data: data.outcome != "library" and not data.operator.startswith("flex"),
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
+            basis="tested",
+            proof="tests/advice/TUN005/allow-library.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="report",
+            text="Update torch, or report the error that the search logged for the template.",
+            when="the library is left",
+            applies=lambda data: data.outcome == "library",
+            basis="untestable",
+            proof="it is a report",
+        ),
+        Remedy(
+            id="library-only",
+            text="Until then leave the failing templates out, which saves the time they take.",
+            when="the library is left",
+            applies=lambda data: data.outcome == "library",
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
+            basis="untestable",
+            proof="needs a template that fails",
+        ),
+    )
+
     def check(
         self,
         searches: Table[Search],
         *,
+        run: Table[RunFacts],
         errors: Table[LogError],
         failures: Table[Failure],
         tables: Table[AutotuneTable],
@@ -79,18 +149,23 @@ class NoValidChoice(Rule):
         """Yield what ended the compilation, what may crash, and what is left to the library."""
         ended = [row for row in failures if no_choice(row.record)]
         if ended:
-            yield self._ended(ended)
+            yield self._ended(ended, run)
         nothing = [row for row in errors if row.record.title == NOTHING_RAN]
-        doomed = [row for row in nothing if "no ExternKernelCaller" in row.record.text]
+        doomed: list[Seen[LogError]] = []
+        told: list[Seen[LogError]] = []
+        for row in nothing:
+            (doomed if "no ExternKernelCaller" in row.record.text else told).append(row)
         if doomed:
-            yield self._doomed(doomed)
+            yield self._doomed(doomed, run)
         lost = [row for row in tables if _lost(row.record)]
-        told = [row for row in nothing if row not in doomed]
         if lost or told:
             kept = any(c.is_template and c.ran for row in tables for c in row.record.choices)
-            yield self._library(lost, told, dropped(searches, "failed", "memory"), kept=kept)
+            drops = dropped(searches, "failed", "memory")
+            yield self._library(lost, told, drops, run, kept=kept)
 
-    def _ended(self, rows: list[Seen[Failure]]) -> Finding:
+    def _ended(self, rows: list[Seen[Failure]], run: Table[RunFacts]) -> Finding:
+        operator = next(filter(None, (_target(row.text) for row in rows)), "")
+        data = self.Data.of(run, outcome="ended", ended_program=True, operator=operator)
         return self.finding(
             "ended",
             title="the compilation ended: no candidate was left to choose from",
@@ -98,10 +173,13 @@ class NoValidChoice(Rule):
             severity=Severity.ERROR,
             count=sum(row.count for row in rows),
             evidence=[_quote(row, "NoValidChoicesError") for row in rows[:MAX_QUOTED]],
-            advice=(_ALLOW,),
+            advice=self.advise(data),
+            data=data,
         )
 
-    def _doomed(self, rows: list[Seen[LogError]]) -> Finding:
+    def _doomed(self, rows: list[Seen[LogError]], run: Table[RunFacts]) -> Finding:
+        operator = next(filter(None, (_target(row.text) for row in rows)), "")
+        data = self.Data.of(run, outcome="doomed", operator=operator)
         return self.finding(
             "doomed",
             title="a kernel that failed in the search will be called all the same",
@@ -112,7 +190,8 @@ class NoValidChoice(Rule):
             severity=Severity.ERROR,
             count=sum(row.count for row in rows),
             evidence=[_quote(row, NOTHING_RAN) for row in rows[:MAX_QUOTED]],
-            advice=(_ALLOW,),
+            advice=self.advise(data),
+            data=data,
         )
 
     def _library(
@@ -120,6 +199,7 @@ class NoValidChoice(Rule):
         lost: list[Seen[AutotuneTable]],
         told: list[Seen[LogError]],
         drops: list[tuple[Seen[Search], Drop]],
+        run: Table[RunFacts],
         *,
         kept: bool,
     ) -> Finding:
@@ -131,6 +211,9 @@ class NoValidChoice(Rule):
         evidence = [_row(row) for row in lost[:MAX_QUOTED]]
         evidence += [_quote(row, NOTHING_RAN) for row in told[:MAX_QUOTED]]
         evidence += [quote(row, drop, "the reason") for row, drop in drops[:MAX_QUOTED]]
+        why = drops[0][1].why if drops else ""
+        operator = lost[0].record.op if lost else ""
+        data = self.Data.about(run, lost, outcome="library", operator=operator, why=why)
         return self.finding(
             "library",
             title=f"no template ran for {'one shape' if count == 1 else f'{count} shapes'}",
@@ -141,7 +224,8 @@ class NoValidChoice(Rule):
             severity=Severity.INFO if kept else Severity.WARNING,
             count=count,
             evidence=evidence,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -170,16 +254,8 @@ def _quote(row: Seen[LogError] | Seen[Failure], word: str) -> EvidenceLine:
     return row.quote(at=line_of(row.text, word))
 
 
-_ALLOW = Advice(
-    text="Let the library compete, so that there is something to fall back to.",
-    setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
-    env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
-)
-_ADVICE = (
-    Advice(text="Update torch, or report the error that the search logged for the template."),
-    Advice(
-        text="Until then leave the failing templates out, which saves the time they take.",
-        setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
-        env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
-    ),
-)
+def _target(text: str) -> str:
+    """Return the operator that an error of the lowering names in its line ``target:``."""
+    lines = (line.strip() for line in text.split("\n"))
+    found = next((line for line in lines if line.startswith("target: ")), "")
+    return found.removeprefix("target: ").rpartition("ops.")[2]

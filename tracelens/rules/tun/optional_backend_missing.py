@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["OptionalBackendMissing"]
 
 #: Lines quoted.
 MAX_QUOTED = 3
+
+#: Words of the warnings that tell them apart; all others are about CUTLASS.
+_KINDS = ("No suitable", "Composable Kernel")
 
 Rows = list[Seen[TorchWarning]]
 
@@ -51,28 +60,67 @@ class OptionalBackendMissing(Rule):
     severity = Severity.INFO
     unconfirmable = "it is a fact about the machine or the build"
 
-    def check(self, warnings: Table[TorchWarning]) -> Iterator[Finding]:
+    class Data(InRun):
+        """The backend that is missing; or CUTLASS without a kernel for some layouts."""
+
+        backend: str
+        is_installed: bool = False
+
+    remedies = (
+        Remedy(
+            id="cutlass",
+            text="Point TORCHINDUCTOR_CUTLASS_DIR to a checkout of CUTLASS with its Python "
+            "package.",
+            when="CUTLASS",
+            applies=lambda data: data.backend == "CUTLASS" and not data.is_installed,
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="composable-kernel",
+            text="Install Composable Kernel's Python package, which is part of its repository.",
+            when="Composable Kernel",
+            applies=lambda data: data.backend == "Composable Kernel",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="take-off-the-list",
+            text="Or take it off the list.",
+            when="it cannot be imported",
+            applies=lambda data: not data.is_installed,
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
+    def check(self, warnings: Table[TorchWarning], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one finding per backend, and a note about layouts without a kernel."""
         rows = [row for row in warnings if row.record.topic == "missing-backend"]
-        unsuited = [row for row in rows if "No suitable" in row.text]
-        amd = [row for row in rows if "Composable Kernel" in row.text]
-        cutlass = [row for row in rows if row not in unsuited and row not in amd]
+        by_kind: dict[str, Rows] = {}
+        for row in rows:
+            kind = next((word for word in _KINDS if word in row.text), "CUTLASS")
+            by_kind.setdefault(kind, []).append(row)
+        unsuited, amd, cutlass = (by_kind.get(kind, []) for kind in (*_KINDS, "CUTLASS"))
         if cutlass:
-            yield self._missing("CUTLASS", cutlass, _CUTLASS)
+            yield self._missing("CUTLASS", cutlass, run)
         if amd:
-            yield self._missing("Composable Kernel", amd, _CK)
+            yield self._missing("Composable Kernel", amd, run)
         if unsuited:
             yield self.finding(
                 "layout",
                 title="CUTLASS has no kernel for some layouts",
-                message="It is installed, but has no configuration for these operands. The other "
-                "backends competed without it.",
-                severity=Severity.NONE,
+                message="It is installed, but has no configuration for these operands.",
+                harmless="the other backends competed without it",
+                data=self.Data.of(run, backend="CUTLASS", is_installed=True),
                 count=sum(row.count for row in unsuited),
                 evidence=[row.quote() for row in unsuited[:MAX_QUOTED]],
             )
 
-    def _missing(self, backend: str, rows: Rows, install: Advice) -> Finding:
+    def _missing(self, backend: str, rows: Rows, run: Table[RunFacts]) -> Finding:
+        data = self.Data.of(run, backend=backend)
         return self.finding(
             backend,
             title=f"{backend} was asked for and cannot be imported",
@@ -82,19 +130,6 @@ class OptionalBackendMissing(Rule):
             ),
             count=sum(row.count for row in rows),
             evidence=[row.quote() for row in rows[:MAX_QUOTED]],
-            advice=(install, _DROP),
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_CUTLASS = Advice(
-    text="Point to a checkout of CUTLASS with its Python package.",
-    env="TORCHINDUCTOR_CUTLASS_DIR=<folder>",
-)
-_CK = Advice(
-    text="Install Composable Kernel's Python package, which is part of its repository.",
-)
-_DROP = Advice(
-    text="Or take it off the list.",
-    setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
-    env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
-)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.inductor.autotune_search import Key, key, kind, line_of, spent
 from tracelens.inductor.autotune_tables import label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["RepeatedTuning"]
 
@@ -72,7 +78,38 @@ class RepeatedTuning(Rule):
     severity = Severity.INFO
     unconfirmable = EMPTY_CACHES
 
-    def check(self, tables: Table[AutotuneTable]) -> Iterator[Finding]:
+    class Data(TuningData):
+        """Shapes that were tuned more than once."""
+
+        shapes: int
+        #: Seconds of all searches but the first of each.
+        seconds: float
+        #: By processes that do not share a cache, not by one of them twice.
+        by_ranks: bool
+        #: The layouts are printed, and are the same.
+        is_sure: bool
+
+    remedies = (
+        Remedy(
+            id="shared-cache",
+            text="Let all processes and starts use one cache folder (TORCHINDUCTOR_CACHE_DIR), and "
+            "keep the caches on.",
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+        Remedy(
+            id="distributed",
+            text="Let each rank tune a part of the shapes and share the result.",
+            when="ranks tuned the same shapes",
+            applies=lambda data: data.by_ranks,
+            setting="torch._inductor.config.distributed_max_autotune_gemm = True",
+            env="TORCHINDUCTOR_DISTRIBUTED_MAX_AUTOTUNE_GEMM=1",
+            since="2.10",
+            basis="untestable",
+            proof="needs several GPUs",
+        ),
+    )
+
+    def check(self, tables: Table[AutotuneTable], *, run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield one finding for all repetitions: they have one cause."""
         searches: defaultdict[Key, Events] = defaultdict(list)
         for place, row in tables.events():
@@ -83,11 +120,21 @@ class RepeatedTuning(Rule):
         for ranks, sure in ((True, True), (True, False), (False, True), (False, False)):
             found = [e for e in again if (_apart(e), _sure(e)) == (ranks, sure)]
             if sum(map(_wasted, found)) >= SHORT:
-                yield self._finding(found, ranks=ranks, sure=sure)
+                yield self._finding(found, run, ranks=ranks, sure=sure)
 
-    def _finding(self, found: list[Events], *, ranks: bool, sure: bool) -> Finding:
+    def _finding(
+        self, found: list[Events], run: Table[RunFacts], *, ranks: bool, sure: bool
+    ) -> Finding:
         seconds = sum(map(_wasted, found))
         count = len(found)
+        data = self.Data.about(
+            run,
+            [events[0][1] for events in found],
+            shapes=count,
+            seconds=seconds,
+            by_ranks=ranks,
+            is_sure=sure,
+        )
         told = ", ".join(_told(events) for events in found[:MAX_TOLD])
         differ = [events for events in found if _winners(events) > 1]
         changed = f" On {len(differ)} of them the winners differ." if differ else ""
@@ -103,7 +150,8 @@ class RepeatedTuning(Rule):
             sure,
             title=f"{shapes} tuned more than once: {seconds:.3g} s",
             message=f"Tuned again {where}: {told}.{changed}{doubt}",
-            severity=Severity.INFO if sure else Severity.NONE,
+            severity=Severity.INFO,
+            harmless=None if sure else "these may be different layouts, each of which is tuned",
             confidence=Confidence.HIGH if sure else Confidence.LOW,
             count=sum(len(events) - 1 for events in found),
             evidence=[
@@ -113,7 +161,8 @@ class RepeatedTuning(Rule):
             cost=None
             if ranks
             else Cost(ms=seconds * 1e3, basis="measured", of="tuning time at start-up"),
-            advice=(_SHARE, _SPLIT) if ranks else (_SHARE,),
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -143,15 +192,3 @@ def _winners(events: Events) -> int:
 def _told(events: Events) -> str:
     count = "twice" if len(events) == 2 else f"{len(events)} times"
     return f"{label(events[0][1].record)} {count}"
-
-
-_SHARE = Advice(
-    text="Let all processes and starts use one cache folder, and keep the caches on.",
-    env="TORCHINDUCTOR_CACHE_DIR=<folder>",
-)
-_SPLIT = Advice(
-    text="Let each rank tune a part of the shapes and share the result.",
-    setting="torch._inductor.config.distributed_max_autotune_gemm = True",
-    env="TORCHINDUCTOR_DISTRIBUTED_MAX_AUTOTUNE_GEMM=1",
-    since="2.10",
-)

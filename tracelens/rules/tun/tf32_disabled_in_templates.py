@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.autotune_search import is_gpu
 from tracelens.inductor.autotune_tables import label
+from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["Tf32DisabledInTemplates"]
 
@@ -68,8 +74,41 @@ class Tf32DisabledInTemplates(Rule):
         )
     )
 
+    class Data(TuningData):
+        """float32 products whose templates do without TF32."""
+
+        products: int
+        #: torch itself says that this GPU has TF32.
+        is_warned: bool
+
+    remedies = (
+        Remedy(
+            id="high",
+            text="Allow TF32 for float32 products, and compare the results.",
+            setting='torch.set_float32_matmul_precision("high")',
+            since="1.12",
+            basis="untestable",
+            proof="needs a GPU with TF32",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="fp32-precision",
+            text="The same, with the settings of newer versions.",
+            when="torch 2.9 or later, or unknown",
+            applies=lambda data: data.torch is None or data.torch >= (2, 9),
+            setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
+            since="2.9",
+            basis="untestable",
+            proof="needs a GPU with TF32",
+        ),
+    )
+
     def check(
-        self, tables: Table[AutotuneTable], *, warnings: Table[TorchWarning]
+        self,
+        tables: Table[AutotuneTable],
+        *,
+        warnings: Table[TorchWarning],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding for all tables: the setting is the program's."""
         products = [row for row in tables if row.record.gemm is not None and is_gpu(row.record)]
@@ -80,13 +119,17 @@ class Tf32DisabledInTemplates(Rule):
         if not warned:
             found = [row for row in found if _is_large(row.record)]
         if found:
-            yield self._finding(found, warned)
+            yield self._finding(found, warned, run)
 
     def _finding(
-        self, found: list[Seen[AutotuneTable]], warned: list[Seen[TorchWarning]]
+        self,
+        found: list[Seen[AutotuneTable]],
+        warned: list[Seen[TorchWarning]],
+        run: Table[RunFacts],
     ) -> Finding:
         found = sorted(found, key=lambda row: -_flops(row.record))
         count = len(found)
+        data = self.Data.about(run, found, products=count, is_warned=bool(warned))
         names = ", ".join(label(row.record) for row in found[:MAX_TOLD])
         more = f" and {count - MAX_TOLD} more" if count > MAX_TOLD else ""
         sure = (
@@ -102,7 +145,8 @@ class Tf32DisabledInTemplates(Rule):
             confidence=Confidence.HIGH if warned else Confidence.MEDIUM,
             count=count,
             evidence=[*lines, *(row.quote() for row in warned[:1])],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -127,17 +171,3 @@ def _flops(table: AutotuneTable) -> int:
 def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
     choice = next(choice for choice in row.record.choices if OFF in choice.parameters)
     return row.quote(label(row.record).replace("`", ""), at=choice.at)
-
-
-_ADVICE = (
-    Advice(
-        text="Allow TF32 for float32 products, and compare the results.",
-        setting='torch.set_float32_matmul_precision("high")',
-        since="1.12",
-    ),
-    Advice(
-        text="The same, with the settings of newer versions.",
-        setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
-        since="2.9",
-    ),
-)
