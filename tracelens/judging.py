@@ -12,7 +12,7 @@ from tracelens.dynamo import phases
 from tracelens.errors import PluginError
 from tracelens.evidence import Evidence, arguments
 from tracelens.logs import Log
-from tracelens.logs.recording import notes, switched_on
+from tracelens.logs.recording import ended, notes, switched_on
 from tracelens.plugins.manifest import Held, RuleFacts, TableFacts, kept
 from tracelens.plugins.registry import discover
 from tracelens.report import (
@@ -92,11 +92,12 @@ def judge(
 
 def _run(name: str, inputs: Sequence[Input], evidence: Evidence) -> Run:
     """Return what there is to know about the run as such."""
-    del evidence
+    how = ended(evidence)
     return Run(
         name=name,
         inputs=tuple(source.path for source in inputs),
         ranks=tuple(dict.fromkeys(writer for source in inputs for writer in source.writers)),
+        ended=("ok" if how == "well" else "error") if how else "unknown",
     )
 
 

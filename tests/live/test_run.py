@@ -51,7 +51,7 @@ def test_a_crash_keeps_its_traceback_and_is_analyzed(run: Run) -> None:
     ran = run(LOGGING + "raise ValueError('on purpose')\n", "--require", "TUN001")
     assert (ran.code, ran.out) == (1, "ready\n")
     assert "ValueError: on purpose" in ran.err
-    assert "ended with exit code 1 before anything was compiled" in ran.err
+    assert "the program ended before anything was compiled (exit code 1)" in ran.err
     assert ran.report["inputs"][0]["kinds"]["onednn_verbose"] == 1
 
 
@@ -201,3 +201,32 @@ def test_the_users_switches_stay(run: Run, given: str, wanted: str) -> None:
     program = "import os; print(os.environ['TORCH_LOGS'], os.environ['ONEDNN_VERBOSE'])"
     ran = run(program, env={"TORCH_LOGS": given, "ONEDNN_VERBOSE": "0"})
     assert ran.out == f"{wanted} 0\n"
+
+
+@pytest.mark.parametrize("text", ["no newline", "one\n", "", "\x00\r\nlast\r"])
+def test_standard_output_is_the_programs_byte_by_byte(
+    room: Path, environment: dict[str, str], text: str
+) -> None:
+    """The result goes to standard error, where there is no terminal to show both."""
+    program = f"import sys; sys.stdout.buffer.write({text.encode()!r})"
+    script = room / "bytes.py"
+    script.write_text(f"import os\nos.write(2, {ONEDNN.encode()!r} + b'\\n')\n{program}\n")
+    words = [*TRACELENS, "run", "-o", str(room / "bytes"), "--", sys.executable, str(script)]
+    done = subprocess.run(words, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, text.encode())
+    assert b"tracelens: recorded in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "signal 11 (SIGSEGV) ended it"),
+        ("raise SystemExit(3)", "exit code 3"),
+    ],
+)
+def test_a_program_that_ends_badly_is_not_said_to_be_well(run: Run, ends: str, words: str) -> None:
+    ran = run(f"import torch\n{LOGGING}{ends}\n", quiet=False)
+    assert words in ran.err
+    assert "Nothing to fix" not in ran.err + ran.out
+    assert ran.report["runs"][0]["ended"] == "error"
+    assert f"# tracelens: ended {words}" in ran.log

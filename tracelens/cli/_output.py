@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,6 +90,8 @@ class Plan:
     """What to write where: (file or ``-``, renderer) in order."""
 
     targets: tuple[tuple[str, type[Renderer]], ...]
+    #: What writes the result that is for standard output.
+    show: Callable[[str], None] = emit
 
     @classmethod
     def of(
@@ -140,7 +142,7 @@ class Plan:
         asked = Options(max_chars=max_chars, redact=redact, verbose=verbose)
         for file, renderer in self.targets:
             if file == STDOUT:
-                emit(renderer.render(report, _for_terminal(asked, terminal)))
+                self.show(renderer.render(report, _for_terminal(asked, terminal)))
             else:
                 save(Path(file), renderer.render(report, asked))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import time
 from pathlib import Path
 
-__all__ = ["Passing", "Progress", "emit", "flush", "say", "supports_color", "width"]
+__all__ = ["Passing", "Progress", "aside", "emit", "flush", "say", "supports_color", "width"]
 
 
 def supports_color() -> bool:
@@ -121,6 +122,13 @@ class Passing:
                 _hush()
 
     def close(self) -> None:
-        """End the last line, so that what follows begins on one of its own."""
-        if self._open:
+        """On a terminal, end the last line; to a file or a pipe, nothing is added."""
+        if self._open and sys.stdout.isatty():
             self("stdout", b"\n")
+
+
+def aside(text: str) -> None:
+    """Write a result to standard error, where standard output belongs to a program."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

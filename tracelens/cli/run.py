@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ from tracelens.cli._asking import (
     settings,
 )
 from tracelens.cli._output import MaxCharsOption, Plan, QuietOption, RedactOption, VerboseOption
-from tracelens.cli._terminal import Passing, say
+from tracelens.cli._terminal import Passing, aside, say
 from tracelens.errors import TracelensError
 
 if TYPE_CHECKING:
@@ -183,6 +184,8 @@ def _analyze(
         plan = Plan.of(
             [str(folder / "report.json"), str(folder / "report.html")], None, quiet=quiet
         )
+        if not sys.stdout.isatty():  # it is the program's, byte by byte
+            plan, terminal = replace(plan, show=aside), Terminal(color=False)
         report = analyzed([str(folder)], config)
         if baseline is not None:
             report = compared(report, baseline)
@@ -193,10 +196,10 @@ def _analyze(
         say(str(error), hint=_why_nothing(recorded) or error.hint)
         return error.exit_code if barred else 0
     say(f"recorded in {folder}: report.html, report.json, log.txt.gz, environment.json")
-    if (code := recorded.finished.exit_code) and not recorded.compiles:
-        say(f"the program ended with exit code {code} before anything was compiled")
-    elif code:
-        say(f"the program ended with exit code {code}: what it had not done yet is not recorded")
+    if recorded.finished.exit_code:
+        what = "before anything was compiled" if not recorded.compiles else "early"
+        rest = "" if not recorded.compiles else ": what it had not done yet is not recorded"
+        say(f"the program ended {what} ({recorded.ended}){rest}")
     elif recorded.processes and (why := _why_nothing(recorded)):
         say(why)
     return exit_code(report, config) if barred else 0

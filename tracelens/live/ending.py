@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+
 from tracelens.live.process import Finished, StreamName
 
-__all__ = ["LastWords", "trouble"]
+__all__ = ["LastWords", "how", "trouble"]
 
 #: Characters of a failed program's last words.
 LAST_WORDS = 160
@@ -27,6 +29,29 @@ class LastWords:
         lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines()]
         said = [line for line in lines if line]
         return said[-1][:LAST_WORDS] if said else ""
+
+
+def how(finished: Finished, *, killed_for_memory: bool = False) -> str:
+    """Return how a program ended: ``well``, or what ended it."""
+    if killed_for_memory and finished.signal == signal.SIGKILL:
+        return "out of memory: the kernel killed it"
+    match finished.reason:
+        case "time":
+            return "its time was up"
+        case "interrupted":
+            return "it was interrupted"
+        case "memory" | "output":
+            return f"it used more {finished.reason} than it may"
+    if finished.signal is not None:
+        return f"{_named(finished.signal)} ended it"
+    return f"exit code {finished.code}" if finished.code else "well"
+
+
+def _named(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
 
 
 def trouble(finished: Finished, words: str, seconds: float) -> str:

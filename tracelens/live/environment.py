@@ -46,12 +46,13 @@ def _cpu_lines() -> str:
 _SWITCHES = ("TORCH_LOGS", "ONEDNN_VERBOSE", "TORCH_TRACE")
 
 
-def log_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
+def log_lines(processes: Sequence[Process], *, whole: bool, ended: str = "") -> bytes:
     """Return the lines with which a recorded log ends: processor, torch, switches.
 
     Args:
         processes: What the processes told.
         whole: Whether the program ended well, so that what the log lacks did not happen.
+        ended: How it ended, in words.
     """
     about: dict[str, Any] = {}
     for process in processes:
@@ -61,6 +62,7 @@ def log_lines(processes: Sequence[Process], *, whole: bool) -> bytes:
         "torch": about.get("torch"),
         "threads": about.get("threads"),
         "device": devices[0] if isinstance(devices, list) and devices else None,
+        "ended": ended or None,
     }
     if whole:
         switches = about.get("environment", {})

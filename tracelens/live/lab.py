@@ -7,6 +7,7 @@ share. Where whole runs are timed, every run starts with empty caches.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -324,7 +325,7 @@ class Lab(AbstractContextManager["Lab"]):
         return int(said) if said.isdigit() else 1
 
     def _timed_run(self, side: Side, of: Literal["step", "run"]) -> Run:
-        cache = self._cache(side) if of == "step" else self.folder("cache")
+        cache = self._cache(side) if of == "step" else self._new_cache()
         recorded = self._recorded.get(_key(side))
         usual = recorded.seconds if isinstance(recorded, Recorded) else None
         seconds = usual * TIMES + MORE if usual is not None else self.left
@@ -378,8 +379,20 @@ class Lab(AbstractContextManager["Lab"]):
     def _cache(self, side: Side) -> Path:
         key = _key(side)
         if key not in self._caches:
-            self._caches[key] = self.folder("cache")
+            self._caches[key] = self._new_cache()
         return self._caches[key]
+
+    def _new_cache(self) -> Path:
+        """Return a folder for caches, empty but for torch's own headers, which all sides share.
+
+        To compile them once per side would take longer than many a program.
+        """
+        folder, shared = self.folder("cache"), self._folder / "headers"
+        shared.mkdir(exist_ok=True)
+        (folder / "inductor").mkdir()
+        with contextlib.suppress(OSError):
+            (folder / "inductor" / "precompiled_headers").symlink_to(shared)
+        return folder
 
 
 def driven(side: Side) -> bool:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Usage", "busy_elsewhere", "processors"]
+__all__ = ["Usage", "busy_elsewhere", "killed_for_memory", "processors"]
 
 #: Seconds over which the processors are watched while nothing of ours runs.
 GLANCE = 0.25
@@ -51,6 +51,19 @@ def _busy() -> tuple[int, int] | None:
     idle = sum(row[3] + row[4] for row in rows)
     total = sum(map(sum, rows))
     return total - idle, total
+
+
+def killed_for_memory() -> int:
+    """Return how often the kernel has killed a process for memory; 0 where it does not say."""
+    for path, key in (("/sys/fs/cgroup/memory.events", "oom_kill"), ("/proc/vmstat", "oom_kill")):
+        try:
+            lines = Path(path).read_text(encoding="ascii").splitlines()
+        except (OSError, ValueError):
+            continue
+        found = [line.split()[1] for line in lines if line.split()[:1] == [key]]
+        if found:
+            return int(found[0])
+    return 0
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import IO, Any, Literal
 from tracelens import __version__
 from tracelens.errors import SourceError, UsageError
 from tracelens.experiment import UNCHANGED, Knob, Value
-from tracelens.live import environment, injection, process, steps
+from tracelens.live import ending, environment, injection, load, process, steps
 from tracelens.live.injection import Trace
 from tracelens.live.keeping import beside
 from tracelens.live.logfile import LogFile
@@ -96,6 +96,8 @@ class Recording:
     compiles: int = 0
     #: Files of Python code that these processes read.
     sources: tuple[str, ...] = ()
+    #: How the program ended, in words: ``well``, ``signal 11 (SIGSEGV) ended it``.
+    ended: str = "well"
 
 
 def unused(folder: Path) -> Path:
@@ -161,6 +163,7 @@ def record(
     wishes = wishes or Wishes()
     facts: dict[str, Any] = {"command": list(argv), "machine": environment.machine(base)}
     tape = _Tape(folder, wishes, show or _nowhere)
+    killed = load.killed_for_memory()
     try:
         finished = process.run(
             argv,
@@ -176,11 +179,14 @@ def record(
         raise
     told = _told(folder)
     # A program without torch leaves a log without a word of ours: there is nothing to analyze.
-    tape.close(environment.log_lines(told, whole=finished.code == 0) if told else b"")
+    ended = ending.how(finished, killed_for_memory=load.killed_for_memory() > killed)
+    last = environment.log_lines(told, whole=finished.code == 0, ended=ended)
+    tape.close(last if told else b"")
     notes = [*tape.notes, *_keep_traces(folder, told), *environment.notes(told)]
     facts |= {
         "finished": asdict(finished),
         "exit_code": finished.exit_code,
+        "ended": ended,
         "artifacts": wishes.artifacts,
         "log": {"left_out_lines": tape.log.left_out_lines},
         "processes": [environment.told(one) for one in told],
@@ -190,7 +196,7 @@ def record(
     shutil.rmtree(folder / TOLD, ignore_errors=True)
     compiles = sum(len(one.compiles) for one in told)
     sources = tuple(sorted({path for one in told for path in one.sources}))
-    return Recording(folder, finished, tuple(notes), len(told), compiles, sources)
+    return Recording(folder, finished, tuple(notes), len(told), compiles, sources, ended)
 
 
 def _nowhere(stream: StreamName, data: bytes) -> None:

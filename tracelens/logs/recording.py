@@ -11,7 +11,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["LeftOut", "Recorded", "Recording", "notes", "switched_on"]
+__all__ = ["LeftOut", "Recorded", "Recording", "ended", "notes", "switched_on"]
 
 #: A switch as a log kind names it: ``TORCH_LOGS="guards,recompiles"``.
 _SWITCH = re.compile(r"(?P<name>TORCH_LOGS|ONEDNN_VERBOSE|TORCH_TRACE)=\"?(?P<value>[^\"]*)\"?$")
@@ -54,6 +54,12 @@ def notes(evidence: Evidence) -> tuple[str, ...]:
     """Return what was asked for and could not be recorded."""
     told = (seen.record for seen in evidence.table(Recorded))
     return tuple(dict.fromkeys(one.value for one in told if one.name == "note"))
+
+
+def ended(evidence: Evidence) -> str:
+    """Return how the program ended, in words, ``well`` among them; empty where nobody noted it."""
+    told = (seen.record for seen in evidence.table(Recorded))
+    return next((one.value for one in told if one.name == "ended"), "")
 
 
 def switched_on(switch: str, evidence: Evidence) -> bool:

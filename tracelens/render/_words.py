@@ -201,6 +201,8 @@ def headline(report: Report) -> str:
         return joined(parts)
     if errors := report.tables.get("errors"):
         return f"No rule explains the {'error' if len(errors) == 1 else 'errors'}"
+    if any(run.ended == "error" for run in report.runs):
+        return "The program did not end well, and no rule says why"
     kinds = {kind for source in report.inputs for kind in source.kinds}
     if kinds and kinds <= _MACHINE_KINDS:
         return "Nothing compiled was seen"
