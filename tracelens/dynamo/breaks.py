@@ -10,8 +10,9 @@ from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
+from tracelens.report.stories import Story
 
-__all__ = ["BreakSite", "by_place", "effect", "once", "records", "sites"]
+__all__ = ["BreakSite", "by_place", "effect", "lost_around", "once", "records", "sites"]
 
 MAX_QUOTED = 3
 
@@ -144,6 +145,14 @@ def effect(site: BreakSite) -> str:
     what = f"the whole function {names}" if names else "the whole function"
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
     return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
+
+
+def lost_around(file: str) -> Story:
+    """Return the story of a function that was given up, and of what it called.
+
+    The functions that it called are most often in the same package, else in the same file.
+    """
+    return "lost", user_code.package(file) or file
 
 
 def _told(record: GraphBreak) -> tuple[bool, int, int]:

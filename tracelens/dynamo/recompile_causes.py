@@ -1,4 +1,4 @@
-"""What kind of change makes a guard fail: the rule that is about it, words, and what to do."""
+"""What kind of change makes a guard fail: the rule that is about it, and words."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from tracelens.logs.recompiles import (
     TypeCheck,
     ValueCheck,
 )
-from tracelens.report import Advice
 
-__all__ = ["Cause", "advice_for", "cause_of", "is_captured", "ranked"]
+__all__ = ["Cause", "cause_of", "is_captured", "ranked"]
 
 _MISMATCHES = {
     "size": "RCP002",
@@ -36,57 +35,6 @@ _MISMATCHES = {
 }
 #: Classes of values that are compared as objects.
 CONSTANTS = frozenset({"<class 'NoneType'>", "<class 'bool'>"})
-_DYNAMIC = Advice(
-    text="Compile with dynamic shapes, or mark the dimension before the first call.",
-    code="torch._dynamo.mark_dynamic(tensor, dim)  # or torch.compile(..., dynamic=True)",
-    since="2.1",
-)
-_ADVICE = {
-    "RCP002": _DYNAMIC,
-    "RCP004": Advice(
-        text="Pass the number as a tensor, or let it become dynamic: do not compile with "
-        "dynamic=False, and keep it out of range() and of loops that are unrolled.",
-        code="model(x, torch.tensor(n))",
-    ),
-    "RCP005": Advice(text="Pass the float as a 0-d tensor.", code="model(x, torch.tensor(scale))"),
-    "RCP006": Advice(
-        text="Do not pass names, keys or modes into compiled code: look up or branch outside, and "
-        "compile one function per mode.",
-    ),
-    "RCP007": Advice(
-        text="Let integer attributes of modules become dynamic, or keep the number in a buffer.",
-        setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
-        since="2.5",
-    ),
-    "RCP008": Advice(
-        text="Pass the same object in every call, or move it out of the compiled function.",
-    ),
-    "RCP009": Advice(text="Compile one function per class, or the code that calls it."),
-    "RCP010": Advice(
-        text="Warm up and run in the same mode: grad mode, autocast and thread count are guarded.",
-    ),
-    "RCP017": Advice(
-        text="Keep the container at one length: allocate caches up front, or stack into a tensor.",
-    ),
-    "RCP022": Advice(
-        text="Keep the hyperparameter in a tensor.", code="Adam(params, lr=torch.tensor(lr))"
-    ),
-    "RCP023": Advice(
-        text="Take the branch on the size out of the compiled function, or state with torch._check "
-        "what always holds.",
-        code="torch._check(n >= 0)",
-    ),
-    "RCP030": Advice(
-        text="Compile the forward of each model, not a decorator that they share: its entries are "
-        "counted together.",
-        code="model.forward = torch.compile(model.forward)",
-    ),
-    "RCP018": Advice(
-        text="Let sizes of parameters become symbols.",
-        setting="torch._dynamo.config.force_parameter_static_shapes = False",
-        since="2.1",
-    ),
-}
 
 
 class Cause(NamedTuple):
@@ -231,8 +179,3 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
         counts.update(sorted(seen))
     order = sorted(counts, key=lambda key: (-counts[key], key[0] in {"RCP002", "RCP016"}, key))
     return [(Cause(*key), counts[key], [value for value in values[key] if value]) for key in order]
-
-
-def advice_for(code: str) -> list[Advice]:
-    """Return what to do about causes of one kind; nothing where no setting helps."""
-    return [_ADVICE[code]] if code in _ADVICE else []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_variants import (
     Variants,
     is_integer,
+    is_parameter,
     is_size,
     is_special,
     subject_of,
@@ -27,7 +28,16 @@ from tracelens.logs.recompiles import (
 )
 from tracelens.report import EvidenceLine
 
-__all__ = ["History", "Series", "Step", "histories", "is_symbolic", "series", "settles"]
+__all__ = [
+    "History",
+    "Series",
+    "Step",
+    "histories",
+    "is_channels",
+    "is_symbolic",
+    "series",
+    "settles",
+]
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,9 @@ class Step:
     variant: int
     #: The failure that tells what the entry was compiled for.
     failure: GuardFailure | None
+    #: Whether its function serves layers with parameters of several shapes: then other sizes of
+    #: the input are the channels of another layer, not inputs that vary.
+    is_layer: bool = False
 
     @property
     def check(self) -> Check | None:
@@ -108,6 +121,10 @@ class Series:
         """What changed: the function's name, file and line, the value, and the dimension."""
         return *self.history.definition, *subject_of(self.checks[0])
 
+    def subject_in(self, subjects: Collection[tuple[object, ...]]) -> bool:
+        """Tell whether what changed is among ``subjects``: function, value, dimension."""
+        return (self.history.definition, *subject_of(self.checks[0])) in subjects
+
     @property
     def values(self) -> list[str]:
         """The values that came, in order: the one compiled for, and those that did not fit.
@@ -151,6 +168,10 @@ def _histories(recompiles: Table[Recompile]) -> list[History]:
             found.append(history)
         entry_number, variant, failure = variants.add(number, record.failures)
         history.steps.append(Step(place, seen, entry_number, variant, failure))
+    for history in found:
+        failures = (one for step in history.steps for one in step.seen.record.failures)
+        if any(is_parameter(one.check) for one in failures):
+            history.steps = [replace(step, is_layer=True) for step in history.steps]
     return found
 
 
@@ -164,10 +185,17 @@ def series(found: Iterable[History]) -> list[Series]:
     for history in found:
         for step in history.steps:
             check = step.check
-            if is_integer(check) or (is_size(check) and not is_special(check)):
+            sized = is_size(check) and not is_special(check) and not is_channels(step)
+            if is_integer(check) or sized:
                 key = (id(history), step.variant, subject_of(check))
                 by_value.setdefault(key, Series(history)).steps.append(step)
     return list(by_value.values())
+
+
+def is_channels(step: Step) -> bool:
+    """Return whether the size that changed is that of another layer, beyond the batch."""
+    index = step.check.index if isinstance(step.check, TensorMismatch) else None
+    return step.is_layer and is_size(step.check) and index is not None and index > 0
 
 
 def settles(values: Series) -> bool:

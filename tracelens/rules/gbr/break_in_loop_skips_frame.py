@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, sites
+from tracelens.dynamo.breaks import BreakSite, lost_around, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -25,6 +25,8 @@ class LostData(BreakData):
     """A function that Dynamo gave up: ``lost`` holds its name, the outermost first."""
 
     is_loop: bool = False
+    #: Files of the functions in ``lost``.
+    lost_in: tuple[str, ...] = ()
 
 
 class BreakInLoopSkipsFrame(Rule):
@@ -121,6 +123,7 @@ class BreakInLoopSkipsFrame(Rule):
         data = LostData(
             **break_data(found[0]).model_dump(exclude={"lost"}),
             lost=tuple(one.function for one in lost),
+            lost_in=tuple(one.file for one in lost),
             is_loop=in_loop,
         )
         others = ", ".join(
@@ -149,7 +152,7 @@ class BreakInLoopSkipsFrame(Rule):
         """Tell that the functions it calls are compiled one by one."""
         data = self.data_of(finding)
         if isinstance(data, LostData):
-            yield "lost", data.file
+            yield from dict.fromkeys(lost_around(file) for file in (data.file, *data.lost_in))
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what broke the graph."""

@@ -12,25 +12,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.recompile_causes import Cause, cause_of
-from tracelens.dynamo.recompile_cost import cost_of
-from tracelens.dynamo.recompile_history import History, Step, histories
+from tracelens.dynamo.recompile_history import History, Step, histories, is_channels
 from tracelens.dynamo.recompile_variants import is_special
 from tracelens.evidence import Table
-from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Check, LengthCheck, Recompile, TensorMismatch, TypeCheck
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.logs.recompiles import (
+    Check,
+    LengthCheck,
+    Recompile,
+    TensorMismatch,
+    TypeCheck,
+)
 
-__all__ = ["DEFAULT_LIMIT", "Group", "groups", "limit_of", "listed", "owner", "tell"]
+__all__ = ["DEFAULT_LIMIT", "Group", "about", "groups", "is_more_than_once", "limit_of", "owner"]
 
 #: Entries that a function gets, unless the program sets another limit.
 DEFAULT_LIMIT = 8
-MAX_QUOTED = 5
-MAX_VALUES = 8
-MAX_FUNCTIONS = 4
+#: Recompiles by one change, from which on their time is worth a warm-up.
+MANY = 8
 
 
 @dataclass
@@ -98,6 +98,8 @@ class Group:
 def owner(step: Step) -> Cause:
     """Return the cause of one recompile: one code, however many guards failed."""
     cause = _cause(step)
+    if is_channels(step):
+        return cause._replace(code="RCP018")
     if cause.code == "RCP002" and is_special(step.check):
         return cause._replace(code="RCP016")
     if cause.code == "RCP030" and not _forwards(step):
@@ -146,12 +148,21 @@ def groups(
     by_identity: dict[tuple[object, ...], Group] = {}
     for change in _changes(code, histories(recompiles), by_function=by_function):
         history, step = change[0]
-        key = (*history.definition, "" if by_function else _about(step))
+        key = (*history.definition, "" if by_function else about(step))
         group = by_identity.setdefault(key, Group(owner(step)))
         group.steps += change
     for group in by_identity.values():
         group.limit, group.is_hit = limit_of(group.history.definition, limits)
     return list(by_identity.values())
+
+
+def is_more_than_once(group: Group) -> bool:
+    """Tell whether the recompiles are more than the one that is expected of any function.
+
+    Judged over all entries: a function that is recompiled again, or is near its limit, and a change
+    that many functions are compiled again for, is never harmless.
+    """
+    return group.most > 1 or group.is_crowded or len(group.steps) >= MANY
 
 
 def limit_of(
@@ -175,80 +186,28 @@ def _changes(
     steps.sort(key=lambda item: (item[1].place.input, item[1].place.line))
     current: dict[tuple[str, str], list[tuple[History, Step]]] = {}
     for history, step in steps:
-        about = "" if by_function else _about(step)
+        subject = "" if by_function else about(step)
         writer = step.place.process
         change = current.get(writer)
         is_ours = owner(step).code == code
-        if change and not (is_ours and _goes_on(change, history, about)):
+        if change and not (is_ours and _goes_on(change, history, subject)):
             yield current.pop(writer)
         if is_ours:
             current.setdefault(writer, []).append((history, step))
     yield from current.values()
 
 
-def _goes_on(change: list[tuple[History, Step]], history: History, about: str) -> bool:
+def _goes_on(change: list[tuple[History, Step]], history: History, subject: str) -> bool:
     """Whether a recompile of ``history`` is part of a change, which comes before it."""
-    own = [_about(step) for held, step in change if held is history]
-    return about in own or (not about and bool(own)) or _is_new(change, history)
+    own = [about(step) for held, step in change if held is history]
+    return subject in own or (not subject and bool(own)) or _is_new(change, history)
 
 
 def _is_new(change: list[tuple[History, Step]], history: History) -> bool:
     return all(held.frame != history.frame for held, _ in change)
 
 
-def _about(step: Step) -> str:
+def about(step: Step) -> str:
     """Return what the guard is about, whatever the dimension."""
     source = getattr(step.check, "source", None)
     return str(source) if source is not None else owner(step).what
-
-
-def listed(values: list[str]) -> str:
-    """Return values for a sentence, the first of many."""
-    return ", ".join(values[:MAX_VALUES]) + (", ..." if len(values) > MAX_VALUES else "")
-
-
-def tell(
-    rule: Rule,
-    group: Group,
-    frames: Table[Frame],
-    trees: Table[GuardTree],
-    *,
-    title: str,
-    message: str,
-    severity: Severity | None = None,
-    confidence: Confidence = Confidence.HIGH,
-    advice: Iterable[Advice] = (),
-    is_avoidable: bool = True,
-) -> Finding:
-    """Return the finding about ``group``: where, which lines, and what the compilations took.
-
-    No cost where they had to be compiled anyway, nor where the limit is hit: that finding is about
-    the whole function.
-    """
-    history = group.history
-    place = history.code(group.first, trees)
-    steps = [step for _, step in group.steps]
-    return rule.finding(
-        history.function,
-        user_code.short(history.file),
-        place.code,
-        _about(group.first),
-        title=title,
-        message=message + _spread(group),
-        severity=severity,
-        confidence=confidence,
-        count=len(steps),
-        where=user_code.where(place),
-        evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-        cost=cost_of(steps, frames) if is_avoidable and not group.is_hit else None,
-        advice=advice,
-    )
-
-
-def _spread(group: Group) -> str:
-    others = group.functions[1:]
-    if not others:
-        return ""
-    names = ", ".join(f"`{name}`" for name in others[:MAX_FUNCTIONS])
-    more = f" and {len(others) - MAX_FUNCTIONS} more" if len(others) > MAX_FUNCTIONS else ""
-    return f" The same change recompiled {names}{more}."

@@ -12,12 +12,25 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Finding, Severity, Where
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity, Where
+from tracelens.report.stories import Story
+from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 
 __all__ = ["AccumulatedLimit"]
 
 MAX_NAMED = 3
+
+
+class LimitData(FindingData):
+    """A function that hit the accumulated limit, and the setting of the limit."""
+
+    function: str
+    file: str
+    line: int
+    limit: int
+    setting: str
 
 
 class AccumulatedLimit(Rule):
@@ -65,6 +78,30 @@ class AccumulatedLimit(Rule):
         )
     )
 
+    Data = LimitData
+    remedies = (
+        Remedy(
+            "reset",
+            "Between independent models, start anew with `torch._dynamo.reset()`.",
+            basis="tested",
+            proof="tests/advice/RCP028/reset.py",
+        ),
+        Remedy(
+            "raise-limit",
+            "Raise the limit, if the number of models is known.",
+            setting=lambda data: f"torch._dynamo.config.{data.setting} = {data.limit * 8}",
+            basis="tested",
+            proof="tests/advice/RCP028/raise-limit.py",
+            knob=experiment.knob,
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what recompiles the function."""
+        data = self.data_of(finding)
+        if isinstance(data, LimitData):
+            yield recompiles_of(data.file, data.line)
+
     def check(
         self,
         compiled: Table[CompiledFrame],
@@ -82,6 +119,13 @@ class AccumulatedLimit(Rule):
                 continue
             seen_before.add(key)
             top = _most_compiled(recompiles)
+            data = LimitData(
+                function=limit.function,
+                file=limit.file,
+                line=limit.line,
+                limit=limit.limit,
+                setting=limit.name,
+            )
             yield self.finding(
                 limit.function,
                 user_code.short(limit.file),
@@ -93,17 +137,8 @@ class AccumulatedLimit(Rule):
                 count=seen.count,
                 where=Where(file=limit.file, line=limit.line, function=limit.function),
                 evidence=[seen.quote(place=place)],
-                advice=[
-                    Advice(
-                        text="Between independent models, start anew.",
-                        code="torch._dynamo.reset()",
-                    ),
-                    Advice(
-                        text="Raise the limit, if the number of models is known.",
-                        setting=f"torch._dynamo.config.{limit.name} = {limit.limit * 8}",
-                        since="2.7" if limit.name.endswith("recompile_limit") else None,
-                    ),
-                ],
+                advice=self.advise(data),
+                data=data,
             )
 
 

@@ -10,9 +10,11 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, Unexplained
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["BackendOrEmptyReason"]
 
@@ -21,7 +23,7 @@ __all__ = ["BackendOrEmptyReason"]
 CERTAIN = 3
 
 
-class BackendOrEmptyReason(Rule):
+class BackendOrEmptyReason(RecompileRule):
     """A function was compiled again although no guard failed that torch can name.
 
     ## Why it matters
@@ -58,6 +60,15 @@ class BackendOrEmptyReason(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    remedies = (
+        Remedy(
+            "compile-once",
+            "Call torch.compile once, outside of the loop, with one backend object.",
+            basis="tested",
+            proof="tests/advice/RCP021/compile-once.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -89,11 +100,4 @@ class BackendOrEmptyReason(Rule):
                 + "Each torch.compile call with a new backend or options object starts anew.",
                 severity=Severity.WARNING if group.most >= CERTAIN else Severity.INFO,
                 confidence=Confidence.HIGH if is_backend else Confidence.MEDIUM,
-                advice=[
-                    Advice(
-                        text="Call torch.compile once, outside of the loop, with one backend "
-                        "object.",
-                        code="compiled = torch.compile(model)  # once",
-                    )
-                ],
             )

@@ -11,14 +11,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import IdentityCheck, Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ClosureOrPartialContents"]
 
 
-class ClosureOrPartialContents(Rule):
+class ClosureOrPartialContents(RecompileRule):
     """A value that a function captured, in its closure or as a default, differs between calls.
 
     ## Why it matters
@@ -59,6 +61,16 @@ class ClosureOrPartialContents(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "pass-argument",
+            "Pass the value as an argument; a number as a tensor.",
+            when="the program's own function",
+            basis="tested",
+            proof="tests/advice/RCP026/pass-argument.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -78,8 +90,8 @@ class ClosureOrPartialContents(Rule):
                 title=f"{group.cause.what}, which a function holds, differs between calls",
                 message=f"It was {_values(group)}, and then another value: {group.times}."
                 + ("" if again else " Once: expected."),
-                severity=Severity.INFO if again else Severity.NONE,
-                advice=[Advice(text="Pass the value as an argument; a number as a tensor.")],
+                severity=Severity.INFO,
+                harmless=None if again else "two values need two entries",
             )
         for group in groups("RCP030", recompiles, limits):
             check = group.first.check
@@ -92,7 +104,7 @@ class ClosureOrPartialContents(Rule):
                     title=f"the function that `{group.history.function}` wraps differs: expected",
                     message=f"{group.cause.what} tells the models apart that share it: "
                     f"{group.times}. RCP030 tells what they share.",
-                    severity=Severity.NONE,
+                    harmless="each model needs an entry",
                     is_avoidable=False,
                 )
 

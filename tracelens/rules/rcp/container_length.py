@@ -10,9 +10,11 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ContainerLength"]
 
@@ -21,7 +23,7 @@ __all__ = ["ContainerLength"]
 CERTAIN = 3
 
 
-class ContainerLength(Rule):
+class ContainerLength(RecompileRule):
     """A function is compiled again for every length of a list, a tuple or a dict.
 
     ## Why it matters
@@ -66,6 +68,21 @@ class ContainerLength(Rule):
         leaves_open="the log does not tell the lengths",
     )
 
+    remedies = (
+        Remedy(
+            "stack",
+            "Stack the items in one tensor, whose size can be a symbol.",
+            basis="tested",
+            proof="tests/advice/RCP017/stack.py",
+        ),
+        Remedy(
+            "allocate",
+            "Or keep one length: allocate all items up front.",
+            basis="tested",
+            proof="tests/advice/RCP017/allocate.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -91,18 +108,11 @@ class ContainerLength(Rule):
                 else f"`{function}` was compiled for two lengths of {source}: expected",
                 message=text + (" A length is never a symbol." if grows else " Two do no harm."),
                 severity=_severity(group),
-                advice=[
-                    Advice(
-                        text="Keep one length: allocate up front, or stack the items in one "
-                        "tensor.",
-                        code="cache = StaticCache(config, max_cache_len=1024)  # transformers",
-                    ),
-                    Advice(text="Or keep the list outside of the compiled function."),
-                ],
+                harmless=None if grows else "two lengths need two entries",
             )
 
 
 def _severity(group: Group) -> Severity:
     if group.most >= CERTAIN:
         return Severity.WARNING
-    return Severity.INFO if group.most > 1 else Severity.NONE
+    return Severity.INFO

@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["DictKeysOrHasattr"]
 
 
-class DictKeysOrHasattr(Rule):
+class DictKeysOrHasattr(RecompileRule):
     """A function is compiled again because a dict has other keys, or an object other attributes.
 
     ## Why it matters
@@ -56,6 +58,15 @@ class DictKeysOrHasattr(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "same-keys",
+            "Use the same keys, in the same order, in every call.",
+            basis="tested",
+            proof="tests/advice/RCP027/same-keys.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -77,6 +88,6 @@ class DictKeysOrHasattr(Rule):
                 else f"{group.cause.what} changed once: expected",
                 message=f"An entry is valid for one set of keys or attributes: "
                 f"{group.times}." + ("" if again else " Two sets do no harm."),
-                severity=Severity.INFO if again else Severity.NONE,
-                advice=[Advice(text="Use the same keys, in the same order, in every call.")],
+                severity=Severity.INFO,
+                harmless=None if again else "two sets of keys need two entries",
             )

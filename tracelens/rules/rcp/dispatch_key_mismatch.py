@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["DispatchKeyMismatch"]
 
 
-class DispatchKeyMismatch(Rule):
+class DispatchKeyMismatch(RecompileRule):
     """A function is called with tensors of inference mode, and with others.
 
     ## Why it matters
@@ -57,6 +59,15 @@ class DispatchKeyMismatch(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "one-mode",
+            "Make the tensors and call the function in one mode: tensors of inference_mode differ.",
+            basis="tested",
+            proof="tests/advice/RCP011/one-mode.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -80,12 +91,6 @@ class DispatchKeyMismatch(Rule):
                 message=f"`{source}` has other dispatch keys ({_difference(check)}) than the "
                 f"tensor that the entry was compiled for: {group.times}.",
                 severity=Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Warm up and run under the same mode: tensors of inference_mode "
-                        "differ."
-                    )
-                ],
             )
 
 

@@ -10,14 +10,33 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["DtypeMismatch"]
 
 
-class DtypeMismatch(Rule):
+#: torch's names in guards, and in programs.
+FLOATS = {
+    "Float": "torch.float32",
+    "Double": "torch.float64",
+    "Half": "torch.float16",
+    "BFloat16": "torch.bfloat16",
+}
+
+
+def _is_floating(data: RecompileData) -> bool:
+    return data.is_variable and FLOATS.keys() >= set(data.values)
+
+
+def _first(data: RecompileData) -> str:
+    return FLOATS[data.values[0]]
+
+
+class DtypeMismatch(RecompileRule):
     """A function is called with tensors of different dtypes.
 
     ## Why it matters
@@ -56,6 +75,26 @@ class DtypeMismatch(Rule):
         leaves_open="the log does not tell the data types",
     )
 
+    remedies = (
+        Remedy(
+            "cast",
+            "Cast before the compiled function, to the dtype that most calls have.",
+            when="floating-point dtypes, an argument of the function",
+            applies=_is_floating,
+            code=lambda data: f"{data.source} = {data.source}.to({_first(data)})",
+            basis="tested",
+            proof="tests/advice/RCP013/cast.py",
+        ),
+        Remedy(
+            "one-dtype",
+            "Make the tensor with one dtype: masks as bool, indices as int64.",
+            when="masks, indices or a part of an object",
+            applies=lambda data: not _is_floating(data),
+            basis="tested",
+            proof="tests/advice/RCP013/one-dtype.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -78,12 +117,6 @@ class DtypeMismatch(Rule):
                 title=f"`{function}` gets `{source}` as {', '.join(group.values)}",
                 message=f"Each dtype of `{source}` needs an entry: {group.times}." + _double(group),
                 severity=Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Cast at the boundary, before the compiled function.",
-                        code=f"{source if check.source.is_variable else 'x'}.to(torch.float32)",
-                    )
-                ],
             )
 
 

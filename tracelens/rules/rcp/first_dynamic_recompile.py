@@ -20,13 +20,16 @@ from tracelens.dynamo.recompile_history import (
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, TensorMismatch, ValueCheck
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.logs.recompiles import Recompile, Source, TensorMismatch, ValueCheck
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 
 __all__ = ["FirstDynamicRecompile"]
 
 MAX_QUOTED = 5
+#: Recompiles by one change of a size, or entries of one function, that are worth a warm-up.
+MANY, CROWDED = 8, 7
 
 
 @dataclass
@@ -38,11 +41,13 @@ class _Change:
     #: (expected, actual) of the sizes that changed together.
     pairs: set[tuple[str, str]] = field(default_factory=set)
     frames: set[str] = field(default_factory=set)
+    functions: list[tuple[str, str, int]] = field(default_factory=list)
 
     def add(self, history: History, step: Step) -> None:
         self.steps.append(step)
         self.pairs.add(_pair(step))
         self.frames.add(history.frame)
+        self.functions.append(history.definition)
 
     def holds(self, history: History, step: Step) -> bool:
         """Whether ``step``, which comes next, is part of this change."""
@@ -58,7 +63,7 @@ class _Change:
         return Series(self.history, self.steps).subject
 
 
-class FirstDynamicRecompile(Rule):
+class FirstDynamicRecompile(RecompileRule):
     """A size or a number changed for the first time, and was made dynamic: expected.
 
     ## Why it matters
@@ -101,6 +106,28 @@ class FirstDynamicRecompile(Rule):
         leaves_open="the sizes of the run do not change",
     )
 
+    remedies = (
+        Remedy(
+            "mark-dynamic",
+            "Mark the dimension before the first call: one compilation less. `maybe_mark_dynamic` "
+            "does not raise where the code needs a constant.",
+            when="a dimension of an argument that is a tensor",
+            applies=lambda data: data.is_variable and data.dimension is not None,
+            code=lambda data: f"torch._dynamo.maybe_mark_dynamic({data.source}, {data.dimension})",
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/RCP003/mark-dynamic.py",
+        ),
+        Remedy(
+            "nothing",
+            "Nothing: further values fit the entry.",
+            when="a number, or a part of an object",
+            applies=lambda data: not data.is_variable or data.dimension is None,
+            basis="untestable",
+            proof="there is nothing to apply",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -118,19 +145,25 @@ class FirstDynamicRecompile(Rule):
             steps = [step for change in changes for step in change.steps]
             first = changes[0]
             place = first.history.code(first.steps[0], trees)
+            loud = len(steps) >= MANY or _fullest(changes) >= CROWDED
+            data = _data(changes, place.code)
             yield self.finding(
                 function,
                 user_code.short(file),
                 place.code,
                 source,
                 index,
-                title=f"{_named(source, index)} changed for the first time: expected",
+                title=f"{_named(source, index)} changed for the first time: "
+                + (f"{len(steps)} recompiles" if loud else "expected"),
                 message=_told(function, changes) + (_CUT if len(gaps) else ""),
                 count=len(steps),
                 where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
-                advice=[_early(first.steps[0])],
+                advice=self.advise(data),
+                data=data,
+                harmless=None if loud else "further values fit the entry with the symbol",
+                severity=Severity.INFO if loud else None,
             )
 
 
@@ -191,13 +224,29 @@ def _told(function: str, changes: list[_Change]) -> str:
     return text
 
 
-def _early(step: Step) -> Advice:
-    check = step.check
-    if not isinstance(check, TensorMismatch):
-        return Advice(text="Nothing: further values fit the entry.")
-    name = str(check.source) if check.source.is_variable else "tensor"
-    return Advice(
-        text="Nothing; or mark the dimension before the first call, to save the compilation.",
-        code=f"torch._dynamo.mark_dynamic({name}, {check.index})",
-        since="2.1",
+def _fullest(changes: list[_Change]) -> int:
+    """Return how many entries the fullest of the functions has."""
+    return max(change.history.steps[-1].number + 1 for change in changes)
+
+
+def _data(changes: list[_Change], code: str) -> RecompileData:
+    first = changes[0]
+    steps = [step for change in changes for step in change.steps]
+    check = first.steps[0].check
+    source = getattr(check, "source", None)
+    names = dict.fromkeys(one for change in changes for one in change.functions)
+    return RecompileData(
+        cause="RCP003",
+        function=first.history.function,
+        file=first.history.file,
+        line=first.history.line,
+        functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
+        code=code,
+        source=str(source) if source is not None else "",
+        is_variable=isinstance(source, Source) and source.is_variable,
+        dimension=check.index if isinstance(check, TensorMismatch) else None,
+        guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
+        values=tuple(Series(first.history, first.steps).values),
+        recompiles=len(steps),
+        entries=_fullest(changes),
     )

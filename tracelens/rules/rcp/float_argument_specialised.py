@@ -10,9 +10,11 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["FloatArgumentSpecialised"]
 
@@ -21,7 +23,7 @@ __all__ = ["FloatArgumentSpecialised"]
 CERTAIN = 3
 
 
-class FloatArgumentSpecialised(Rule):
+class FloatArgumentSpecialised(RecompileRule):
     """A function is compiled again for every value of a Python float.
 
     ## Why it matters
@@ -69,6 +71,25 @@ class FloatArgumentSpecialised(Rule):
         leaves_open="the log does not tell the values",
     )
 
+    remedies = (
+        Remedy(
+            "pass-tensor",
+            "Pass the float as a 0-d tensor; its value is then not part of the guards.",
+            when="an argument of the function",
+            applies=lambda data: data.is_variable,
+            code=lambda data: f"torch.tensor({data.source})",
+            basis="tested",
+            proof="tests/advice/RCP005/pass-tensor.py",
+        ),
+        Remedy(
+            "default-dynamic",
+            "Let it become a symbol: compile without dynamic=False.",
+            since="2.6",
+            basis="tested",
+            proof="tests/advice/RCP005/default-dynamic.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -95,22 +116,9 @@ class FloatArgumentSpecialised(Rule):
                 f"{name}",
                 message=text,
                 severity=_severity(group),
-                advice=[
-                    Advice(
-                        text="Pass the float as a 0-d tensor; its value is then not part of the "
-                        "guards.",
-                        code="model(x, torch.tensor(scale))",
-                    ),
-                    Advice(
-                        text="Or let it become a symbol: do not compile with dynamic=False.",
-                        code="torch.compile(model)  # dynamic=None, the default",
-                        since="2.6",
-                    ),
-                ],
+                harmless="it becomes a symbol, which fits further values" if once else None,
             )
 
 
 def _severity(group: Group) -> Severity:
-    if group.most == 1:
-        return Severity.NONE
     return Severity.WARNING if group.most >= CERTAIN else Severity.INFO

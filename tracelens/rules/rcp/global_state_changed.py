@@ -10,9 +10,11 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import GlobalState, Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["GlobalStateChanged"]
 
@@ -21,7 +23,7 @@ __all__ = ["GlobalStateChanged"]
 MODES = frozenset({"grad_mode", "autocast", "inference_mode"})
 
 
-class GlobalStateChanged(Rule):
+class GlobalStateChanged(RecompileRule):
     """Grad mode, autocast or another global mode of torch changed between compiled calls.
 
     ## Why it matters
@@ -66,6 +68,15 @@ class GlobalStateChanged(Rule):
         leaves_open="the change was not one of gradients",
     )
 
+    remedies = (
+        Remedy(
+            "one-state",
+            "Warm up and run in one mode; set threads and the default dtype once, at the start.",
+            basis="tested",
+            proof="tests/advice/RCP010/one-state.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -91,13 +102,8 @@ class GlobalStateChanged(Rule):
                 else f"`{group.history.function}` runs under several global states ({named})",
                 message=f"Changed: {named}. Every entry is valid for one state only, so each "
                 f"state that occurs is compiled once: {group.times}.",
-                severity=_severity(group, expected=expected),
-                advice=[
-                    Advice(
-                        text="Nothing for one validation pass; otherwise warm up and run in one "
-                        "mode, and set threads and the default dtype once, at the start.",
-                    )
-                ],
+                severity=_severity(group),
+                harmless="each mode needs an entry, and there are two" if expected else None,
             )
 
 
@@ -107,7 +113,5 @@ def _fields(group: Group) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def _severity(group: Group, *, expected: bool) -> Severity:
-    if group.most > 1:
-        return Severity.WARNING
-    return Severity.NONE if expected else Severity.INFO
+def _severity(group: Group) -> Severity:
+    return Severity.WARNING if group.most > 1 else Severity.INFO

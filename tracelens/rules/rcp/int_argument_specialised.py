@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.recompile_cost import cost_of
-from tracelens.dynamo.recompile_history import Series, histories, series, settles
+from tracelens.dynamo.recompile_history import Series, histories, is_symbolic, series, settles
 from tracelens.dynamo.recompile_variants import is_integer
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules.rcp._changes import owner
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._tell import series_data
 
 __all__ = ["IntArgumentSpecialised"]
 
 #: Changes from which on it is certain that the number is held constant.
 CERTAIN = 3
 MAX_QUOTED = 5
+_STRUCTURE = re.compile(r"\brange\(|^(?:if|elif|while|for)\b|\bf['\"]|\] \* ")
 MAX_VALUES = 8
 
 
-class IntArgumentSpecialised(Rule):
+class IntArgumentSpecialised(RecompileRule):
     """A function is compiled again for every value of a Python integer.
 
     ## Why it matters
@@ -75,13 +79,44 @@ class IntArgumentSpecialised(Rule):
         leaves_open="the log does not tell the values",
     )
 
+    remedies = (
+        Remedy(
+            "pass-tensor",
+            "Pass the number as a tensor; its value is then not part of the guards.",
+            when="an argument of the function, that the code only computes with",
+            applies=lambda data: data.is_variable and not _is_structure(data),
+            code=lambda data: f"torch.tensor({data.source})",
+            basis="tested",
+            proof="tests/advice/RCP004/pass-tensor.py",
+        ),
+        Remedy(
+            "default-dynamic",
+            "Let it become a symbol: compile without dynamic=False.",
+            when="code that only computes with the number",
+            applies=lambda data: not _is_structure(data),
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/RCP004/default-dynamic.py",
+        ),
+        Remedy(
+            "no-loop",
+            "Keep it out of `range()` and of loops that are unrolled: compute with tensors "
+            "instead.",
+            when="a line that needs the number itself, or one that the log does not show",
+            applies=lambda data: _is_structure(data) or not data.code,
+            basis="tested",
+            proof="tests/advice/RCP004/no-loop.py",
+        ),
+    )
+
     def check(self, recompiles: Table[Recompile], *, frames: Table[Frame]) -> Iterator[Finding]:
         """Yield one finding per function and name."""
         groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
             step = values.steps[0]
             is_argument = is_integer(step.check) and owner(step).code == self.code
-            if is_argument and not settles(values):
+            expected = settles(values) and (len(values.steps) == 1 or is_symbolic(values))
+            if is_argument and not expected:
                 groups.setdefault(values.subject, []).append(values)
         for group in groups.values():
             longest = max(group, key=lambda values: len(values.steps))
@@ -91,6 +126,7 @@ class IntArgumentSpecialised(Rule):
             place = history.code(longest.steps[0])
             numbers = longest.values
             more = ", ..." if len(numbers) > MAX_VALUES else ""
+            data = series_data(self.code, group, place.code)
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -107,20 +143,11 @@ class IntArgumentSpecialised(Rule):
                 where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
-                advice=_advice(source),
+                advice=self.advise(data),
+                data=data,
             )
 
 
-def _advice(source: str) -> list[Advice]:
-    return [
-        Advice(
-            text="Pass the number as a tensor; its value is then not part of the guards.",
-            code=f"{source} = torch.tensor({source})",
-        ),
-        Advice(
-            text="Or let it become a symbol: compile without dynamic=False, and keep it out of "
-            "range() and of loops that are unrolled.",
-            code="torch.compile(model)  # dynamic=None, the default",
-            since="2.1",
-        ),
-    ]
+def _is_structure(data: RecompileData) -> bool:
+    """Whether the line decides by the number what is computed, and not with what."""
+    return bool(_STRUCTURE.search(data.code))

@@ -10,9 +10,11 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ModuleIntAttribute"]
 
@@ -21,7 +23,7 @@ __all__ = ["ModuleIntAttribute"]
 CERTAIN = 3
 
 
-class ModuleIntAttribute(Rule):
+class ModuleIntAttribute(RecompileRule):
     """An integer attribute of a module differs from call to call, or from layer to layer.
 
     ## Why it matters
@@ -68,6 +70,33 @@ class ModuleIntAttribute(Rule):
         leaves_open="the attribute does not change in the run",
     )
 
+    remedies = (
+        Remedy(
+            "unspec-int",
+            "Let integer attributes of modules become symbols.",
+            setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
+            since="2.5",
+            basis="tested",
+            proof="tests/advice/RCP007/unspec-int.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "buffer",
+            "Or keep the number in a buffer of the module: a tensor's value is not part of "
+            "the guards.",
+            basis="tested",
+            proof="tests/advice/RCP007/buffer.py",
+        ),
+        Remedy(
+            "compile-model",
+            "Or compile the model, and not each layer.",
+            when="the values tell layers apart",
+            applies=lambda data: not data.is_counter,
+            basis="tested",
+            proof="tests/advice/RCP007/compile-model.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -91,22 +120,17 @@ class ModuleIntAttribute(Rule):
                 else f"`{group.history.function}` was compiled for two values of {name}",
                 message=f"{text}." if group.most > 1 else f"{text}; two entries do no harm.",
                 severity=_severity(group),
-                advice=[
-                    Advice(
-                        text="Let integer attributes of modules become symbols.",
-                        setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
-                        since="2.5",
-                    ),
-                    Advice(
-                        text="Or keep the number in a buffer; or compile the model, not each "
-                        "layer.",
-                        code="self.register_buffer('step', torch.tensor(0))",
-                    ),
-                ],
+                harmless=_harmless(group),
             )
 
 
 def _severity(group: Group) -> Severity:
     if group.most >= CERTAIN or group.is_crowded:
         return Severity.WARNING
-    return Severity.INFO if group.most > 1 else Severity.NONE
+    return Severity.INFO
+
+
+def _harmless(group: Group) -> str | None:
+    if group.most > 1 or _severity(group) is Severity.WARNING:
+        return None
+    return "two values need two entries"

@@ -12,9 +12,13 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import limit_of, owner
+from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
 
 __all__ = ["NearRecompileLimit"]
 
@@ -55,6 +59,32 @@ class NearRecompileLimit(Rule):
     severity = Severity.INFO
     experiment = Experiment(Knob("dynamic sizes from the first call", compile={"dynamic": True}))
 
+    Data = RecompileData
+    remedies = (
+        Remedy(
+            "causes-first",
+            "Remove the causes that the other findings about it name.",
+            basis="untestable",
+            proof="the rules about the causes say what to do",
+        ),
+        Remedy(
+            "raise-limit",
+            lambda data: f"Or raise the limit from {data.limit} to the number of variants.",
+            when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
+            applies=is_finite,
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 2}",
+            since="2.7",
+            basis="tested",
+            proof="tests/advice/RCP029/raise-limit.py",
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what recompiles the function."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield recompiles_of(data.file, data.line)
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -75,6 +105,7 @@ class NearRecompileLimit(Rule):
                 continue
             last = history.steps[-1]
             left = "none is left" if entries == limit else "one is left"
+            data = _data(history, limit)
             yield self.finding(
                 history.function,
                 user_code.short(history.file),
@@ -85,14 +116,8 @@ class NearRecompileLimit(Rule):
                 count=len(history.steps),
                 where=user_code.where(history.code(last, trees)),
                 evidence=[last.quote()],
-                advice=[
-                    Advice(text="Remove the causes that the other findings about it name."),
-                    Advice(
-                        text="Or raise the limit to the number of variants, if that is known.",
-                        setting=f"torch._dynamo.config.recompile_limit = {limit * 2}",
-                        since="2.7",
-                    ),
-                ],
+                advice=self.advise(data),
+                data=data,
             )
 
 
@@ -105,3 +130,21 @@ def _causes(history: History) -> str:
     ]
     more = len(counts) - MAX_NAMED
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def _data(history: History, limit: int) -> RecompileData:
+    causes = Counter(owner(step).code for step in history.steps)
+    values = [owner(step).value for step in history.steps]
+    return RecompileData(
+        cause=causes.most_common(1)[0][0],
+        function=history.function,
+        file=history.file,
+        line=history.line,
+        functions=(Function(name=history.function, file=history.file, line=history.line),),
+        guards=guards_of(step.check for step in history.steps),
+        values=tuple(value for value in dict.fromkeys(values) if value),
+        recompiles=len(history.steps),
+        most=len(history.steps),
+        entries=history.steps[-1].number + 1,
+        limit=limit,
+    )

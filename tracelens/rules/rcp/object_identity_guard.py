@@ -10,9 +10,11 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["ObjectIdentityGuard"]
 
@@ -21,7 +23,7 @@ __all__ = ["ObjectIdentityGuard"]
 FEW = 2
 
 
-class ObjectIdentityGuard(Rule):
+class ObjectIdentityGuard(RecompileRule):
     """A function is compiled again for every Python object that it is given.
 
     ## Why it matters
@@ -68,6 +70,21 @@ class ObjectIdentityGuard(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "same-object",
+            "Pass the same object in every call, or share one between the layers.",
+            basis="tested",
+            proof="tests/advice/RCP008/same-object.py",
+        ),
+        Remedy(
+            "one-per-object",
+            "Or choose by it outside, and compile one function per object.",
+            basis="tested",
+            proof="tests/advice/RCP008/one-per-object.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -88,19 +105,16 @@ class ObjectIdentityGuard(Rule):
                 message=f"{objects} objects took turns as {name.removeprefix('the object ')}; each "
                 f"needed an entry: {group.times}." + (" Two do no harm." if objects == FEW else ""),
                 severity=_severity(group, objects),
-                advice=[
-                    Advice(
-                        text="Pass the same object in every call, or share one between the layers."
-                    ),
-                    Advice(
-                        text="Or choose by it outside, and compile one function per object.",
-                        code="compiled = {p: torch.compile(make(p)) for p in processors}",
-                    ),
-                ],
+                harmless=_harmless(group, objects),
             )
 
 
 def _severity(group: Group, objects: int) -> Severity:
     if objects > FEW + 1 or group.is_crowded:
         return Severity.WARNING
-    return Severity.INFO if objects > FEW else Severity.NONE
+    return Severity.INFO
+
+
+def _harmless(group: Group, objects: int) -> str | None:
+    few = objects <= FEW and not group.is_crowded
+    return "two objects need two entries" if few else None

@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["OptimizerHyperparameter"]
 
 
-class OptimizerHyperparameter(Rule):
+class OptimizerHyperparameter(RecompileRule):
     """A compiled optimizer is compiled again when its learning rate or the like changes.
 
     ## Why it matters
@@ -58,6 +60,37 @@ class OptimizerHyperparameter(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "tensor-lr",
+            "Keep the learning rate in a tensor.",
+            when="the learning rate",
+            applies=lambda data: data.source.endswith("['lr']"),
+            code="lr=torch.tensor(1e-3)",
+            since="2.2",
+            basis="tested",
+            proof="tests/advice/RCP022/tensor-lr.py",
+        ),
+        Remedy(
+            "fill-lr",
+            "ReduceLROnPlateau of torch 2.9 and older puts a float there again: write the "
+            "tensor yourself, with `group['lr'].fill_(lr)`.",
+            when="the learning rate",
+            applies=lambda data: data.source.endswith("['lr']"),
+            until="2.9",
+            basis="untestable",
+            proof="newer versions keep the tensor",
+        ),
+        Remedy(
+            "outside",
+            "Compile the model and not the optimizer, while this number changes.",
+            when="another hyperparameter",
+            applies=lambda data: not data.source.endswith("['lr']"),
+            basis="tested",
+            proof="tests/advice/RCP022/outside.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -80,17 +113,4 @@ class OptimizerHyperparameter(Rule):
                 message=f"{name} was {listed(group.values)} and then another value: {group.times}. "
                 + ("A Python number is a constant of the step." if again else "Once, so far."),
                 severity=Severity.WARNING if again else Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Keep the hyperparameter in a tensor.",
-                        code="torch.optim.AdamW(params, lr=torch.tensor(lr))",
-                        since="2.2",
-                    ),
-                    Advice(
-                        text="ReduceLROnPlateau of torch 2.9 and older puts a float there again; "
-                        "write the tensor yourself.",
-                        code="group['lr'].fill_(lr)",
-                        until="2.9",
-                    ),
-                ],
             )

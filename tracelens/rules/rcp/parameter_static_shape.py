@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.breaks import lost_around
 from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_variants import is_parameter
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ParameterStaticShape"]
 
@@ -21,7 +26,7 @@ __all__ = ["ParameterStaticShape"]
 CERTAIN = 3
 
 
-class ParameterStaticShape(Rule):
+class ParameterStaticShape(RecompileRule):
     """One compiled function serves parameters of several shapes, and is compiled for each.
 
     ## Why it matters
@@ -63,6 +68,32 @@ class ParameterStaticShape(Rule):
         )
     )
 
+    remedies = (
+        Remedy(
+            "compile-around",
+            "Compile the model around it, not the function that all layers share; or remove "
+            "the break that gave the model up.",
+            basis="tested",
+            proof="tests/advice/RCP018/compile-around.py",
+        ),
+        Remedy(
+            "parameter-symbols",
+            "Or let sizes of parameters become symbols.",
+            setting="torch._dynamo.config.force_parameter_static_shapes = False",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/RCP018/parameter-symbols.py",
+            knob=experiment.knob,
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what made Dynamo give up the model, or cut it, around the layers."""
+        yield from super().follows(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from (lost_around(one.file) for one in data.functions)
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -71,10 +102,9 @@ class ParameterStaticShape(Rule):
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
     ) -> Iterator[Finding]:
-        """Yield one finding per function and parameter, whatever the dimension."""
-        for group in groups(self.code, recompiles, limits):
-            check = group.first.check
-            name = str(check.source) if isinstance(check, TensorMismatch) else group.cause.what
+        """Yield one finding per function, whatever the parameter and the dimension."""
+        for group in groups(self.code, recompiles, limits, by_function=True):
+            name = _parameter(group)
             yield tell(
                 self,
                 group,
@@ -86,14 +116,12 @@ class ParameterStaticShape(Rule):
                 severity=Severity.WARNING
                 if group.most >= CERTAIN or group.is_crowded
                 else Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Compile the block around it, not the function that all layers share."
-                    ),
-                    Advice(
-                        text="Or let sizes of parameters become symbols.",
-                        setting="torch._dynamo.config.force_parameter_static_shapes = False",
-                        since="2.1",
-                    ),
-                ],
             )
+
+
+def _parameter(group: Group) -> str:
+    """Return the parameter; the input, where only its channels tell the layers apart."""
+    checks = [step.check for _, step in group.steps]
+    checks.sort(key=lambda check: not is_parameter(check))
+    found = [str(check.source) for check in checks if isinstance(check, TensorMismatch)]
+    return found[0] if found else group.cause.what

@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["RankMismatch"]
 
 
-class RankMismatch(Rule):
+class RankMismatch(RecompileRule):
     """A function is called with tensors of different numbers of dimensions.
 
     ## Why it matters
@@ -55,6 +57,16 @@ class RankMismatch(Rule):
         leaves_open="the log does not tell the numbers of dimensions",
     )
 
+    remedies = (
+        Remedy(
+            "one-rank",
+            "Give the tensor one number of dimensions before the compiled function, by "
+            "`unsqueeze` or `flatten`.",
+            basis="tested",
+            proof="tests/advice/RCP014/one-rank.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -77,10 +89,4 @@ class RankMismatch(Rule):
                 title=f"`{function}` gets `{source}` with {', '.join(group.values)} dimensions",
                 message=f"Each number of dimensions of `{source}` needs an entry: {group.times}.",
                 severity=Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Give the tensor one rank before the compiled function.",
-                        code=f"{source if check.source.is_variable else 'x'}.unsqueeze(0)",
-                    )
-                ],
             )

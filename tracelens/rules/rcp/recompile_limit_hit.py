@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.recompile_causes import Cause, advice_for, ranked
+from tracelens.dynamo.recompile_causes import Cause, ranked
 from tracelens.dynamo.recompile_cost import CompiledFrame, cost_of
 from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Place, Seen, Table
@@ -16,8 +16,13 @@ from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
+from tracelens.rules.rcp._by_cause import BY_CAUSE
+from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
 
 __all__ = ["RecompileLimitHit"]
 
@@ -31,6 +36,18 @@ AVOIDABLE = frozenset({"RCP002", "RCP004", "RCP005", "RCP007"})
 IDENTITIES = frozenset({"RCP008", "RCP009", "RCP030"})
 #: What torch raises where it must not go on eagerly: the newer and the older name.
 FATAL = frozenset({"FailOnRecompileLimitHit", "FailOnCacheLimitHit"})
+
+
+#: A cause, in how many recompiles it occurs, and the values that entries were made for.
+_Ranked = tuple[Cause, int, list[str]]
+
+
+class LimitData(RecompileData):
+    """A function that hit its limit: ``cause`` is the rule about what changed most."""
+
+    #: The setting that holds the limit, which is called differently up to torch 2.6.
+    setting: str = "recompile_limit"
+    ended_program: bool = False
 
 
 class RecompileLimitHit(Rule):
@@ -83,6 +100,36 @@ torch._dynamo hit config.recompile_limit (8)
         leaves_open="the calls of the run do not vary as those of the log did",
     )
 
+    Data = LimitData
+    remedies = (
+        *BY_CAUSE,
+        Remedy(
+            "raise-limit",
+            lambda data: f"Raise the limit from {data.limit} to the number of variants.",
+            when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
+            applies=is_finite,
+            setting=lambda data: f"torch._dynamo.config.{data.setting} = {data.limit * 8}",
+            basis="tested",
+            proof="tests/advice/RCP001/raise-limit.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "record-recompiles",
+            "See which guards failed: a log with this switch names them.",
+            when="the log does not say what changed",
+            applies=lambda data: not data.cause,
+            env='TORCH_LOGS="recompiles"',
+            basis="untestable",
+            proof="it records more; the rule about the cause then says what to do",
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what recompiles the function."""
+        data = self.data_of(finding)
+        if isinstance(data, LimitData):
+            yield recompiles_of(data.file, data.line)
+
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
         """Remove the cause where a setting does, then raise the limit, by its new or old name."""
         del finding
@@ -134,6 +181,7 @@ torch._dynamo hit config.recompile_limit (8)
         place, seen = hits[0]
         limit = seen.record
         causes = _causes(limit, history)
+        data = _data(limit, history, causes).model_copy(update={"ended_program": fatal})
         line = _line(limit, history, trees)
         first = causes[0][0].code if causes else ""
         name = f"`{limit.function}`" if limit.function else "a function"
@@ -149,7 +197,8 @@ torch._dynamo hit config.recompile_limit (8)
             where=user_code.where(line),
             evidence=_quotes(place, seen, history),
             cost=_cost(first, history, frames),
-            advice=[*advice_for(first), _raise(limit)],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -163,7 +212,7 @@ def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place
     return found
 
 
-def _causes(limit: RecompileLimit, history: History | None) -> list[tuple[Cause, int, list[str]]]:
+def _causes(limit: RecompileLimit, history: History | None) -> list[_Ranked]:
     """Return what kept changing: out of the history, else out of the one reason that is printed."""
     if history is not None:
         return ranked(step.seen.record.failures for step in history.steps)
@@ -173,7 +222,7 @@ def _causes(limit: RecompileLimit, history: History | None) -> list[tuple[Cause,
 def _told(
     limit: RecompileLimit,
     history: History | None,
-    causes: list[tuple[Cause, int, list[str]]],
+    causes: list[_Ranked],
     *,
     fatal: bool,
 ) -> str:
@@ -233,9 +282,22 @@ def _cost(code: str, history: History | None, frames: Table[Frame]) -> Cost | No
     return cost_of(history.steps, frames) if history and code in AVOIDABLE else None
 
 
-def _raise(limit: RecompileLimit) -> Advice:
-    return Advice(
-        text="Raise the limit, if the variants are finite and known.",
-        setting=f"torch._dynamo.config.{limit.name} = {limit.limit * 8}",
-        since="2.7" if limit.name == "recompile_limit" else None,
+def _data(limit: RecompileLimit, history: History | None, causes: list[_Ranked]) -> LimitData:
+    first = causes[0] if causes else None
+    checks = [step.check for step in history.steps] if history else []
+    return LimitData(
+        cause=first[0].code if first else "",
+        function=limit.function,
+        file=limit.file,
+        line=limit.line,
+        functions=(Function(name=limit.function, file=limit.file, line=limit.line),),
+        source=first[0].what if first else "",
+        guards=guards_of(checks),
+        values=tuple(first[2]) if first else (),
+        recompiles=len(checks),
+        most=len(checks),
+        entries=limit.limit,
+        limit=limit.limit,
+        is_hit=True,
+        setting=limit.name,
     )

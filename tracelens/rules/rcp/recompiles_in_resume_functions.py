@@ -9,13 +9,14 @@ from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Table
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.rcp._data import RESUMED, Function, RecompileData, told_by
 
 __all__ = ["RecompilesInResumeFunctions"]
 
-#: How Dynamo calls the code after a graph break.
-PREFIX = "torch_dynamo_resume_in_"
 #: Recompiles of one such function from which on more than sizes and modes vary.
 MANY = 4
 MAX_QUOTED = 4
@@ -61,10 +62,26 @@ class RecompilesInResumeFunctions(Rule):
     severity = Severity.WARNING
     unconfirmable = "it is explained by another finding, whose experiment tests it"
 
+    Data = RecompileData
+    remedies = (
+        Remedy(
+            "remove-break",
+            "Remove the graph break in front of it: one function then has one set of guards.",
+            basis="tested",
+            proof="tests/advice/RCP024/remove-break.py",
+        ),
+    )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the graph breaks."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from told_by(data)
+
     def check(self, recompiles: Table[Recompile], *, trees: Table[GuardTree]) -> Iterator[Finding]:
         """Yield one finding for all of them."""
         found = histories(recompiles)
-        resumed = [history for history in found if history.function.startswith(PREFIX)]
+        resumed = [history for history in found if history.function.startswith(RESUMED)]
         if not resumed:
             return
         fullest = max(resumed, key=lambda history: len(history.steps))
@@ -72,34 +89,42 @@ class RecompilesInResumeFunctions(Rule):
         total = sum(len(history.steps) for history in found)
         one = len(steps) == 1
         parts = "one function" if len(resumed) == 1 else f"{len(resumed)} functions"
+        functions = dict.fromkeys(history.definition for history in resumed)
+        data = RecompileData(
+            cause=self.code,
+            function=fullest.function,
+            file=fullest.file,
+            line=fullest.line,
+            functions=tuple(Function(name=n, file=f, line=at) for n, f, at in functions),
+            recompiles=len(steps),
+            most=len(fullest.steps),
+            entries=fullest.steps[-1].number + 1,
+        )
         yield self.finding(
             title=f"{len(steps)} of {total} recompiles {'is' if one else 'are'} in code behind a "
             "graph break",
             message=f"They are in {parts} that a break cut off: {_named(resumed)}. All local "
             "variables that live across a break are guarded, so one change recompiles every part.",
-            severity=_severity(fullest, len(steps)),
+            severity=_severity(fullest),
             count=len(steps),
             where=user_code.where(fullest.code(fullest.steps[0], trees)),
             evidence=[history.steps[0].quote() for history in resumed[:MAX_QUOTED]],
-            advice=[
-                Advice(
-                    text="Remove the first graph break of the function; fullgraph=True finds it.",
-                    code="torch.compile(model, fullgraph=True)",
-                )
-            ],
+            advice=self.advise(data),
+            data=data,
+            harmless="one change recompiles each part once" if one else None,
         )
 
 
-def _severity(fullest: History, count: int) -> Severity:
+def _severity(fullest: History) -> Severity:
     if len(fullest.steps) >= MANY:
         return Severity.WARNING
-    return Severity.INFO if count > 1 else Severity.NONE
+    return Severity.INFO
 
 
 def _named(resumed: list[History]) -> str:
     counts: dict[str, int] = {}
     for history in resumed:
-        name = history.function.removeprefix(PREFIX).rpartition("_at_")[0]
+        name = history.function.removeprefix(RESUMED).rpartition("_at_")[0]
         place = f"`{name}` ({user_code.short(history.file)})"
         counts[place] = counts.get(place, 0) + len(history.steps)
     ranked = sorted(counts.items(), key=lambda item: -item[1])

@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["RequiresGradMismatch"]
 
 
-class RequiresGradMismatch(Rule):
+class RequiresGradMismatch(RecompileRule):
     """A function is called with a tensor that requires a gradient, and with one that does not.
 
     ## Why it matters
@@ -57,6 +59,26 @@ class RequiresGradMismatch(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "same-flag",
+            "Give the tensor one flag before the compiled function: `requires_grad_()` where "
+            "any call needs the gradient.",
+            when="an argument of the function",
+            applies=lambda data: data.is_variable,
+            basis="tested",
+            proof="tests/advice/RCP012/same-flag.py",
+        ),
+        Remedy(
+            "compile-model",
+            "Compile the model and not its layers: only the first of them gets inputs without "
+            "a gradient.",
+            when="training",
+            basis="tested",
+            proof="tests/advice/RCP012/compile-model.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -81,11 +103,4 @@ class RequiresGradMismatch(Rule):
                 f"the flag was the other one: {group.times}. There are two values, so it ends "
                 "there.",
                 severity=Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Nothing, if two entries are affordable. Otherwise compile the "
-                        "model and not its layers, or give all inputs the same flag.",
-                        code="x = x.detach()",
-                    )
-                ],
             )

@@ -13,15 +13,22 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._data import (
+    Function,
+    RecompileData,
+    RecompileRule,
+    guard_of,
+    guards_of,
+)
 
 __all__ = ["ShapeRelationGuard"]
 
 MAX_QUOTED = 5
 
 
-class ShapeRelationGuard(Rule):
+class ShapeRelationGuard(RecompileRule):
     """A branch on a symbolic size or number, or a relation between two, asked for another entry.
 
     ## Why it matters
@@ -63,6 +70,37 @@ class ShapeRelationGuard(Rule):
         refutes="as many entries are compiled",
     )
 
+    remedies = (
+        Remedy(
+            "pad-to-multiple",
+            lambda data: (
+                f"Pad the input so that `{data.source} {_condition(data)}` holds in every call."
+            ),
+            when="a size that must be a multiple of a number",
+            applies=lambda data: " % " in data.source,
+            basis="tested",
+            proof="tests/advice/RCP023/pad-to-multiple.py",
+        ),
+        Remedy(
+            "branch-outside",
+            "Take the branch before the compiled function is called: one function per side.",
+            when="a line of your own branches on the size",
+            applies=lambda data: data.code.startswith(("if ", "while ", "elif ")),
+            basis="tested",
+            proof="tests/advice/RCP023/branch-outside.py",
+        ),
+        Remedy(
+            "two-entries",
+            "Warm up with one input on each side of the condition: two entries serve all inputs.",
+            when="other conditions",
+            applies=lambda data: (
+                " % " not in data.source and not data.code.startswith(("if ", "while ", "elif "))
+            ),
+            basis="untestable",
+            proof="the entries stay; they are compiled before they are needed",
+        ),
+    )
+
     def check(
         self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
     ) -> Iterator[Finding]:
@@ -79,6 +117,19 @@ class ShapeRelationGuard(Rule):
             steps = [step for _, step in group]
             history, first = group[0]
             place = history.code(first, trees)
+            guard = guard_of(first.check)
+            names = dict.fromkeys(one.definition for one, _ in group)
+            data = RecompileData(
+                cause=self.code,
+                function=history.function,
+                file=history.file,
+                line=history.line,
+                functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
+                code=place.code,
+                source=guard.name,
+                guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
+                recompiles=len(steps),
+            )
             yield self.finding(
                 history.function,
                 user_code.short(history.file),
@@ -93,12 +144,11 @@ class ShapeRelationGuard(Rule):
                 where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
-                advice=[
-                    Advice(
-                        text="State what always holds, or take the branch out of the compiled "
-                        "function.",
-                        code=f"torch._check({first.check})",
-                        since="2.2",
-                    )
-                ],
+                advice=self.advise(data),
+                data=data,
             )
+
+
+def _condition(data: RecompileData) -> str:
+    guard = data.guards[0]
+    return f"{guard.operator} {guard.expected}"

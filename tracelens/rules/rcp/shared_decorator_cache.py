@@ -10,14 +10,16 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import IdentityCheck, Recompile, TypeCheck
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["SharedDecoratorCache"]
 
 
-class SharedDecoratorCache(Rule):
+class SharedDecoratorCache(RecompileRule):
     """Several models share one compiled function, a decorator's, and its eight entries.
 
     ## Why it matters
@@ -57,6 +59,26 @@ class SharedDecoratorCache(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    remedies = (
+        Remedy(
+            "compile-forward",
+            "Compile each model below the decorator: its undecorated forward is a code object "
+            "of its own.",
+            basis="tested",
+            proof="tests/advice/RCP030/compile-forward.py",
+        ),
+        Remedy(
+            "raise-limit",
+            "Or raise the limit to the number of variants of all models.",
+            when="the number of models is known",
+            applies=lambda data: not data.is_counter,
+            setting="torch._dynamo.config.recompile_limit = 64",
+            since="2.7",
+            proof=""
+            "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -79,18 +101,6 @@ class SharedDecoratorCache(Rule):
                 f"models count together: {full} of {group.limit} are used.",
                 severity=Severity.WARNING if group.is_hit else Severity.INFO,
                 is_avoidable=False,
-                advice=[
-                    Advice(
-                        text="Compile the forward of each model, below the decorator.",
-                        code="model.forward = "
-                        "torch.compile(model.forward.__wrapped__.__get__(model))",
-                    ),
-                    Advice(
-                        text="Or raise the limit to the number of variants of all models.",
-                        setting=f"torch._dynamo.config.recompile_limit = {group.limit * 4}",
-                        since="2.7",
-                    ),
-                ],
             )
 
 

@@ -11,14 +11,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["StateMutatedByForward"]
 
 
-class StateMutatedByForward(Rule):
+class StateMutatedByForward(RecompileRule):
     """A model changes an attribute of its own in its first call, so that the second compiles again.
 
     ## Why it matters
@@ -62,6 +64,22 @@ class StateMutatedByForward(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "first-call",
+            "Call the model once before it is compiled: that call sets the state up.",
+            basis="tested",
+            proof="tests/advice/RCP031/first-call.py",
+        ),
+        Remedy(
+            "in-init",
+            lambda data: f"Or set `{data.source}` up in `__init__`.",
+            when="code of your own",
+            basis="tested",
+            proof="tests/advice/RCP031/in-init.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -84,11 +102,4 @@ class StateMutatedByForward(Rule):
                 message=f"{group.cause.what} was {listed(group.values)} in the first call only. "
                 "The entry for it is not used again, unless the program sets it back.",
                 confidence=Confidence.MEDIUM,
-                advice=[
-                    Advice(
-                        text="Set it up before compiling: in __init__, or by one call of the "
-                        "model.",
-                        code="model(*example); model = torch.compile(model)",
-                    )
-                ],
             )

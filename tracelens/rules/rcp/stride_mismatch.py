@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["StrideMismatch"]
 
 
-class StrideMismatch(Rule):
+class StrideMismatch(RecompileRule):
     """A function is called with tensors of the same size but another memory layout.
 
     ## Why it matters
@@ -59,6 +61,29 @@ class StrideMismatch(Rule):
         leaves_open="the log does not tell the strides",
     )
 
+    remedies = (
+        Remedy(
+            "contiguous",
+            "Give the tensor one layout before the call; `.contiguous()` is not enough where "
+            "a size is 1.",
+            when="an argument of the function",
+            applies=lambda data: data.is_variable,
+            code=lambda data: (
+                f"{data.source} = {data.source}.clone(memory_format=torch.contiguous_format)"
+            ),
+            basis="tested",
+            proof="tests/advice/RCP015/contiguous.py",
+        ),
+        Remedy(
+            "one-layout",
+            "Make the tensor in one memory layout where it is made.",
+            when="part of an object",
+            applies=lambda data: not data.is_variable,
+            basis="tested",
+            proof="tests/advice/RCP015/one-layout.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -82,14 +107,6 @@ class StrideMismatch(Rule):
                 message=f"The stride of `{source}`{_at(check)} was {check.expected}, then "
                 f"{check.actual}: {group.times}, one per layout.",
                 severity=Severity.INFO,
-                advice=[
-                    Advice(
-                        text="Make the tensor contiguous before the call; .contiguous() is not "
-                        "enough where a size is 1.",
-                        code=f"{source if check.source.is_variable else 'x'}"
-                        ".clone(memory_format=torch.contiguous_format)",
-                    )
-                ],
             )
 
 

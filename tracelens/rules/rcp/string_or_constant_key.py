@@ -11,14 +11,20 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, ValueCheck
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, listed, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["StringOrConstantKey"]
 
 
-class StringOrConstantKey(Rule):
+def _is_of_config(data: RecompileData) -> bool:
+    return ".config." in data.source and data.most == 1 and data.values[:1] == ("None",)
+
+
+class StringOrConstantKey(RecompileRule):
     """A string, ``None`` or ``True`` that a function gets is part of its guards, and it changed.
 
     ## Why it matters
@@ -65,6 +71,38 @@ class StringOrConstantKey(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "set-config",
+            "Set the value of the config before the first call.",
+            when="a value of the config that the first call sets",
+            applies=_is_of_config,
+            code=lambda data: (
+                "model.config.problem_type = 'single_label_classification'"
+                if "problem_type" in data.source
+                else None
+            ),
+            basis="tested",
+            proof="tests/advice/RCP006/set-config.py",
+        ),
+        Remedy(
+            "look-up-outside",
+            "Look up or branch before the compiled function is called, and pass on the result.",
+            when="strings and flags",
+            applies=lambda data: not _is_of_config(data),
+            basis="tested",
+            proof="tests/advice/RCP006/look-up-outside.py",
+        ),
+        Remedy(
+            "one-per-value",
+            "Or compile one function per value.",
+            when="strings and flags",
+            applies=lambda data: not _is_of_config(data),
+            basis="tested",
+            proof="tests/advice/RCP006/one-per-value.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -89,7 +127,7 @@ class StringOrConstantKey(Rule):
                 else f"`{function}` is compiled for each value of {name}",
                 message=_told(group, severity),
                 severity=severity,
-                advice=_advice(group),
+                harmless=_harmless(group, severity),
             )
 
 
@@ -104,6 +142,12 @@ def _severity(group: Group) -> Severity:
     return Severity.NONE if _is_flag(group) else Severity.INFO
 
 
+def _harmless(group: Group, severity: Severity) -> str | None:
+    if severity is not Severity.NONE:
+        return None
+    return f"two values of {group.cause.what} need two entries"
+
+
 def _told(group: Group, severity: Severity) -> str:
     text = f"{group.cause.what} was {listed(group.values)}; a call with another value needed an "
     text += f"entry of its own: {group.times}."
@@ -116,22 +160,3 @@ def _told(group: Group, severity: Severity) -> str:
     elif severity is Severity.NONE:
         text += " Two values need two entries: expected."
     return text
-
-
-def _advice(group: Group) -> list[Advice]:
-    if is_set_in_the_config(group):
-        return [
-            Advice(
-                text="Set the value before the first call, or call the model once before it is "
-                "compiled.",
-                code="model.config.problem_type = 'single_label_classification'"
-                if "problem_type" in group.cause.what
-                else None,
-            )
-        ]
-    return [
-        Advice(
-            text="Look up or branch outside of compiled code, and compile one function per value.",
-            code="compiled = {name: torch.compile(make(name)) for name in names}",
-        )
-    ]

@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Aliasing, Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TensorAliasing"]
 
 
-class TensorAliasing(Rule):
+class TensorAliasing(RecompileRule):
     """Two arguments are the same tensor in some calls, and different tensors in others.
 
     ## Why it matters
@@ -55,6 +57,15 @@ class TensorAliasing(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "clone",
+            "Pass different tensors always: clone the one that is the same.",
+            basis="tested",
+            proof="tests/advice/RCP020/clone.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -75,9 +86,4 @@ class TensorAliasing(Rule):
                 title=f"`{group.history.function}` gets one tensor as two arguments, in some calls",
                 message="Arguments that were different tensors when the entry was compiled are "
                 f"the same one{names}: {group.times}.",
-                advice=[
-                    Advice(
-                        text="Pass different tensors always, or the same always.", code="b.clone()"
-                    )
-                ],
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.frames import Frame
@@ -12,9 +13,16 @@ from tracelens.dynamo.recompile_variants import is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
-from tracelens.report import Advice, Confidence, Finding, Severity
-from tracelens.rules import Rule
+from tracelens.logs.recompiles import Recompile
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._tell import series_data
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.specialised import SpecializedSize
+    from tracelens.logs.dynamic import CreateSymbol
 
 __all__ = ["TensorSizeKeepsChanging"]
 
@@ -25,7 +33,7 @@ MAX_QUOTED = 5
 MAX_VALUES = 8
 
 
-class TensorSizeKeepsChanging(Rule):
+class TensorSizeKeepsChanging(RecompileRule):
     """A function is compiled again for every new size of one dimension of a tensor.
 
     ## Why it matters
@@ -78,8 +86,48 @@ class TensorSizeKeepsChanging(Rule):
         leaves_open="the sizes of the run do not change as those of the log did",
     )
 
+    remedies = (
+        Remedy(
+            "change-line",
+            "Change the line that turns the size into a constant: DYN004 names it.",
+            when='the log of TORCH_LOGS="dynamic" shows such a line',
+            applies=lambda data: data.held == "specialized",
+            basis="tested",
+            proof="tests/advice/DYN004/change-line.py",
+        ),
+        Remedy(
+            "default-dynamic",
+            "Take dynamic=False or mark_static out of the program, if it has one of them.",
+            when="no line is known to turn the size into a constant",
+            applies=lambda data: data.held != "specialized",
+            basis="tested",
+            proof="tests/advice/RCP002/default-dynamic.py",
+        ),
+        Remedy(
+            "record-dynamic",
+            "If it has none, a line of code needs the number: a log with this switch names it.",
+            when="the log does not say what happened to the symbol",
+            applies=lambda data: not data.held,
+            env='TORCH_LOGS="recompiles,dynamic"',
+            basis="untestable",
+            proof="it records more; DYN004 then says what to do",
+        ),
+        Remedy(
+            "pad",
+            "Or pad the input to a few sizes: each of them is compiled once.",
+            basis="tested",
+            proof="tests/advice/RCP002/pad.py",
+        ),
+    )
+
     def check(
-        self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        specialized: Table[SpecializedSize],
+        symbols: Table[CreateSymbol],
     ) -> Iterator[Finding]:
         """Yield one finding per function, tensor and dimension."""
         groups: dict[tuple[object, ...], list[Series]] = {}
@@ -87,11 +135,23 @@ class TensorSizeKeepsChanging(Rule):
             check = values.checks[0]
             if is_size(check) and not settles(values):
                 groups.setdefault(values.subject, []).append(values)
+        constants = {(row.record.definition, *row.record.subject) for row in specialized}
         for group in groups.values():
-            yield self._finding(group, frames, trees)
+            held = ""
+            if len(symbols):
+                known = any(values.subject_in(constants) for values in group)
+                held = "specialized" if known else "static"
+            yield self._finding(group, frames, trees, held)
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the line that turns the size into a constant."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from (("specialized", one.file, one.line) for one in data.functions)
+        yield from super().follows(finding)
 
     def _finding(
-        self, group: list[Series], frames: Table[Frame], trees: Table[GuardTree]
+        self, group: list[Series], frames: Table[Frame], trees: Table[GuardTree], held: str
     ) -> Finding:
         longest = max(group, key=lambda values: len(values.steps))
         steps = [step for values in group for step in values.steps]
@@ -103,10 +163,9 @@ class TensorSizeKeepsChanging(Rule):
         changed = f"Dimension {index} of `{source}` was {', '.join(sizes[:MAX_VALUES])}{more}"
         if certain:
             title = f"`{history.function}` is compiled again for every size of `{source}`"
-            why = "that it did not means that this one is held static, by dynamic=False, "
         else:
             title = f"`{source}` changed its size twice; `{history.function}` was compiled for each"
-            why = "a second time happens where the size is held static, by dynamic=False, "
+        data = series_data(self.code, group, place.code, held=held)
         return self.finding(
             history.function,
             user_code.short(history.file),
@@ -115,32 +174,22 @@ class TensorSizeKeepsChanging(Rule):
             index,
             title=title,
             message=f"{changed}: {len(steps)} recompiles. Dynamo makes a size dynamic when it "
-            f"changes for the first time; {why}mark_static, or code that needs a constant.",
+            f"changes for the first time; {_WHY[held]}",
             severity=self.severity if certain else Severity.INFO,
             confidence=Confidence.HIGH if certain else Confidence.LOW,
             count=len(steps),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
             cost=cost_of(steps, frames) if certain else None,
-            advice=_advice(longest),
+            advice=self.advise(data),
+            data=data,
         )
 
 
-def _advice(values: Series) -> list[Advice]:
-    check = values.checks[0]
-    source = check.source if isinstance(check, TensorMismatch) else Source(name="tensor")
-    local = f"L['{source.name}']{source.path}"
-    name = str(source) if source.is_variable else "tensor"
-    return [
-        Advice(
-            text="Mark the dimension dynamic before the first call, or compile with dynamic=True.",
-            code=f"torch._dynamo.mark_dynamic({name}, {values.subject[-1]})",
-            since="2.1",
-        ),
-        Advice(
-            text="Or name the tensor to Dynamo without editing the program.",
-            env=f'TORCH_COMPILE_DYNAMIC_SOURCES="{local}"',
-            since="2.8",
-        ),
-        Advice(text="Where the kernels need constant sizes, pad the input to a few sizes."),
-    ]
+#: Why a size that changes again was not a symbol.
+_WHY = {
+    "specialized": "it did, and a line of code turned the symbol back into a constant.",
+    "static": "here it did not: it is held static, by dynamic=False or mark_static.",
+    "": "a second time happens where it is held static, by dynamic=False or mark_static, or where "
+    "a line of code needs the number.",
+}

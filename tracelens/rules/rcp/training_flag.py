@@ -10,14 +10,16 @@ from tracelens.experiment import EXPECTED
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TrainingFlag"]
 
 
-class TrainingFlag(Rule):
+class TrainingFlag(RecompileRule):
     """A module was switched between training and evaluation: one more entry, expected.
 
     ## Why it matters
@@ -51,6 +53,17 @@ class TrainingFlag(Rule):
     severity = Severity.NONE
     unconfirmable = EXPECTED
 
+    remedies = (
+        Remedy(
+            "whole-model",
+            "Switch the whole model, with `model.train()` and `model.eval()`.",
+            when="parts are switched",
+            applies=lambda data: data.most > 1,
+            basis="tested",
+            proof="tests/advice/RCP019/whole-model.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -73,8 +86,6 @@ class TrainingFlag(Rule):
                 else f"parts of `{group.history.function}` are switched to evaluation one by one",
                 message=f"{group.cause.what} changed: {group.times}. "
                 + ("Both modes are compiled now." if once else "Two modes of one model need one."),
-                severity=Severity.NONE if once else Severity.INFO,
-                advice=[]
-                if once
-                else [Advice(text="Switch the whole model: model.train(), model.eval().")],
+                severity=Severity.INFO,
+                harmless="each of the two modes needs an entry" if once else None,
             )

@@ -10,14 +10,16 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TypeGuardPolymorphism"]
 
 
-class TypeGuardPolymorphism(Rule):
+class TypeGuardPolymorphism(RecompileRule):
     """One compiled function runs objects of different classes, and has an entry for each class.
 
     ## Why it matters
@@ -58,6 +60,23 @@ class TypeGuardPolymorphism(Rule):
         refutes="it is compiled again all the same",
     )
 
+    remedies = (
+        Remedy(
+            "compile-caller",
+            "Compile the code that calls the blocks, or one function per class.",
+            basis="tested",
+            proof="tests/advice/RCP009/compile-caller.py",
+        ),
+        Remedy(
+            "isolate",
+            "Or give every compiled function entries of its own: `isolate_recompiles=True` of "
+            "torch.compile.",
+            since="2.13",
+            basis="tested",
+            proof="tests/advice/RCP009/isolate.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -78,15 +97,6 @@ class TypeGuardPolymorphism(Rule):
                 title=f"`{group.history.function}` is compiled for each class: {name} differs",
                 message=f"{name} was not what an entry was compiled for: {group.times}, one per "
                 f"class." + ("" if loud else " Two classes do no harm."),
-                severity=Severity.INFO if loud else Severity.NONE,
-                advice=[
-                    Advice(
-                        text="Compile the code that calls the blocks, or one function per class."
-                    ),
-                    Advice(
-                        text="Or give every compiled function entries of its own.",
-                        code="torch.compile(block, isolate_recompiles=True)",
-                        since="2.13",
-                    ),
-                ],
+                severity=Severity.INFO,
+                harmless=None if loud else "two classes need two entries",
             )

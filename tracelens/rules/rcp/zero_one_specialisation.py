@@ -11,9 +11,11 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Finding, Severity
-from tracelens.rules import Rule
-from tracelens.rules.rcp._changes import Group, groups, tell
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups, is_more_than_once
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
 
 __all__ = ["ZeroOneSpecialisation"]
 
@@ -22,7 +24,7 @@ __all__ = ["ZeroOneSpecialisation"]
 MAX_NAMED = 4
 
 
-class ZeroOneSpecialisation(Rule):
+class ZeroOneSpecialisation(RecompileRule):
     """A size of 0 or 1 got an entry of its own, as it always does.
 
     ## Why it matters
@@ -67,6 +69,27 @@ class ZeroOneSpecialisation(Rule):
         leaves_open="the log does not tell the dimension",
     )
 
+    remedies = (
+        Remedy(
+            "unbacked",
+            "Let the dimension be unbacked: one entry then serves 0 and 1 too.",
+            when="an argument of the function",
+            applies=lambda data: data.is_variable and data.dimension is not None,
+            code=lambda data: (
+                f"torch._dynamo.decorators.mark_unbacked({data.source}, {data.dimension})"
+            ),
+            since="2.5",
+            basis="tested",
+            proof="tests/advice/RCP016/unbacked.py",
+        ),
+        Remedy(
+            "pad",
+            "Or pad: do not call with a batch or a length of 1.",
+            basis="tested",
+            proof="tests/advice/RCP016/pad.py",
+        ),
+    )
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -77,9 +100,8 @@ class ZeroOneSpecialisation(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
         for group in groups(self.code, recompiles, limits, by_function=True):
-            function, several = group.history.function, group.most > 1
+            function, several = group.history.function, is_more_than_once(group)
             subjects = _subjects(group)
-            tensor, index = subjects[0]
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
             yield tell(
                 self,
@@ -91,15 +113,8 @@ class ZeroOneSpecialisation(Rule):
                 else f"a size of 0 or 1 got an entry of its own in `{function}`: expected",
                 message=f"It is {named}. Symbolic sizes are 2 and more, so 0 and 1 are compiled "
                 f"apart: {group.times}.",
-                severity=Severity.INFO if several else Severity.NONE,
-                advice=[
-                    Advice(
-                        text="Let the dimension be unbacked: one entry then serves 0 and 1 too.",
-                        code=f"torch._dynamo.decorators.mark_unbacked({_named(tensor)}, {index})",
-                        since="2.5",
-                    ),
-                    Advice(text="Or pad: do not call with a batch or a length of 1."),
-                ],
+                severity=Severity.INFO,
+                harmless=None if several else "one entry for 0 or 1 is by design",
             )
 
 

@@ -1,0 +1,17 @@
+"""The size is hashed."""
+
+import torch
+
+
+@torch.compile(backend="eager")
+def scaled(x):
+    # before:
+    rows = x.shape[0].__index__()
+    # after:
+    # rows = x.shape[0]
+    # end
+    return x * rows
+
+
+def step(number):
+    return scaled(torch.ones(4 + number % 5, 3))

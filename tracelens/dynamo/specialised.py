@@ -1,0 +1,107 @@
+"""Sizes that became constants: which line of code did it, in which compilations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.logs import Record
+from tracelens.logs._checks import Comment
+
+if TYPE_CHECKING:
+    from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced
+    from tracelens.logs.recompiles import Recompile
+
+__all__ = ["SpecializedSize"]
+
+#: What torch gives as its reason where a condition leaves a symbol one value.
+SINGLETON = "range_refined_to_singleton"
+
+Key = tuple[str, str, str]
+
+
+class SpecializedSize(Record):
+    """In one compilation, a size or number that was a symbol became a constant."""
+
+    #: ``L['x'].size()[0]``, and the constant.
+    source: str
+    value: str
+    #: ``Eq(s53, 160)``, and the line that it is from.
+    condition: str = ""
+    line: Comment | None = None
+    #: The function that was compiled, and where it is defined; the log has it at a recompile.
+    function: str = ""
+    file: str = ""
+    defined: int = 0
+    #: ``0`` of ``0/1``.
+    frame: str = ""
+
+    @property
+    def definition(self) -> tuple[str, str, int]:
+        """The function: name, file, line."""
+        return self.function, self.file, self.defined
+
+    @property
+    def subject(self) -> tuple[str, int | None]:
+        """The tensor and the dimension, as a recompile names them; the number, and None."""
+        tensor, found, rest = self.source.rpartition(".size()[")
+        index = rest.removesuffix("]")
+        if not found or not index.isdecimal() or len(index) > 2:
+            return _bare(self.source), None
+        return _bare(tensor), int(index)
+
+    @classmethod
+    def join(
+        cls,
+        replaced: Table[Replaced],
+        *,
+        symbols: Table[CreateSymbol],
+        guards: Table[GuardAdded],
+        recompiles: Table[Recompile],
+    ) -> Iterator[Seen[SpecializedSize]]:
+        """Yield one per symbol of an input that became a constant, in one compilation each."""
+        sources = {
+            (*place.compilation, row.record.symbol): row.record for place, row in symbols.events()
+        }
+        lines: dict[tuple[Key, str], Seen[GuardAdded]] = {}
+        for place, guard in guards.events():
+            lines.setdefault((place.compilation, guard.record.expression), guard)
+        functions: defaultdict[tuple[str, str, str], list[tuple[Place, Recompile]]]
+        functions = defaultdict(list)
+        for place, row in recompiles.events():
+            functions[(*place.process, place.frame.partition("/")[0])].append((place, row.record))
+        for place, seen in replaced.events():
+            symbol = sources.get((*place.compilation, seen.record.symbol))
+            if symbol is None or not _is_constant(seen.record):
+                continue
+            condition = f"Eq({seen.record.symbol}, {seen.record.target})"
+            guard_row = lines.get((place.compilation, condition))
+            frame = place.frame.partition("/")[0]
+            known = functions.get((*place.process, frame))
+            record = known[0][1] if known else None
+            made = cls(
+                source=symbol.source,
+                value=seen.record.target,
+                condition=condition if guard_row else "",
+                line=guard_row.record.where if guard_row else None,
+                function=record.function if record else "",
+                file=record.file if record else "",
+                defined=record.line if record else 0,
+                frame=frame,
+            )
+            yield Seen(made, 1, [place], guard_row.text if guard_row else seen.text)
+
+
+def _is_constant(record: Replaced) -> bool:
+    """Whether a condition left the symbol one value."""
+    return record.reason == SINGLETON and record.target.lstrip("-").isdecimal()
+
+
+def _bare(source: str) -> str:
+    """Return ``x.y`` for ``L['x'].y``, as recompiles spell it since torch 2.7."""
+    if source[:3] in {"L['", "G['"}:
+        name, _, rest = source[3:].partition("']")
+        return f"{name}{rest}"
+    return source

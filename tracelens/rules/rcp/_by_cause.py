@@ -1,0 +1,60 @@
+"""What to do about the causes of recompiles, where nothing but the limit tells of them.
+
+Where the log has the recompiles, the rules about the causes say more, and say it better.
+"""
+
+from __future__ import annotations
+
+from tracelens.remedies import Remedy
+
+__all__ = ["BY_CAUSE"]
+
+
+def _about(id: str, text: str, cause: str, *codes: str) -> Remedy:  # noqa: A002 -- as in Remedy
+    causes = (cause, *codes)
+    return Remedy(
+        id,
+        text,
+        when=f"{', '.join(causes)} is the cause",
+        applies=lambda data: data.cause in causes,
+        basis="tested",
+        proof=f"tests/advice/{cause}/{id}.py",
+    )
+
+
+BY_CAUSE = (
+    _about(
+        "default-dynamic",
+        "Take dynamic=False or mark_static out of the program, if it has one of them; otherwise a "
+        'line of code needs the size: TORCH_LOGS="dynamic" names it.',
+        "RCP002",
+    ),
+    _about(
+        "pass-tensor",
+        "Pass the number as a tensor, unless range() or a branch needs it.",
+        "RCP004",
+        "RCP005",
+    ),
+    _about(
+        "look-up-outside",
+        "Look up or branch before the compiled function is called, and pass on the result.",
+        "RCP006",
+    ),
+    _about("buffer", "Keep the number in a buffer of the module.", "RCP007"),
+    _about("same-object", "Pass the same object in every call.", "RCP008"),
+    _about("compile-caller", "Compile the code that calls the blocks.", "RCP009"),
+    _about(
+        "one-state",
+        "Warm up and run in one mode; set threads and the default dtype once, at the start.",
+        "RCP010",
+    ),
+    _about("stack", "Stack the items in one tensor, whose size can be a symbol.", "RCP017"),
+    _about("compile-around", "Compile the model around the layers that share it.", "RCP018"),
+    _about("tensor-lr", "Keep the learning rate in a tensor: `lr=torch.tensor(1e-3)`.", "RCP022"),
+    _about(
+        "branch-outside",
+        "Take the branch on the size before the compiled function is called.",
+        "RCP023",
+    ),
+    _about("compile-forward", "Compile each model below the decorator that they share.", "RCP030"),
+)

@@ -1,0 +1,244 @@
+"""What findings about recompiles hold for programs, and which findings are one story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from itertools import pairwise
+
+from tracelens.logs.recompiles import (
+    Aliasing,
+    Check,
+    GlobalState,
+    IdentityCheck,
+    KeysCheck,
+    LengthCheck,
+    RangeCheck,
+    Relation,
+    TensorMismatch,
+    TypeCheck,
+    ValueCheck,
+)
+from tracelens.report import Finding, FindingData
+from tracelens.report.stories import Story, graph_break, recompiles
+from tracelens.rules import Rule
+
+__all__ = [
+    "RESUMED",
+    "Function",
+    "Guard",
+    "RecompileData",
+    "RecompileRule",
+    "guard_of",
+    "guards_of",
+    "is_finite",
+    "told_by",
+]
+
+#: How Dynamo calls the code after a graph break: ``torch_dynamo_resume_in_forward_at_35``.
+RESUMED = "torch_dynamo_resume_in_"
+#: Values from which on a number that only grows is a counter.
+COUNTS = 3
+#: Causes with a number of variants that the program knows.
+FINITE = frozenset(
+    {
+        "RCP006", "RCP009", "RCP010", "RCP011", "RCP012", "RCP013", "RCP014", "RCP015", "RCP018",
+        "RCP019", "RCP026", "RCP027", "RCP030",
+    }
+)  # fmt: skip
+
+
+class Guard(FindingData):
+    """One guard that failed: what the entry was compiled for, and what came instead."""
+
+    #: ``size``, ``stride``, ``dtype`` ... of a tensor; ``value``, ``range``, ``relation``,
+    #: ``identity``, ``type``, ``length``, ``keys``, ``global_state``, ``aliasing``; ``other``.
+    kind: str
+    #: ``L`` for a local, ``G`` for a global, empty where the log leaves it out.
+    scope: str = ""
+    name: str = ""
+    #: The path from the name to the value: ``.config.use_cache``.
+    path: str = ""
+    dimension: int | None = None
+    operator: str = ""
+    expected: str = ""
+    #: What came, where torch says so.
+    actual: str = ""
+    #: The class of the object, or torch's remark.
+    note: str = ""
+
+
+class Function(FindingData):
+    """A function that Dynamo compiles as a frame of its own: where it is defined."""
+
+    name: str
+    file: str
+    line: int
+
+
+class RecompileData(FindingData):
+    """One cause of recompiles."""
+
+    #: The rule that is about the cause; of RCP001, what kept changing.
+    cause: str
+    function: str
+    file: str
+    line: int
+    #: All functions that the cause recompiled, the first of them included.
+    functions: tuple[Function, ...] = ()
+    #: The line that the guard stands for, where the log has it.
+    code: str = ""
+    #: What changed, as code, and whether it is a variable of the function itself.
+    source: str = ""
+    is_variable: bool = False
+    dimension: int | None = None
+    #: The guards that failed, in order, and the values that the entries were compiled for.
+    guards: tuple[Guard, ...] = ()
+    values: tuple[str, ...] = ()
+    #: In all, and of the function that was recompiled most.
+    recompiles: int = 1
+    most: int = 1
+    #: Entries in use of the fullest function, its limit, and whether that was hit.
+    entries: int = 0
+    limit: int = 8
+    is_hit: bool = False
+    #: Why automatic dynamic shapes did not help: ``specialized`` by a line of code, which the
+    #: finding DYN004 names; ``static`` since the log shows no symbol; empty where it is not known.
+    held: str = ""
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether the values are numbers that only grow, or only fall: there is no end of them."""
+        try:
+            numbers = [float(value) for value in self.values]
+        except ValueError:
+            return False
+        if len(numbers) < COUNTS:
+            return False
+        steps = [later - earlier for earlier, later in pairwise(numbers)]
+        return all(step > 0 for step in steps) or all(step < 0 for step in steps)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the function has no more than one entry left."""
+        return self.entries >= self.limit - 1
+
+
+@singledispatch
+def guard_of(check: object) -> Guard:
+    """Return a guard as it stands in a report."""
+    return Guard(kind="other", expected="" if check is None else str(check))
+
+
+@guard_of.register
+def _(check: TensorMismatch) -> Guard:
+    source = check.source
+    return Guard(
+        kind=check.what.replace(" ", "_"),
+        scope=source.scope,
+        name=source.name,
+        path=source.path,
+        dimension=check.index,
+        expected=check.expected,
+        actual=check.actual,
+        note=check.note,
+    )
+
+
+@guard_of.register
+def _(check: ValueCheck) -> Guard:
+    expected = repr(check.string) if check.string is not None else check.value
+    return _on(check, "value", operator=check.operator.strip(), expected=expected)
+
+
+@guard_of.register
+def _(check: IdentityCheck) -> Guard:
+    return _on(check, "identity", expected=str(check.object_id), note=check.held)
+
+
+@guard_of.register
+def _(check: TypeCheck) -> Guard:
+    expected = check.held or str(check.object_id or "")
+    return _on(check, "type", expected=expected, actual=check.found)
+
+
+@guard_of.register
+def _(check: LengthCheck) -> Guard:
+    return _on(check, "length", operator=check.operator.strip(), expected=str(check.length))
+
+
+@guard_of.register
+def _(check: KeysCheck) -> Guard:
+    return _on(check, "keys", expected=check.expected, note=check.key)
+
+
+@guard_of.register
+def _(check: RangeCheck) -> Guard:
+    high = "" if check.high is None else str(check.high)
+    return Guard(kind="range", name=check.subject, expected=str(check.low), note=high)
+
+
+@guard_of.register
+def _(check: Relation) -> Guard:
+    operator = check.comparison.strip()
+    return Guard(kind="relation", name=check.left, operator=operator, expected=check.right)
+
+
+@guard_of.register
+def _(check: GlobalState) -> Guard:
+    return Guard(kind="global_state", expected=", ".join(check.changed))
+
+
+@guard_of.register
+def _(check: Aliasing) -> Guard:
+    return Guard(kind="aliasing", expected=check.names)
+
+
+def _on(
+    check: ValueCheck | IdentityCheck | TypeCheck | LengthCheck | KeysCheck,
+    kind: str,
+    **fields: str,
+) -> Guard:
+    source = check.source
+    return Guard(kind=kind, scope=source.scope, name=source.name, path=source.path, **fields)
+
+
+def guards_of(checks: Iterable[Check | None]) -> tuple[Guard, ...]:
+    """Return the guards of recompiles, in order."""
+    return tuple(guard_of(check) for check in checks if check is not None)
+
+
+class RecompileRule(Rule):
+    """Base of the rules about one cause of recompiles."""
+
+    Data = RecompileData
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell why the functions are compiled again, and what comes of that."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from (recompiles(one.file, one.line) for one in data.functions)
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the graph break behind which the function begins."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from told_by(data)
+
+
+def is_finite(data: RecompileData) -> bool:
+    """Tell whether the entries are for a known number of variants, so that a limit can hold them.
+
+    A counter, a size or a float takes ever new values, and so does an object made in each call: a
+    higher limit then only compiles more often before it is hit.
+    """
+    return data.cause in FINITE and not data.is_counter
+
+
+def told_by(data: RecompileData) -> Iterator[Story]:
+    """Return the graph breaks but for which the functions would not be compiled by themselves."""
+    for one in data.functions:
+        if one.name.startswith(RESUMED):
+            line = one.name.rpartition("_at_")[2]
+            if line.isdecimal() and len(line) < 10:
+                yield graph_break(one.file, int(line))

@@ -1,0 +1,140 @@
+"""A finding about one cause of recompiles: its words, its place, its data and its advice."""
+
+from __future__ import annotations
+
+from tracelens.dynamo import user_code
+from tracelens.dynamo.frames import Frame
+from tracelens.dynamo.recompile_cost import cost_of
+from tracelens.dynamo.recompile_history import Series
+from tracelens.dynamo.recompile_variants import subject_of
+from tracelens.evidence import Table
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Source
+from tracelens.report import Confidence, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.rcp._changes import Group, about
+from tracelens.rules.rcp._data import Function, RecompileData, guards_of
+
+__all__ = ["data_about", "listed", "series_data", "tell"]
+
+MAX_QUOTED = 5
+MAX_VALUES = 8
+MAX_FUNCTIONS = 4
+#: Guards and values that the data of a finding lists.
+MAX_GUARDS = 64
+
+
+def listed(values: list[str]) -> str:
+    """Return values for a sentence, the first of many."""
+    return ", ".join(values[:MAX_VALUES]) + (", ..." if len(values) > MAX_VALUES else "")
+
+
+def tell(
+    rule: Rule,
+    group: Group,
+    frames: Table[Frame],
+    trees: Table[GuardTree],
+    *,
+    title: str,
+    message: str,
+    severity: Severity | None = None,
+    confidence: Confidence = Confidence.HIGH,
+    is_avoidable: bool = True,
+    harmless: str | None = None,
+    held: str = "",
+) -> Finding:
+    """Return the finding about ``group``: where, which lines, and what the compilations took.
+
+    No cost where they had to be compiled anyway, nor where the limit is hit: that finding is about
+    the whole function.
+    """
+    history = group.history
+    place = history.code(group.first, trees)
+    steps = [step for _, step in group.steps]
+    data = data_about(group, place.code, held=held)
+    return rule.finding(
+        history.function,
+        user_code.short(history.file),
+        place.code,
+        about(group.first),
+        title=title,
+        message=message + _spread(group),
+        severity=severity,
+        confidence=confidence,
+        count=len(steps),
+        where=user_code.where(place),
+        evidence=[step.quote() for step in steps[:MAX_QUOTED]],
+        cost=cost_of(steps, frames) if is_avoidable and not group.is_hit else None,
+        advice=rule.advise(data),
+        data=data,
+        harmless=harmless,
+    )
+
+
+def data_about(group: Group, code: str, *, held: str = "") -> RecompileData:
+    """Return what a finding about ``group`` holds for programs."""
+    history = group.history
+    checks = [step.check for _, step in group.steps]
+    source = getattr(group.first.check, "source", None)
+    name, dimension = subject_of(group.first.check)
+    functions = {one.definition: one for one, _ in group.steps}
+    return RecompileData(
+        cause=group.cause.code,
+        function=history.function,
+        file=history.file,
+        line=history.line,
+        functions=tuple(Function(name=n, file=f, line=at) for n, f, at in functions),
+        code=code,
+        source=str(source) if source is not None else name,
+        is_variable=isinstance(source, Source) and source.is_variable,
+        dimension=dimension,
+        guards=guards_of(checks[:MAX_GUARDS]),
+        values=tuple(group.values[:MAX_GUARDS]),
+        recompiles=len(group.steps),
+        most=group.most,
+        entries=group.entries,
+        limit=group.limit,
+        is_hit=group.is_hit,
+        held=held,
+    )
+
+
+def series_data(code: str, group: list[Series], line: str, *, held: str = "") -> RecompileData:
+    """Return what a finding holds about one value that keeps changing, in all variants.
+
+    Args:
+        code: The rule.
+        group: The series of the value, in one or several variants or processes.
+        line: The code that the guard stands for.
+        held: Why it did not become a symbol, where that is known.
+    """
+    longest = max(group, key=lambda values: len(values.steps))
+    history, check = longest.history, longest.checks[0]
+    source = getattr(check, "source", None)
+    names = dict.fromkeys(values.history.definition for values in group)
+    return RecompileData(
+        cause=code,
+        function=history.function,
+        file=history.file,
+        line=history.line,
+        functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
+        code=line,
+        source=str(source) if source is not None else "",
+        is_variable=isinstance(source, Source) and source.is_variable,
+        dimension=longest.subject[-1],
+        guards=guards_of(longest.checks[:MAX_GUARDS]),
+        values=tuple(longest.values[:MAX_GUARDS]),
+        recompiles=sum(len(values.steps) for values in group),
+        most=len(longest.steps),
+        entries=history.steps[-1].number + 1,
+        held=held,
+    )
+
+
+def _spread(group: Group) -> str:
+    others = group.functions[1:]
+    if not others:
+        return ""
+    names = ", ".join(f"`{name}`" for name in others[:MAX_FUNCTIONS])
+    more = f" and {len(others) - MAX_FUNCTIONS} more" if len(others) > MAX_FUNCTIONS else ""
+    return f" The same change recompiled {names}{more}."
