@@ -9,7 +9,7 @@ import pytest
 from tracelens.evidence import Evidence
 from tracelens.logs.recompiles import Recompile
 from tracelens.source import read
-from tracelens.source.prefixes import clock
+from tracelens.source.prefixes import TORCH, clock
 
 BODY = (
     "Recompiling function fn in /home/ana/proj/a.py:8",
@@ -100,3 +100,24 @@ def test_clocks(text: bytes, seconds: float) -> None:
 @pytest.mark.parametrize("text", [b"9999 99:99:99.999999", b"", b"2026-13-20 10:45:41,470"])
 def test_impossible_clocks(text: bytes) -> None:
     assert clock(text) is None
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "E2025-08-13T11:34:14+08:00.677000 4021 ",
+        "V2025-08-13T11:34:14.677+08:00 4021 ",
+        "V2025-08-13T11:34:14.677+08:00 ",
+        "V2025-08-13T03:34:14.677123Z 4021 ",
+        "V2025-08-13 11:34:14,677 4021 ",
+    ],
+)
+def test_a_date_in_iso_form_begins_a_prefix(stamp: str) -> None:
+    line = f"{stamp}torch/_dynamo/guards.py:3006] [0/1] [__recompiles] Recompiling f"
+    match = TORCH.match(line.encode())
+    assert match is not None
+    assert match["site"] == b"torch/_dynamo/guards.py:3006] [0/1] [__recompiles]"
+
+
+def test_a_stamp_without_process_is_torchs_only_before_torchs_file() -> None:
+    assert TORCH.match(b"I1120 10:00:00.123456 server.cc:12] ready") is None

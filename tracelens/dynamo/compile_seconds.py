@@ -18,6 +18,7 @@ from tracelens.logs.torch_log import CompileSpan
 from tracelens.report import EvidenceLine, Where
 
 if TYPE_CHECKING:
+    from tracelens.logs.compile_times import Phase
     from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["CompileSeconds"]
@@ -34,6 +35,8 @@ LAYERS = (
     ("Inductor", ("compile_fx_inner", "fx_codegen_and_compile", "inductor_compile")),
     ("generating and compiling code", ("GraphLowering.compile_to_module", "code_gen")),
 )
+#: The phase that is Dynamo's alone; a table may hold it and none of the layers below Dynamo.
+TRACING = "bytecode_tracing"
 
 
 class CompileSeconds(Record):
@@ -47,6 +50,8 @@ class CompileSeconds(Record):
     #: How many were compiled once more, and the seconds of these.
     again: int = 0
     again_seconds: float = 0.0
+    #: Whether the log says which layer the seconds went to.
+    layered: bool = True
     #: Seconds of the layers or phases, and of the functions that took longest, in words.
     parts: tuple[str, ...] = ()
     longest: tuple[str, ...] = ()
@@ -141,6 +146,14 @@ def _own(layers: list[float]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _traced(whole: float, tracing: Phase | None) -> tuple[str, ...]:
+    """Return Dynamo's own seconds of a table that has no layer below it, and the rest."""
+    if tracing is None:
+        return ()
+    rest = max(0.0, whole - tracing.total)
+    return (f"tracing {tracing.total:.3g} s", f"the backend and what else is below it {rest:.3g} s")
+
+
 def _later(seconds: float) -> tuple[str, ...]:
     return (f"backward passes {seconds:.3g} s",) if seconds else ()
 
@@ -154,11 +167,17 @@ def _by_tables(tables: Iterable[Seen[ProcessPhases]]) -> Iterator[CompileSeconds
         whole = held[0]
         if whole is None:
             continue
+        layered = any(phase is not None for phase in held[1:])
+        layers = [phase.total if phase else 0.0 for phase in held]
         yield CompileSeconds(
             seconds=whole.total + backward,
             count=len(whole.seconds),
             basis="measured",
-            parts=(*_own([phase.total if phase else 0.0 for phase in held]), *_later(backward)),
+            layered=layered,
+            parts=(
+                *(_own(layers) if layered else _traced(whole.total, phases.get(TRACING))),
+                *_later(backward),
+            ),
             quotes=(row.quote(at=_line_of(row.text, whole.name)),) if row.text else (),
         )
 

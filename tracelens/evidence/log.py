@@ -82,6 +82,8 @@ class Log:
     #: The last line of a bare record, which may be its first: what comes after it is not the
     #: record's, however it looks.
     ends: ClassVar[re.Pattern[str] | None] = None
+    #: Its bare records are parts of other kinds' records: they end no record that is open.
+    partial: ClassVar[bool] = False
     #: One line is one record, and only distinct lines matter: they are counted, never kept.
     counted: ClassVar[bool] = False
     #: Beginnings of counted lines that end in a comma and a time, and are otherwise as others are.

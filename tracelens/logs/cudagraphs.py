@@ -35,6 +35,11 @@ def _trim(text: str) -> str:
     return text[1:-1] if text[:1] + text[-1:] in {"()", "[]"} else text
 
 
+def _spelled(text: str) -> str:
+    """Mend what early versions misspelled."""
+    return text.replace("multple devices", "multiple devices")
+
+
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 
 
@@ -66,7 +71,7 @@ class CudagraphSkip(Record):
     """A graph runs without CUDA graphs."""
 
     #: ``cpu device``, ``mutated inputs``, ``multiple devices``, ``incompatible op``, ...
-    cause: str = ""
+    cause: Annotated[str, BeforeValidator(_spelled)] = ""
     #: Which device, how many inputs, which op.
     detail: Trimmed = ""
     #: The user's code that made it so, innermost last.

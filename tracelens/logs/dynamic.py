@@ -35,6 +35,10 @@ __all__ = [
 Bound = Annotated[str, BeforeValidator(lambda text: text.removeprefix("VR").strip("[, "))]
 
 
+#: What stands between a line and the exception that it is about.
+_TRACEBACK = "\nTraceback (most recent call last):\n"
+
+
 class Dynamic(Log):
     """What the shape environment says of its symbols; a record without artifact."""
 
@@ -79,6 +83,19 @@ class Dynamic(Log):
         "torch/fx/experimental/symbolic_shapes",
     )
     prefixed = True
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return what the record says; the exception behind it is read as one."""
+        said, traceback, rest = text.partition(_TRACEBACK)
+        records = super().parse(said)
+        if not traceback:
+            return records
+        from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+        before = said.count("\n") + 1
+        failures = Log.of("compile_errors").parse(f"{traceback.lstrip()}{rest}")
+        return (*records, *(moved(one, lambda at: at + before) for one in failures))
 
 
 class ToldTwice(Record):

@@ -29,6 +29,7 @@ class Fragments(Log):
 
     name = "fragments"
     switch = "a part of a log or of generated code, pasted"
+    partial = True
     begins = re.compile(
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"

@@ -46,6 +46,7 @@ class LogFacts(msgspec.Struct, frozen=True):
     structured: bool
     counted: bool
     timed: tuple[str, ...]
+    partial: bool
     opens: tuple[str, ...]
     #: Pattern and flags.
     beginning: tuple[str, int] | None
@@ -68,6 +69,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             structured=log.structured,
             counted=log.counted,
             timed=log.timed,
+            partial=log.partial,
             opens=log.opens,
             beginning=_pattern(log.begins),
             continuation=_pattern(log.continues),

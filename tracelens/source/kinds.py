@@ -69,6 +69,11 @@ class Kinds:
         return _any_of(begins.pattern for begins, _ in self.patterns)
 
     @cached_property
+    def _may_interrupt(self) -> re.Pattern[str]:
+        """Like :attr:`may_begin`, without the kinds whose lines may be of other records."""
+        return _any_of(begins.pattern for begins, log in self.patterns if not log.partial)
+
+    @cached_property
     def may_continue(self) -> re.Pattern[str]:
         """Matches a line that may belong to a bare record of some kind."""
         openers = {log.name: log for _, log in (*self.bare, *self.patterns)}
@@ -81,8 +86,8 @@ class Kinds:
         return line.startswith((*self.counted_marks, *self.bare_marks)) or bool(TORCH.match(line))
 
     def begins_bare(self, text: str) -> bool:
-        """Tell whether ``text`` is the first line of a bare record of some kind."""
-        return text.encode().startswith(self.bare_marks) or bool(self.may_begin.match(text))
+        """Tell whether ``text`` is the first line of a bare record, and no part of any other."""
+        return text.encode().startswith(self.bare_marks) or bool(self._may_interrupt.match(text))
 
     def wrapped_at(self, head: bytes) -> int:
         """Return the width at which a text beginning with ``head`` was wrapped; 0 for none.

@@ -40,7 +40,8 @@ _LETTER = rb"[VIWECF]\d{4}(?: \d\d:|-\d\d-\d\d[T ])"
 #: hand. Some builds write the date as ISO does, zone and all.
 TORCH = re.compile(
     rb"(?:"
-    rb"[VIWECF](?P<clock>" + _CLOCK + rb") +(?P<writer>\d+) (?P<site>[^\]\n]{1,400}\]"
+    rb"[VIWECF](?P<clock>" + _CLOCK + rb") +(?:(?P<writer>\d+) |(?=[\w./\\-]{0,100}torch[/\\]))"
+    rb"(?P<site>[^\]\n]{1,400}\]"
     rb"(?: " + _ID + rb")?(?: " + _ARTIFACT + rb")?)"
     rb"|\[(?P<clock21>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] "
     rb"(?P<site21>(?:" + _ID + rb" )?torch[\w.]{0,200}: \[[A-Z]{4,8}\])"
@@ -90,6 +91,8 @@ _TRANSPORT = re.compile(
     # start is read with it: its times are the evidence.
     rb"|(?:WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
     rb"\[?[\w./-]{1,100}:\d{1,6}\](?: |$)"
+    # The logger of Inductor before it was a part of torch.
+    rb"|(?:DEBUG|INFO|WARNING|ERROR) torchinductor\.[\w.]{1,60}: "
     # docker compose: the container and a bar.
     rb"|[\w.-]{1,60}(?<=[_-]\d) {1,20}\|(?: |$)"
     rb"|>(?: (?=(?:  )*(?! )))?"

@@ -258,7 +258,7 @@ class Segmenter:
         self._led.add(rank)
         if rank in self._blocks:
             self._close_block(rank)
-        pid, when = match["writer"].decode(), clock(match["clock"])
+        pid, when = (match["writer"] or b"").decode(), clock(match["clock"])
         log = self.kinds.load(self.kinds.structured)
         block = Block(number, [line + b"\n"], log, pid, when)
         self._blocks[rank] = block

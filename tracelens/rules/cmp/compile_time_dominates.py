@@ -110,7 +110,7 @@ class CompileTimeDominates(Rule):
             evidence=sums.quotes,
             # A second counts once: where something can be done about it.
             cost=None if is_told else Cost(ms=rest * 1000, basis=sums.basis, of="time to compile"),
-            advice=_ADVICE[:2] if exact else _ADVICE,
+            advice=_ADVICE[:2] if exact and sums.layered else _ADVICE,
         )
 
 

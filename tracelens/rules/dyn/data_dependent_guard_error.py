@@ -20,6 +20,8 @@ __all__ = ["DataDependentGuardError"]
 
 #: How torch begins a line that proposes a fix: ``1. torch._check(u0 > 4)``.
 CHECK = "torch._check("
+#: The distance from which on a frame is torch's own.
+OWN = 2
 
 
 class DataDependentGuardError(Rule):
@@ -102,8 +104,15 @@ def _expression(failure: Failure) -> str:
 
 
 def _line(failure: Failure) -> StackFrame | None:
-    """Return the user's line: that at which Dynamo was, else the innermost of the traceback."""
-    return user_code.best(failure.user_stack) or user_code.best(failure.stack_frames)
+    """Return the user's line: that at which Dynamo was, else the innermost of the traceback.
+
+    Torch's own line is no place to change anything, and worse than none.
+    """
+    for stack in (failure.user_stack, failure.stack_frames):
+        line = user_code.best(stack)
+        if line is not None and user_code.distance(line.file, line.function) < OWN:
+            return line
+    return None
 
 
 def _line_of_error(row: Seen[Failure]) -> int:
