@@ -36,6 +36,8 @@ class Config(BaseModel):
     fail_on_absent: bool = False
     #: Rules that must have had evidence.
     require: tuple[str, ...] = ()
+    #: Artifacts that were on though a log need not show it: ``graph_breaks``, ``onednn_verbose``.
+    recorded_with: tuple[str, ...] = ()
     #: Whether a text that its grammar refused makes the exit code 2.
     strict: bool = False
     #: Whether to hide names of users and machines; None = as each format prefers.
@@ -54,7 +56,8 @@ class Config(BaseModel):
         """Return the settings with ``options`` of the command line, by option name, laid over them.
 
         An option that was not given (None or empty) changes nothing. ``select`` replaces all that
-        the project selects; ``extend-select``, ``ignore`` and ``require`` add to it.
+        the project selects; ``extend-select``, ``ignore``, ``require`` and
+        ``recorded-with`` add to it.
 
         Raises:
             UsageError: A value is not one that the option takes.
@@ -63,7 +66,7 @@ class Config(BaseModel):
         given = {name: value for name, value in options.items() if value not in (None, (), {})}
         if "select" in given:
             held["extend-select"] = ()
-        for name in given.keys() & {"extend-select", "require"}:
+        for name in given.keys() & {"extend-select", "require", "recorded-with"}:
             given[name] = (*held[name], *given[name])
         if "ignore" in given:
             given["ignore"] = given["ignore"] | held["ignore"]

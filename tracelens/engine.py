@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
 from tracelens.errors import SourceError, UsageError
 from tracelens.judging import judge, matches
+from tracelens.judging.watching import check_names
 from tracelens.logs.recording import Recording
 from tracelens.plugins.manifest import RuleFacts, kept
 from tracelens.plugins.registry import discover
@@ -34,6 +36,7 @@ def analyze(
     jobs: int = 1,
     one_run: bool = False,
     runs: Mapping[str, Sequence[str] | str] | None = None,
+    recorded_with: Collection[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Read ``paths`` and return what the rules say about them.
@@ -51,22 +54,26 @@ def analyze(
         one_run: Take all inputs as of one run.
         runs: Runs by name, each with its files, directories or globs; they need not be in
             ``paths``.
+        recorded_with: Artifacts that were on though the inputs need not show it, as
+            ``graph_breaks`` or ``onednn_verbose``: none in the log then means that none happened.
         progress: Called with the number of bytes read since the last call.
 
     Raises:
         SourceError: An input cannot be read, or nothing in any of them is known.
-        UsageError: ``select``, ``ignore`` or ``kind`` names nothing that is installed, or a file is
-            in two of ``runs``.
+        UsageError: ``select``, ``ignore``, ``kind`` or ``recorded_with`` names nothing that is
+            installed, or a file is in two of ``runs``.
         PluginError: An installed rule or log kind is broken.
     """
     rules = choose(select)
     named = _named(runs or {})
     found = groups(expand(paths) if paths else [], one_run=one_run, named=named)
     names = _names(named)
+    watched = check_names(recorded_with) if recorded_with else frozenset[str]()
+    judged = partial(judge, rules=rules, ignore=ignore, recorded_with=watched)
     reports = []
     for run in read_runs(found, kind=kind, jobs=jobs, progress=progress):
         name = run.name or next(names)
-        reports.append(judge(run.evidence, run.inputs, rules=rules, ignore=ignore, name=name))
+        reports.append(judged(run.evidence, run.inputs, name=name))
         del run  # what was read of it must not stay while the next one is read
     report = joined(reports, expand(paths) if paths else [])
     if (error := nothing_known(report)) is not None:
@@ -116,6 +123,8 @@ def nothing_known(report: Report) -> SourceError | None:
     """Return the error for inputs in which nothing at all was recognised; it says what they are."""
     inputs = report.inputs
     if any(source.kinds.keys() - {Recording.name} for source in inputs) or report.coverage.known:
+        return None
+    if any(run.watched for run in report.runs):
         return None
     for unread in report.coverage.unread[:1]:
         message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"

@@ -22,11 +22,15 @@ __all__ = [
     "FailOnAbsentOption",
     "FailOnOption",
     "IgnoreOption",
+    "OneRunOption",
+    "RecordedWithOption",
     "RequireOption",
+    "RunOption",
     "SelectOption",
     "StrictOption",
     "analyzed",
     "compared",
+    "named_runs",
     "settings",
     "words",
 ]
@@ -68,6 +72,28 @@ StrictOption = Annotated[
     bool | None,
     typer.Option("--strict", help="Exit 2 when a text was refused by its grammar."),
 ]
+OneRunOption = Annotated[
+    bool, typer.Option("--one-run", help="Take all inputs as of one process, or of one job.")
+]
+RunOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--run",
+        metavar="NAME=PATH",
+        help="A run by name, and a file, directory or glob of it. Repeatable, also for one name.",
+        show_default=False,
+    ),
+]
+RecordedWithOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--recorded-with",
+        metavar="ARTIFACTS",
+        help="These were on (graph_breaks,recompiles,onednn_verbose ...): none in the log means "
+        "that none happened.",
+        show_default=False,
+    ),
+]
 BaselineOption = Annotated[
     str | None,
     typer.Option(
@@ -82,6 +108,7 @@ def settings(
     extend_select: list[str] | None,
     ignore: list[str] | None,
     require: list[str] | None,
+    recorded_with: list[str] | None = None,
     **others: Any,
 ) -> Config:
     """Return the project's settings with the options of the command line laid over them."""
@@ -92,6 +119,7 @@ def settings(
         "extend-select": words(extend_select),
         "ignore": dict.fromkeys(words(ignore), "ignored on the command line"),
         "require": words(require),
+        "recorded-with": words(recorded_with),
         **{name.replace("_", "-"): value for name, value in others.items()},
     }
     return load(Path.cwd()).updated(options)
@@ -103,7 +131,29 @@ def words(values: list[str] | None) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Report:
+def named_runs(values: list[str] | None) -> dict[str, list[str]]:
+    """Return the paths of each run that ``--run NAME=PATH`` names.
+
+    Raises:
+        UsageError: A value has no name or no path.
+    """
+    out: dict[str, list[str]] = {}
+    for value in values or ():
+        name, _, path = value.partition("=")
+        if not name.strip() or not path:
+            raise UsageError(f"--run {value}: no name or no path", hint="--run before=old.log")
+        out.setdefault(name.strip(), []).append(path)
+    return out
+
+
+def analyzed(
+    paths: list[str],
+    config: Config,
+    kind: str | None = None,
+    *,
+    one_run: bool = False,
+    runs: dict[str, list[str]] | None = None,
+) -> Report:
     """Read the inputs and ask the rules, with a line of progress on a terminal."""
     from tracelens import engine, grammars
     from tracelens.cli._cache import parser_cache
@@ -115,7 +165,7 @@ def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Repor
     for rule in engine.choose(config.require) if config.require else ():
         if rule.code not in asked:
             raise UsageError(f"--require: {rule.code} {rule.name} is not among the selected rules")
-    files = expand(tuple(paths))
+    files = expand(tuple(paths)) if paths else []
     gc.freeze()  # what is imported by now stays, and need not be looked through
     progress = Progress.on_terminal(files)
     try:
@@ -125,6 +175,9 @@ def analyzed(paths: list[str], config: Config, kind: str | None = None) -> Repor
             ignore=config.ignore,
             kind=kind,
             jobs=config.jobs,
+            one_run=one_run,
+            runs=runs,
+            recorded_with=config.recorded_with,
             progress=progress,
         )
     finally:

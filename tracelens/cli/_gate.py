@@ -5,9 +5,22 @@ from __future__ import annotations
 from tracelens.cli._terminal import say
 from tracelens.config import Config
 from tracelens.engine import choose
-from tracelens.report import Outcome, Report, Severity
+from tracelens.judging.watching import switch_of
+from tracelens.report import Outcome, Report, Run, Severity
 
 __all__ = ["exit_code"]
+
+#: What the rules of a family judge by: ``--require ONE`` asks for this, not for all that any rule
+#: of the family may use.
+BASES = {
+    "CGR": "cudagraphs",
+    "GBR": "graph_breaks",
+    "GRD": "guards",
+    "IND": "output_code",
+    "ONE": "onednn_verbose",
+    "RCP": "recompiles",
+    "TRC": "chrome_trace",
+}
 
 
 def exit_code(report: Report, config: Config) -> int:
@@ -18,18 +31,7 @@ def exit_code(report: Report, config: Config) -> int:
             f"{verdict.code} {verdict.name} crashed: {verdict.reason}",
             hint="this is a bug in the rule; the other rules are not affected",
         )
-    required = {rule.code for rule in choose(config.require)} if config.require else set()
-    absent = [
-        verdict
-        for verdict in report.verdicts
-        if verdict.verdict is Outcome.ABSENT and (config.fail_on_absent or verdict.code in required)
-    ]
-    for verdict in absent:
-        switches = " ".join(verdict.needs)
-        say(
-            f"no evidence for {verdict.code} {verdict.name}: {verdict.reason}",
-            hint=f"record again with {switches}" if switches else "",
-        )
+    absent = _absent(report, config)
     refused = config.strict and report.coverage.unread_lines > 0
     if refused:
         first, count = report.coverage.unread[0], report.coverage.unread_lines
@@ -41,7 +43,46 @@ def exit_code(report: Report, config: Config) -> int:
         return 3
     if refused:
         return 2
-    return int(bool(absent) or _above_bar(report, config.fail_on))
+    return int(absent or _above_bar(report, config.fail_on))
+
+
+def _absent(report: Report, config: Config) -> bool:
+    """Tell whether evidence is missing that must be there; say which, and the switch for it.
+
+    Evidence is required in every run: what was not watched in one run says nothing of it.
+    """
+    families = {word.upper() for word in config.require if word.upper() in BASES}
+    codes = [word for word in config.require if word.upper() not in families]
+    required = {rule.code for rule in choose(codes)} if codes else set()
+    for family in sorted(families):
+        if runs := [run for run in report.runs if BASES[family] not in run.watched]:
+            say(
+                f"no evidence for {family}: {BASES[family]} was not recorded{_in(report, runs)}",
+                hint=f"record again with {switch_of(BASES[family])}, or say "
+                f"--recorded-with {BASES[family]} if it was on",
+            )
+            required.add(family)
+    absent = [
+        verdict
+        for verdict in report.verdicts
+        if (verdict.verdict is Outcome.ABSENT or verdict.absent_in)
+        and (config.fail_on_absent or verdict.code in required)
+    ]
+    for verdict in absent:
+        switches = " ".join(verdict.needs)
+        runs = [run for run in report.runs if run.name in verdict.absent_in]
+        reason = verdict.reason if verdict.verdict is Outcome.ABSENT else "nothing to look at"
+        say(
+            f"no evidence for {verdict.code} {verdict.name}: {reason}{_in(report, runs)}",
+            hint=f"record again with {switches}" if switches else "",
+        )
+    return bool(absent or families & required)
+
+
+def _in(report: Report, runs: list[Run]) -> str:
+    if not runs or len(report.runs) < 2:
+        return ""
+    return f" in {', '.join(f'{run.name} ({run.inputs[0]})' for run in runs)}"
 
 
 def _above_bar(report: Report, bar: str) -> bool:

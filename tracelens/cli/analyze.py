@@ -15,11 +15,15 @@ from tracelens.cli._asking import (
     FailOnAbsentOption,
     FailOnOption,
     IgnoreOption,
+    OneRunOption,
+    RecordedWithOption,
     RequireOption,
+    RunOption,
     SelectOption,
     StrictOption,
     analyzed,
     compared,
+    named_runs,
     settings,
 )
 from tracelens.cli._output import (
@@ -59,6 +63,9 @@ def analyze(
     require: RequireOption = None,
     fail_on_absent: FailOnAbsentOption = None,
     strict: StrictOption = None,
+    recorded_with: RecordedWithOption = None,
+    one_run: OneRunOption = False,
+    run: RunOption = None,
     baseline: BaselineOption = None,
     kind: Annotated[
         str | None,
@@ -82,7 +89,8 @@ def analyze(
     """
     from tracelens.cli._gate import exit_code
 
-    if bool(inputs) is sample:
+    runs = named_runs(run)
+    if bool(inputs or runs) is sample:
         what = "--sample is an input of its own" if sample else "no input"
         raise UsageError(what, hint="tracelens analyze FILE, or tracelens analyze --sample")
     config = settings(
@@ -90,6 +98,7 @@ def analyze(
         extend_select=extend_select,
         ignore=ignore,
         require=require,
+        recorded_with=recorded_with,
         fail_on=fail_on,
         fail_on_absent=fail_on_absent,
         strict=strict,
@@ -97,9 +106,13 @@ def analyze(
         max_chars=max_chars,
         jobs=jobs,
     )
-    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=inputs or ())
+    if one_run and runs:
+        raise UsageError("--one-run and --run contradict each other", hint="give one of them")
+    read = [*(inputs or ()), *(path for paths in runs.values() for path in paths)]
+    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=read)
     with contextlib.chdir(_samples() if sample else Path.cwd()):
-        report = analyzed(inputs or [SAMPLE], config, kind)
+        given = [SAMPLE] if sample else inputs or []
+        report = analyzed(given, config, kind, one_run=one_run, runs=runs)
     if baseline is not None:
         report = compared(report, baseline)
     plan.write(report, ctx.obj, max_chars=config.max_chars, redact=config.redact, verbose=verbose)

@@ -79,6 +79,8 @@ class Evidence:
         self.spans: dict[tuple[str, str, str], Span] = {}
         #: The inputs that hold a structured log.
         self.structured: set[str] = set()
+        #: Artifacts of ``TORCH_LOGS``, and components at debug level (``+dynamo``), that were on.
+        self.switched: set[str] = set()
         #: (input, writer) -> process id, for writers that are called otherwise.
         self.numbers: dict[tuple[str, str], str] = {}
         #: Events of traces: all, and those that were decoded and whose name a grammar reads.
@@ -304,6 +306,7 @@ class Evidence:
         for phase, ticks in other.ticks.items():
             self.ticks.setdefault(phase, Ticks(ticks.line + shift)).times.extend(ticks.times)
         self.structured |= other.structured
+        self.switched |= other.switched
         self.numbers |= other.numbers
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
         self.measured += [

@@ -46,13 +46,20 @@ def _cpu_lines() -> str:
 _SWITCHES = ("TORCH_LOGS", "ONEDNN_VERBOSE", "TORCH_TRACE")
 
 
-def log_lines(processes: Sequence[Process], *, whole: bool, ended: str = "") -> bytes:
+def log_lines(
+    processes: Sequence[Process],
+    *,
+    whole: bool = False,
+    ended: str = "",
+    switches: Mapping[str, str] | None = None,
+) -> bytes:
     """Return the lines with which a recorded log ends: processor, torch, switches.
 
     Args:
         processes: What the processes told.
         whole: Whether the program ended well, so that what the log lacks did not happen.
         ended: How it ended, in words.
+        switches: What was on, where the environment does not say it.
     """
     about: dict[str, Any] = {}
     for process in processes:
@@ -64,9 +71,9 @@ def log_lines(processes: Sequence[Process], *, whole: bool, ended: str = "") -> 
         "device": devices[0] if isinstance(devices, list) and devices else None,
         "ended": ended or None,
     }
-    if whole:
-        switches = about.get("environment", {})
-        facts |= {name: switches.get(name) for name in _SWITCHES}
+    if whole or switches:
+        on = switches or about.get("environment", {})
+        facts |= {name: on.get(name) for name in _SWITCHES}
     lines = [f"# tracelens: {name} {text}\n" for name, text in facts.items() if text is not None]
     lines += [f"# tracelens: note {note}\n" for note in notes(processes) if "trace:" in note]
     return (_cpu_lines() + "".join(lines)).encode()

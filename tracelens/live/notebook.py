@@ -13,7 +13,8 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, TextIO, cast
@@ -100,12 +101,13 @@ def recording(
         with contextlib.ExitStack() as stack:
             stack.callback(held.analyze)
             log = _Sink(LogFile(held.folder / "log.txt.gz"))
-            stack.callback(_finish, held.folder, log, torch)
+            switches: dict[str, str] = {}
+            stack.push(partial(_finish, held.folder, log, torch, switches))
             stack.enter_context(_standard_error(log))
             stack.enter_context(_c_output(log))
-            stack.enter_context(_torch_logs(artifacts))
+            switches[_VARIABLE] = stack.enter_context(_torch_logs(artifacts))
             stack.enter_context(_caches_off())
-            stack.enter_context(_onednn(torch, artifacts))
+            switches |= stack.enter_context(_onednn(torch, artifacts))
             yield held
     finally:
         _active.release()
@@ -231,8 +233,11 @@ def _flush() -> None:
 
 
 @contextlib.contextmanager
-def _torch_logs(artifacts: Artifacts) -> Iterator[None]:
-    """Switch torch's logs on, as far as this torch knows them, beside those that are on."""
+def _torch_logs(artifacts: Artifacts) -> Iterator[str]:
+    """Switch torch's logs on, as far as this torch knows them, beside those that are on.
+
+    Yields what is on.
+    """
     internal = importlib.import_module("torch._logging._internal")
     registry = internal.log_registry
     known = [
@@ -242,7 +247,7 @@ def _torch_logs(artifacts: Artifacts) -> Iterator[None]:
     os.environ[_VARIABLE] = ",".join(filter(None, [variable, *known]))
     try:
         internal._init_logs()
-        yield
+        yield os.environ[_VARIABLE]
     finally:
         _put_back(_VARIABLE, variable)
         internal._set_log_state(state)
@@ -274,25 +279,36 @@ def _caches_off() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _onednn(torch: ModuleType, artifacts: Artifacts) -> Iterator[None]:
-    """Switch oneDNN's lines on; afterwards to what the environment says, since nobody can ask."""
+def _onednn(torch: ModuleType, artifacts: Artifacts) -> Iterator[dict[str, str]]:
+    """Switch oneDNN's lines on; afterwards to what the environment says, since nobody can ask.
+
+    Yields the variable that does the same.
+    """
     level = os.environ.get("ONEDNN_VERBOSE") or os.environ.get("DNNL_VERBOSE") or "0"
     switch = getattr(getattr(torch._C, "_verbose", None), "mkldnn_set_verbose", None)
     if switch is None:
-        yield
+        yield {}
         return
-    switch(2 if artifacts == "full" else 1)
+    wanted = 2 if artifacts == "full" else 1
+    switch(wanted)
     try:
-        yield
+        yield {"ONEDNN_VERBOSE": str(wanted)}
     finally:
         switch(int(level) if level in {"0", "1", "2"} else 2)
 
 
-def _finish(folder: Path, log: _Sink, torch: ModuleType) -> None:
-    """Close the log, and write ``environment.json``."""
+def _finish(
+    folder: Path,
+    log: _Sink,
+    torch: ModuleType,
+    switches: Mapping[str, str],
+    error: type[BaseException] | None,
+    *_: object,
+) -> None:
+    """Close the log, and write ``environment.json``; a block that failed did not show it all."""
     facts = about.first(torch) | about.last(torch)
     told = Process(about=facts, process={"pid": os.getpid(), "argv": sys.argv})
-    log.file.close(environment.log_lines([told], whole=False))
+    log.file.close(environment.log_lines([told], switches={} if error else switches))
     write_environment(
         folder,
         {

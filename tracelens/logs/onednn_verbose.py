@@ -149,6 +149,8 @@ class UkernelExec(Primitive):
 class PrimitiveCreate(Primitive):
     """A primitive was made, or found in the cache."""
 
+    switch: ClassVar[str] = "ONEDNN_VERBOSE=2"
+
     #: ``cache_miss``, ``cache_hit``, ``kernel_cache_hit`` ...
     cache: str
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["LeftOut", "Recorded", "Recording", "ended", "notes", "switched_on"]
-
-#: A switch as a log kind names it: ``TORCH_LOGS="guards,recompiles"``.
-_SWITCH = re.compile(r"(?P<name>TORCH_LOGS|ONEDNN_VERBOSE|TORCH_TRACE)=\"?(?P<value>[^\"]*)\"?$")
+__all__ = ["LeftOut", "Recorded", "Recording", "ended", "notes"]
 
 
 class Recording(Log):
@@ -60,19 +56,3 @@ def ended(evidence: Evidence) -> str:
     """Return how the program ended, in words, ``well`` among them; empty where nobody noted it."""
     told = (seen.record for seen in evidence.table(Recorded))
     return next((one.value for one in told if one.name == "ended"), "")
-
-
-def switched_on(switch: str, evidence: Evidence) -> bool:
-    """Tell whether a whole recording had ``switch`` on: what it lacks then did not happen."""
-    if evidence.gaps or len(evidence.table(LeftOut)):
-        return False
-    match = _SWITCH.fullmatch(switch)
-    facts = {seen.record.name: seen.record.value for seen in evidence.table(Recorded)}
-    value = facts.get(match["name"]) if match else None
-    if match is None or value is None:
-        return False
-    if match["name"] == "TORCH_LOGS":
-        return set(match["value"].split(",")) <= set(value.split(","))
-    if match["name"] == "ONEDNN_VERBOSE":
-        return value == "all" or match["value"] == "1"
-    return True

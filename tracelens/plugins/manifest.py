@@ -39,6 +39,7 @@ class LogFacts(msgspec.Struct, frozen=True):
     module: str
     of: str
     name: str
+    switch: str
     artifacts: tuple[str, ...]
     marks: tuple[str, ...]
     modules: tuple[str, ...]
@@ -62,6 +63,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             module=log.__module__,
             of=log.__qualname__,
             name=log.name,
+            switch=log.switch,
             artifacts=tuple(sorted(log.artifacts)),
             marks=log.marks,
             modules=log.modules,

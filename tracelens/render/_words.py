@@ -41,8 +41,11 @@ __all__ = [
     "seen",
     "silenced",
     "unsure",
+    "watched",
 ]
 
+#: Artifacts that are listed as watched: what fires rules, and is missing where all is well.
+_ASKED_FOR = {"cudagraphs", "graph_breaks", "onednn_verbose", "perf_hints", "recompiles"}
 #: Code units of a list in running text before "and N more".
 MAX_NAMED = 5
 
@@ -232,6 +235,16 @@ def looked_at(report: Report) -> str:
     if len(parts) > 6:
         parts = [*parts[:5], f"{len(parts) - 5} more kinds of"]
     return f"{joined(parts)} records" if parts else "no records"
+
+
+def watched(report: Report) -> str:
+    """Return what was watched in every run and has no records; empty where nothing is known.
+
+    Of all artifacts, those that a user asks for.
+    """
+    common = set.intersection(*(set(run.watched) for run in report.runs)) if report.runs else set()
+    shown = {kind for source in report.inputs for kind in source.kinds}
+    return names(sorted((common & _ASKED_FOR) - shown))
 
 
 def judged(report: Report) -> int:

@@ -112,7 +112,9 @@ def about(report: Report, replaced: int) -> str:
     lines = [" · ".join(parts)] if parts else []
     if not report.shown:
         judged = _words.plural(_words.judged(report), "rule")
-        lines.append(f"{judged} looked at {text(_words.looked_at(report))}.")
+        watched = _words.watched(report)
+        watched = f"; watched without a record: {code(watched)}" if watched else ""
+        lines.append(f"{judged} looked at {text(_words.looked_at(report))}{watched}.")
     last = f"{_words.coverage(report.coverage)}. tracelens {text(report.tool.version)}."
     if replaced:
         last += f" {_words.replaced(replaced)}."

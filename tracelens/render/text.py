@@ -275,6 +275,8 @@ class _Page:
         if not report.shown:
             judged = _words.plural(_words.judged(report), "rule")
             text += f": {judged} looked at {_words.looked_at(report)}"
+            watched = _words.watched(report)
+            text += f"; watched without a record: {watched}" if watched else ""
         yield from self.wrapped("", f"{text}.", 0)
 
     def coverage(self) -> Iterator[str]:

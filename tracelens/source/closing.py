@@ -6,7 +6,7 @@ from tracelens.evidence import Evidence, Place
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
-from tracelens.logs.torch_log import read_site
+from tracelens.logs.torch_log import Site, read_site
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
 from tracelens.source.records import Block, Headed, Open
@@ -32,10 +32,22 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
     place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
     evidence.span(place)
     log = kinds.of_record(site, text)
+    if (shown := _switched(site, debug=record.prefix[:1] == b"V")) is not None:
+        evidence.switched.add(shown)
     if log is not None:
         _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
         evidence.add_known(site.label, len(record.body), record.line)
+
+
+def _switched(site: Site, *, debug: bool) -> str | None:
+    """Return what of ``TORCH_LOGS`` was on, since it wrote this record."""
+    if site.artifact:
+        return site.artifact.removeprefix("__")
+    module = site.module
+    if module.startswith(("torch/_dynamo/", "torch/_inductor/")):
+        return f"+{module.split('/')[1][1:]}" if debug else None
+    return "dynamic" if module == "torch/fx/experimental/symbolic_shapes.py" else None
 
 
 def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> None:

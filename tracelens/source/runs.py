@@ -102,7 +102,7 @@ def bundle_of(path: str, roots: Iterable[str]) -> str | None:
     file = Path(path)
     if file.parent.name == "torch_trace" and str(file.parent.parent) in roots:
         return str(file.parent.parent)
-    ours = file.name.removesuffix(".gz") in {"log.txt", "trace.json"}
+    ours = re.fullmatch(r"(?:log\.txt|trace(?:-\d+)?\.json)(?:\.gz)?", file.name) is not None
     return str(file.parent) if ours and str(file.parent) in roots else None
 
 

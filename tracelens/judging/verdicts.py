@@ -1,0 +1,111 @@
+"""What one rule says of one run: it fired, it has looked, or there was nothing to look at."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracelens.errors import PluginError
+from tracelens.evidence import Evidence
+from tracelens.judging.watching import Watched, refused
+from tracelens.plugins.manifest import Held, RuleFacts, TableFacts
+from tracelens.report import Finding, Outcome, Verdict
+from tracelens.rules import Rule
+
+__all__ = ["Judge"]
+
+
+class Judge:
+    """Asks rule after rule about one run."""
+
+    def __init__(self, held: Held, evidence: Evidence, watched: Watched) -> None:
+        self._held = held
+        self._watched = watched
+        self._refused = refused(evidence)
+
+    def without_asking(self, facts: RuleFacts) -> Verdict | None:
+        """Return the verdict of a rule with nothing to look at; None where it must be asked."""
+        filled = [self._held.may_fill(table) for table in facts.tables]
+        pairs = list(zip(facts.tables, filled, strict=True))
+        lacking = [table for table, full in pairs if table.required and table.switches and not full]
+        open_ = any(table.required and full and not table.plain for table, full in pairs)
+        if lacking and not open_:
+            return self._lacking(facts, lacking)
+        if facts.everything or any(filled):
+            return None
+        return self._believed(facts, _quiet(facts))
+
+    def ask(
+        self, rule: Rule, facts: RuleFacts, tables: Callable[[], dict[str, Any]]
+    ) -> tuple[Verdict, list[Finding]]:
+        """Return what the rule says about the tables that it asks for."""
+        base = _quiet(facts)
+        try:
+            given = tables()
+            lacking = [
+                table
+                for table in facts.tables
+                if table.required and table.switches and not len(given[table.parameter])
+            ]
+            if lacking:
+                return self._lacking(facts, lacking), []
+            found = list(rule.check(**given))
+        except PluginError:
+            raise
+        except Exception as error:  # a broken rule must not take the report down
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            reason = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+            return base.model_copy(update={"verdict": Outcome.CRASHED, "reason": reason}), []
+        if not found:
+            return self._believed(facts, base), []
+        return base.model_copy(update={"verdict": Outcome.FIRED}), _distinct(found)
+
+    def _lacking(self, facts: RuleFacts, lacking: Sequence[TableFacts]) -> Verdict:
+        """Return the verdict of a rule some of whose tables must have rows and have none."""
+        if (unread := self._unread(lacking)) is not None:
+            return _absent(facts, unread)
+        words = " or ".join(dict.fromkeys(table.name for table in lacking))
+        if any(self._watched.covers(table.switches) for table in lacking):
+            reason = f"the recording holds no {words}, though its switches were on"
+            return _quiet(facts).model_copy(update={"reason": reason})
+        switches = dict.fromkeys(switch for table in lacking for switch in table.switches)
+        needs = tuple(one for one in switches if not self._watched.covers([one]))
+        reason = f"no {words} in the input" + (", which was cut" if self._watched.cut else "")
+        return _absent(facts, reason, needs)
+
+    def _believed(self, facts: RuleFacts, quiet: Verdict) -> Verdict:
+        """Return ``quiet``, unless records that the rule would have seen were refused."""
+        wanted = [table for table in facts.tables if table.required] or facts.tables
+        unread = self._unread([table for table in wanted if table.plain])
+        return quiet if unread is None else _absent(facts, unread)
+
+    def _unread(self, tables: Sequence[TableFacts]) -> str | None:
+        """Return what of the rows of ``tables`` a grammar refused; None for nothing."""
+        for module in {of.partition(":")[0] for table in tables for of in table.types}:
+            if module in self._refused:
+                count, line = self._refused[module]
+                kind = module.rpartition(".")[2]
+                many = f"{count:,} texts" if count > 1 else "a text"
+                return f"unread: a grammar refused {many} of {kind}, first at line {line}"
+        return None
+
+
+def _quiet(facts: RuleFacts) -> Verdict:
+    return Verdict(code=facts.code, name=facts.name, verdict=Outcome.QUIET)
+
+
+def _absent(facts: RuleFacts, reason: str, needs: tuple[str, ...] = ()) -> Verdict:
+    absent = {"verdict": Outcome.ABSENT, "reason": reason, "needs": needs}
+    return _quiet(facts).model_copy(update=absent)
+
+
+def _distinct(found: list[Finding]) -> list[Finding]:
+    """Number the findings of one rule that share an id, so that every id names one finding."""
+    seen: dict[str, int] = {}
+    out = []
+    for finding in found:
+        number = seen[finding.id] = seen.get(finding.id, 0) + 1
+        update = {"id": f"{finding.id}-{number}"}
+        out.append(finding if number == 1 else finding.model_copy(update=update))
+    return out
