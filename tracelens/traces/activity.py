@@ -17,7 +17,7 @@ from tracelens.traces.device import StreamId
 from tracelens.traces.events import Complete, Id
 from tracelens.traces.names import Name
 
-__all__ = ["MAX_KEPT", "Activities", "Calling", "Ended", "Launch", "Table", "ThreadId"]
+__all__ = ["MAX_KEPT", "Activities", "Calling", "Ended", "Launch", "Table", "ThreadId", "in_order"]
 
 #: Activities, and calls, that are kept; further ones are counted in the unions only.
 MAX_KEPT = 1 << 18
@@ -131,7 +131,7 @@ class Ended:
         keys = array("q", bytes(8 * len(gaps)))
         mine = set(streams)
         wanted = [key in mine for key in activities.stream_table.items]
-        order = _in_order(activities.starts)
+        order = in_order(activities.starts)
         at, last = 0, len(order)
         for gap, moment in enumerate(gaps):
             self.activities[gap] = -1
@@ -158,14 +158,14 @@ class Ended:
 
     def _match(self, keys: array[int]) -> None:
         numbers = self._calls.correlations
-        order = _in_order(numbers)
-        in_order = array("q", [numbers[at] for at in order])
+        order = in_order(numbers)
+        ordered = array("q", [numbers[at] for at in order])
         for gap, key in enumerate(keys):
-            at = bisect_left(in_order, key) if key > 0 else len(in_order)
-            self.calls[gap] = order[at] if at < len(in_order) and in_order[at] == key else -1
+            at = bisect_left(ordered, key) if key > 0 else len(ordered)
+            self.calls[gap] = order[at] if at < len(ordered) and ordered[at] == key else -1
 
 
-def _in_order(values: array[Any]) -> Sequence[int]:
+def in_order(values: array[Any]) -> Sequence[int]:
     """Return the numbers of ``values`` in the order of these."""
     if all(map(le, values, islice(values, 1, None))):
         return range(len(values))

@@ -10,18 +10,18 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, MemoryCopy, MemorySet
-from tracelens.traces.activity import Activities
+from tracelens.traces.activity import Activities, in_order
 from tracelens.traces.device import Busy
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.kernel_names import dtype_of, kind_of, short_name, source_of
 from tracelens.traces.names import Name
-from tracelens.traces.rows import CopyTime, KernelTime, SyncTime
+from tracelens.traces.rows import AttentionTime, CopyTime, KernelTime, SyncTime
 from tracelens.traces.timeline import mine
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["copies", "kernels", "syncs"]
+__all__ = ["copies", "kernels", "syncs", "unfused_attention"]
 
 #: Kernels that are listed, and places that wait.
 MAX_KERNELS = 1_000
@@ -116,6 +116,60 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
             ms=_ms(us),
             idle_after_ms=_ms(idle),
         )
+
+
+#: Kernels that may stand between a product and its softmax: scale, mask, cast, dropout.
+MAX_BETWEEN = 4
+_BETWEEN = frozenset({"elementwise", "copy", "random"})
+
+
+class _Sequence:
+    """What one stream has run of product, softmax, product."""
+
+    __slots__ = ("between", "softmax", "stage", "us")
+
+    def __init__(self) -> None:
+        self.stage = self.between = 0
+        self.us = self.softmax = 0.0
+
+    def take(self, kind: str, us: float) -> tuple[float, float] | None:
+        """Take in the next kernel; return the times of all, and of softmax, at the end of one."""
+        if kind == "gemm":
+            ended = (self.us + us, self.softmax) if self.stage == _AFTER_SOFTMAX else None
+            self.stage, self.between, self.us, self.softmax = 1, 0, us, 0.0
+            return ended
+        if kind == "softmax" and self.stage == 1:
+            self.stage, self.between, self.softmax = _AFTER_SOFTMAX, 0, us
+            self.us += us
+        elif kind in _BETWEEN and self.stage and self.between < MAX_BETWEEN:
+            self.between += 1
+            self.us += us
+        else:
+            self.stage = 0
+        return None
+
+
+_AFTER_SOFTMAX = 2
+
+
+def unfused_attention(activities: Activities) -> Iterator[AttentionTime]:
+    """Yield how often attention runs in parts, if it does."""
+    kinds = [
+        kind_of(name.record) if isinstance(name.record, DeviceKernel | InductorKernel) else "copy"
+        for name in activities.name_table.items
+    ]
+    if "softmax" not in kinds:
+        return
+    streams: dict[int, _Sequence] = {}
+    found: list[tuple[float, float]] = []
+    for at in in_order(activities.starts):
+        sequence = streams.setdefault(activities.streams[at], _Sequence())
+        ended = sequence.take(kinds[activities.names[at]], activities.us[at])
+        if ended is not None:
+            found.append(ended)
+    if found:
+        us, softmax = (math.fsum(part) for part in zip(*found, strict=True))
+        yield AttentionTime(n=len(found), ms=_ms(us), softmax_ms=_ms(softmax))
 
 
 def _place(call: str, around: Around) -> tuple[str, str, str, str]:

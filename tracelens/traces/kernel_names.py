@@ -19,10 +19,11 @@ MAX_NAME = 120
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
+        ("embedding", r"embedding|linearize_index|bounds_check_indices|permute_pooled_embs"),
         ("attention", r"flash_|fmha|attn_|attention|_sdpa|paged_"),
         (
             "convolution",
-            r"conv|dgrad|wgrad|fprop|winograd|scudnn|miopen.*(?:gemm|fwd|bwd|wrw)|igemm",
+            r"conv(?!ert)|dgrad|wgrad|fprop|winograd|scudnn|miopen.*(?:gemm|fwd|bwd|wrw)|igemm",
         ),
         (
             "gemm",
@@ -30,8 +31,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("optimizer", r"adam|adagrad|\blamb\b|lamb_|sgd_|multi_tensor_apply"),
         ("softmax", r"soft_?max|cross_entropy|nll_loss"),
-        ("normalization", r"norm|bn_fw|bn_bw|welford"),
-        ("embedding", r"embedding|index_?select|gather|scatter|index_?put|indexing"),
+        ("normalization", r"(?<!softmax_)norm|bn_fw|bn_bw|welford"),
+        ("embedding", r"index_?select|gather|scatter|index_?put|indexing"),
         (
             "copy",
             r"_copy_?|catarray|nchwtonhwc|nhwctonchw|converttensor|transpose|permute|batchedcopy",
@@ -71,7 +72,7 @@ def kind_of(record: TraceEvent) -> str:
     if isinstance(record, InductorKernel):
         generated = {"poi": "elementwise", "red": "reduction", "per": "reduction", "tem": "gemm"}
         return generated.get(record.kind, "other")
-    name = str(record)
+    name = str(record).replace("fbgemm_gpu", "")
     return next((kind for kind, pattern in _KINDS if pattern.search(name)), "other")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracelens.traces.measured import Measured
 
-__all__ = ["CopyTime", "DeviceGap", "HeldBy", "KernelTime", "SyncTime", "Timeline"]
+__all__ = ["AttentionTime", "CopyTime", "DeviceGap", "HeldBy", "KernelTime", "SyncTime", "Timeline"]
 
 
 class Timeline(Measured):
@@ -96,6 +96,15 @@ class CopyTime(Measured):
     gbs: float | None
     #: Whether the host's memory is pinned; None where there is none, or the trace does not say.
     pinned: bool | None
+
+
+class AttentionTime(Measured):
+    """Product, softmax, product, one after the other on one stream: attention in three parts."""
+
+    n: int
+    #: Of all their kernels, with what runs between them.
+    ms: float
+    softmax_ms: float
 
 
 class SyncTime(Measured):

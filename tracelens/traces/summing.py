@@ -16,7 +16,7 @@ from tracelens.logs.chrome_trace import (
     PythonFunction,
 )
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
-from tracelens.traces.device_rows import copies, kernels, syncs
+from tracelens.traces.device_rows import copies, kernels, syncs, unfused_attention
 from tracelens.traces.distortion import added_ms
 from tracelens.traces.measured import (
     Chain,
@@ -100,6 +100,8 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
         yield _seen(kernel, reading.path, name.first, name.text)
     for name, copied in copies(iter(reading.names)):
         yield _seen(copied, reading.path, name.first, name.text)
+    for found in unfused_attention(reading.devices.activities):
+        yield _seen(found, reading.path, 1)
     for waiting in syncs(reading, busy):
         yield _seen(waiting, reading.path, 1)
 
@@ -151,6 +153,7 @@ def _spans(
     window = Window(
         threads=len(operators.lanes),
         python_calls=calls,
+        captures=reading.runtime.capturing.count,
         added_ms=added_ms(header, calls, sum(lane.spans for lane in operators.lanes.values())),
         busy_ms=_ms(busy.us),
         kernels=reading.devices.kernels.count,

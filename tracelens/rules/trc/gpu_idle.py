@@ -20,7 +20,7 @@ __all__ = ["GpuIdle"]
 #: Fewer kernels than this are no load.
 MIN_KERNELS = 50
 #: ... but a few in a long time are a load that does not fill the device.
-FEW_KERNELS = 20
+FEW_KERNELS = 1
 FEW_MS = 10.0
 #: One-off work from which on TRC023 tells of it.
 START_MS = 5.0
@@ -32,6 +32,7 @@ class Idle(FindingData):
     """Why the device is idle, milliseconds."""
 
     window_ms: float
+    kernels: int
     #: Without what the profiler can have added, ``bound_ms``.
     idle_ms: float
     late_ms: float
@@ -59,7 +60,7 @@ class GpuIdle(Rule):
     one-off work (TRC023), this one is a note of severity ``none``; under what else explains most of
     it (TRC002, TRC024, TRC029) it is folded. The first step does
     not count when it is warm-up, and what the profiler can have added to the host's time (TRC018) is
-    taken off. Fewer than 50 kernels are no load.
+    taken off. Fewer than 50 kernels are no load; in 10 ms and more that is said as information.
 
     ## What to do
     Launch less: ``torch.compile``, with ``mode="reduce-overhead"`` as one CUDA graph; a larger batch;
@@ -138,6 +139,7 @@ class GpuIdle(Rule):
         )
         data = Idle(
             window_ms=whole,
+            kernels=int(view.run.total("kernels")),
             idle_ms=idle,
             late_ms=view.late_ms,
             data_ms=view.total("idle_data_ms") or view.run.total("idle_loading_ms"),
@@ -152,6 +154,7 @@ class GpuIdle(Rule):
                 f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
                 f"Why nothing runs: {told}.{bound}{_longest(view)}"
             ),
+            severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
             harmless=_told_elsewhere(data),
             confidence=Confidence.HIGH if view.known or view.n > 1 else Confidence.MEDIUM,
             count=view.n,

@@ -12,7 +12,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.rows import SyncTime
+from tracelens.traces.rows import SyncTime, Timeline
 from tracelens.traces.runs import Run, length, percent, runs
 from tracelens.traces.views import stories, where_of
 
@@ -38,6 +38,7 @@ class Waiting(FindingData):
     waits: int
     idle_after_ms: float
     loading_ms: float
+    start_ms: float
     #: The frames of the program after which most idle time comes.
     frames: tuple[str, ...]
 
@@ -94,10 +95,12 @@ class HostDeviceSync(Rule):
     )
 
     def follows(self, finding: Finding) -> Iterable[Story]:
-        """Capture waits by design, and after a wait for data the device is idle anyway."""
+        """Capture waits by design; data, one-off work or Python may be what keeps the device."""
         data = Waiting.model_validate(finding.data)
         loading = data.loading_ms >= MOST * data.idle_after_ms
-        return stories(["capture", *(["data"] if loading else [])], finding)
+        starting = data.start_ms >= MOST * data.idle_after_ms
+        words = [*(["data"] if loading else []), *(["start"] if starting else [])]
+        return stories(["capture", *words, "held"], finding)
 
     def check(
         self,
@@ -107,6 +110,7 @@ class HostDeviceSync(Rule):
         steps: Table[Step],
         operators: Table[Operator],
         places: Table[SyncTime],
+        timelines: Table[Timeline],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle after waits."""
         for run in runs(windows, steps):
@@ -117,16 +121,21 @@ class HostDeviceSync(Rule):
                 waits = [row for row in calls.within(source) if row.record.synchronizes]
                 readers = [row for row in operators.within(source) if row.record.op in READERS]
                 found = [row.record for row in places.within(source) if row.record.user_frame]
-                yield self._finding(run, idle, (waits, readers), found)
+                starts = [
+                    row.record.idle_start_ms or 0.0
+                    for row in timelines.within(source)
+                    if row.record.phase == "window"
+                ]
+                yield self._finding(run, (idle, sum(starts)), (waits, readers), found)
 
     def _finding(
         self,
         run: Run,
-        idle: float,
+        idles: tuple[float, float],
         calls: tuple[list[Seen[RuntimeCall]], list[Seen[Operator]]],
         places: list[SyncTime],
     ) -> Finding:
-        waits, readers = calls
+        (idle, start), (waits, readers) = idles, calls
         n = run.total("waits") / run.n
         per = "per step" if run.steps else "in the trace"
         several = n >= SEVERAL
@@ -138,6 +147,7 @@ class HostDeviceSync(Rule):
             waits=int(run.total("waits")),
             idle_after_ms=idle,
             loading_ms=run.total("idle_loading_ms"),
+            start_ms=start,
             frames=tuple(frames),
         )
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""

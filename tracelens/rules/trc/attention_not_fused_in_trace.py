@@ -1,0 +1,122 @@
+"""TRC025 attention-not-fused-in-trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.rules import Rule
+from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
+from tracelens.traces.runs import length, percent
+from tracelens.traces.views import COMPUTING, computing
+
+__all__ = ["AttentionNotFusedInTrace"]
+
+MIN_SHARE = 0.05
+#: Fewer are a softmax between two layers, not attention.
+MIN_TIMES = 4
+
+
+class Parts(FindingData):
+    """Attention in parts."""
+
+    n: int
+    ms: float
+    softmax_ms: float
+    of_ms: float
+
+
+class AttentionNotFusedInTrace(Rule):
+    """Attention runs as a product, a softmax and a product, with the scores in memory.
+
+    ## Why it matters
+    The scores of all pairs of tokens are written and read several times: for long sequences that is most
+    of the traffic. One fused kernel keeps them on the chip.
+
+    ## What it looks like
+    On one stream, a product, kernels over the scores, a softmax, and a product:
+
+        {"ph": "X", "cat": "kernel", "name": "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>(float*, float const*, int, int, int)", "ts": 100.0, "dur": 310.0, "pid": 0, "tid": 7}
+
+    ## When it is harmless
+    Below 5 % of the time in which the GPU computes, or fewer than four times in the trace, the rule
+    keeps quiet.
+
+    ## What to do
+    ``scaled_dot_product_attention``; for masks and biases that it does not take, ``flex_attention``.
+
+    ## How a live run confirms it
+    The program runs with it. Confirmed when one kernel takes the place of the sequence, and less time.
+
+    ## See also
+    <https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC025"
+    name = "attention-not-fused-in-trace"
+    severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
+    Data = Parts
+    remedies = (
+        Remedy(
+            id="sdpa",
+            text="Use the fused operator.",
+            code="torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/generated/"
+            "torch.nn.functional.scaled_dot_product_attention.html",
+        ),
+        Remedy(
+            id="transformers",
+            text="In transformers, choose it when the model is loaded.",
+            code='AutoModel.from_pretrained(name, attn_implementation="sdpa")',
+            when="the model is of the transformers library",
+            proof="https://huggingface.co/docs/transformers/attention_interface",
+        ),
+    )
+
+    def check(
+        self,
+        timelines: Table[Timeline],
+        *,
+        attention: Table[AttentionTime],
+        kernels: Table[KernelTime],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that spends much on attention in parts."""
+        for row in attention:
+            whole = computing(timelines, row.first.input)
+            found = row.record
+            if found.n >= MIN_TIMES and whole and found.ms >= MIN_SHARE * whole:
+                mine = [
+                    kernel
+                    for kernel in kernels.within(row.first.input)
+                    if kernel.record.kind == "softmax"
+                ]
+                yield self._finding(found, mine, whole)
+
+    def _finding(
+        self, found: AttentionTime, kernels: list[Seen[KernelTime]], whole: float
+    ) -> Finding:
+        share = min(1.0, found.ms / whole)
+        data = Parts(n=found.n, ms=found.ms, softmax_ms=found.softmax_ms, of_ms=whole)
+        return self.finding(
+            "attention",
+            title=f"attention in parts takes {percent(share)} of {COMPUTING}",
+            message=(
+                f"{found.n:,} times a product, a softmax and a product follow each other, in "
+                f"{length(found.ms)}; softmax alone takes {length(found.softmax_ms)}. The scores "
+                "go through memory each time."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=found.n,
+            evidence=[
+                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
+                for row in kernels[:2]
+            ],
+            cost=Cost(ms=found.ms, share=share, basis="upper_bound", of=COMPUTING),
+            advice=self.advise(data),
+            data=data,
+        )

@@ -1,0 +1,134 @@
+"""TRC023 cold-start-in-window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import RuntimeCall
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
+from tracelens.rules import Rule
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import Timeline
+from tracelens.traces.runs import length, percent
+from tracelens.traces.views import View, stories, views
+
+__all__ = ["ColdStartInWindow"]
+
+#: One-off work from which on it distorts a window: milliseconds, and share.
+MIN_MS = 5.0
+MIN_SHARE = 0.1
+MAX_QUOTED = 3
+#: A launch that takes longer on average has a slow one among them.
+SLOW_MS = 0.1
+
+
+class ColdStart(FindingData):
+    """How long the device waits for one-off work."""
+
+    start_ms: float
+    window_ms: float
+
+
+class ColdStartInWindow(Rule):
+    """The window holds work that is done once: code is loaded, a context made, memory taken.
+
+    ## Why it matters
+    The first launch of a kernel loads its module, the first allocation asks the driver, the first
+    use of a library makes its handles: milliseconds each, once per process. A short window that holds
+    them is about starting, not about running.
+
+    ## What it looks like
+    A launch that takes a thousand times longer than usual, with nothing running under it:
+
+        {"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "ts": 100.0, "dur": 6540.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    In a long window. Below 5 ms, or a tenth of the time, the rule keeps quiet.
+
+    ## What to do
+    Run a few steps before recording.
+
+    ## How a live run confirms it
+    The program is profiled after a warm-up. Confirmed when these calls are gone.
+
+    ## See also
+    TRC020 for a first step that is longer, TRC003 for compilation.
+    <https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC023"
+    name = "cold-start-in-window"
+    severity = Severity.WARNING
+    unconfirmable = "it is about how the trace was recorded, not about the program"
+    Data = ColdStart
+    remedies = (
+        Remedy(
+            id="warm-up",
+            text="Warm up before recording.",
+            code=(
+                "torch.profiler.profile("
+                "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3))"
+            ),
+            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+        ),
+    )
+
+    def check(
+        self,
+        windows: Table[Window],
+        timelines: Table[Timeline],
+        *,
+        steps: Table[Step],
+        calls: Table[RuntimeCall],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that holds much one-off work."""
+        for view in views(windows, steps, timelines):
+            start = view.total("idle_start_ms")
+            if start >= max(MIN_MS, MIN_SHARE * view.window_ms):
+                mine = list(calls.within(view.source))
+                slow = [row for row in mine if row.record.starts or _slow(row)]
+                slow.sort(key=lambda row: -row.ms)
+                yield self._finding(view, start, slow)
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """What waits for a start is idle."""
+        return stories(["start"], finding)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Capture takes memory and loads code."""
+        return stories(["capture"], finding)
+
+    def _finding(self, view: View, start: float, slow: list[Seen[RuntimeCall]]) -> Finding:
+        whole = view.window_ms
+        data = ColdStart(start_ms=start, window_ms=whole)
+        named = ", ".join(f"`{row.record}`" for row in slow[:MAX_QUOTED])
+        which = f" in {named}" if named else ""
+        return self.finding(
+            "start",
+            title=f"one-off work takes {percent(start / whole)} of {view.of}",
+            message=(
+                f"For {length(start)} of {length(whole)} the GPU waits for work that is done once"
+                f"{which}: code is loaded, memory taken, streams made. The window is about "
+                "starting, not about running."
+            ),
+            confidence=Confidence.HIGH,
+            count=max(1, len(slow)),
+            evidence=[
+                view.quote(f"{length(start)} of one-off work"),
+                *[
+                    row.quote(f"{row.count} calls, {length(row.ms)} in all")
+                    for row in slow[:MAX_QUOTED]
+                ],
+            ],
+            cost=Cost(ms=start, share=start / whole, basis="measured", of=view.of),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _slow(row: Seen[RuntimeCall]) -> bool:
+    """Tell whether launches of that name took longer on average than any steady one does."""
+    return bool(row.record.launches and row.times and row.ms >= SLOW_MS * row.count)

@@ -1,0 +1,142 @@
+"""TRC031 dense-embedding-gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.chrome_trace import Operator, OptimizerCall
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.rules import Rule
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.runs import length, percent, runs
+
+__all__ = ["DenseEmbeddingGradient"]
+
+#: Operators that write a gradient of the whole table.
+DENSE = frozenset({"embedding_dense_backward", "_embedding_bag_dense_backward"})
+#: What they take of the time, at least, and what they and the optimizer take together.
+MIN_DENSE = 0.02
+MIN_SHARE = 0.6
+
+
+class Dense(FindingData):
+    """What the dense gradient costs."""
+
+    gradient_ms: float
+    optimizer_ms: float
+    of_ms: float
+    optimizers: tuple[str, ...]
+    fused: bool
+
+
+class DenseEmbeddingGradient(Rule):
+    """The gradient of an embedding is dense, and the optimizer walks the whole table each step.
+
+    ## Why it matters
+    A batch touches a few hundred rows of a table of millions. A dense gradient is zero everywhere
+    else, and still it is written, read and fed to the optimizer, with its moments: the step takes as
+    long as the table is large, not as the batch is.
+
+    ## What it looks like
+        {"ph": "X", "cat": "cpu_op", "name": "aten::embedding_dense_backward", "ts": 100.0, "dur": 9100.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    For small tables, and where most rows occur in each batch: below 2 % of the time for the
+    gradient, or three fifths with the optimizer, the rule keeps quiet.
+
+    ## What to do
+    ``sparse=True`` in the embedding, and an optimizer that takes sparse gradients for its weights:
+    ``SGD`` or ``SparseAdam``. Weight decay and momentum then act on the rows of the batch only. Where
+    that is not wanted, a fused optimizer walks the table once instead of ten times.
+
+    ## How a live run confirms it
+    The program runs with ``sparse=True``. Confirmed when the step's time falls.
+
+    ## See also
+    TRC012 for optimizers that update one parameter at a time.
+    <https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC031"
+    name = "dense-embedding-gradient"
+    severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
+    Data = Dense
+    remedies = (
+        Remedy(
+            id="sparse",
+            text="Make the gradient sparse; give the table an optimizer that takes it.",
+            code=(
+                "torch.nn.Embedding(rows, width, sparse=True); "
+                "torch.optim.SparseAdam(embedding.parameters())"
+            ),
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
+        ),
+        Remedy(
+            id="fused",
+            text="Or let the optimizer walk the table once (on the CPU since 2.4).",
+            code="torch.optim.AdamW(model.parameters(), fused=True)",
+            when="the optimizer is an Adam, SGD or Adagrad that is not fused",
+            applies=lambda data: (
+                not data.fused and bool({"Adam", "AdamW", "SGD", "Adagrad"} & {*data.optimizers})
+            ),
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/optim.html#default-algorithms",
+        ),
+    )
+
+    def check(
+        self,
+        windows: Table[Window],
+        operators: Table[Operator],
+        *,
+        steps: Table[Step],
+        calls: Table[OptimizerCall],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace on the CPU that spends much on such gradients."""
+        for run in runs(windows, steps):
+            source = run.window.first.input
+            mine = list(operators.within(source))
+            rows = [row for row in mine if row.record.op in DENSE]
+            whole = run.window.record.ms
+            gradient = sum(row.ms for row in rows)
+            optimizer = run.window.record.optimizer_ms or 0.0
+            if run.on_device or gradient < MIN_DENSE * whole or whole <= 0:
+                continue
+            if gradient + optimizer >= MIN_SHARE * whole:
+                names = [
+                    row.record.optimizer
+                    for row in calls.within(source)
+                    if row.record.call == "step"
+                ]
+                data = Dense(
+                    gradient_ms=gradient,
+                    optimizer_ms=optimizer,
+                    of_ms=whole,
+                    optimizers=tuple(dict.fromkeys(names)),
+                    fused=any(row.record.op.startswith("_fused_") for row in mine),
+                )
+                yield self._finding(rows, data)
+
+    def _finding(self, rows: list[Seen[Operator]], data: Dense) -> Finding:
+        both = data.gradient_ms + data.optimizer_ms
+        share = min(1.0, both / data.of_ms)
+        n = sum(row.count for row in rows)
+        return self.finding(
+            *data.optimizers,
+            title=f"dense gradients of embeddings take {percent(share)} of the trace",
+            message=(
+                f"{n} gradients of whole embedding tables take {length(data.gradient_ms)}, and the "
+                f"optimizer, which walks the tables, {length(data.optimizer_ms)} of "
+                f"{length(data.of_ms)}, however few rows a batch has."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=n,
+            evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in rows],
+            cost=Cost(ms=both, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )

@@ -1,0 +1,179 @@
+"""TRC024 host-work-holds-device."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from tracelens.evidence import Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
+from tracelens.rules import Rule
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import HeldBy, Timeline
+from tracelens.traces.runs import length, percent
+from tracelens.traces.views import View, generated, stories, views, where_of
+
+__all__ = ["HostWorkHoldsDevice"]
+
+#: Share of the time from which on a line is worth naming; from the second on as a warning.
+MIN_SHARE = 0.05
+WARN_SHARE = 0.1
+MIN_MS = 1.0
+#: An operator without a line is named where its gaps are this long on average, milliseconds.
+MIN_OPERATOR_MS = 1.0
+#: Findings per trace.
+MOST = 5
+#: The profiler itself, and what only waits for others.
+NOT_WORK = ("torch/profiler/", "torch/autograd/profiler", "threading.py(", "selectors.py(")
+#: What is an operator, and no annotation around half of the step.
+_OPERATOR = re.compile(r"\w::\w|Backward\d*$")
+#: Share of the idle time that one line explains.
+MAIN = 0.5
+
+
+class Holding(FindingData):
+    """What holds the device up."""
+
+    frame: str
+    operator: str
+    ms: float
+    gaps: int
+    of_ms: float
+    #: Share of the time in which the host is late.
+    of_late: float
+
+
+class HostWorkHoldsDevice(Rule):
+    """The GPU waits for work on the host that the trace names: a line of Python, or an operator.
+
+    ## Why it matters
+    A kernel can only run once it is launched. While the thread that launches tokenizes, logs,
+    builds a tensor from a list or walks a dictionary, the GPU has nothing to do.
+
+    ## What it looks like
+    A gap between two kernels, the second of which is launched late, and a Python frame that covers it:
+
+        {"ph": "X", "cat": "python_function", "name": "train.py(40): tokenize", "ts": 150.0, "dur": 7000.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    Once per epoch. Below a twentieth of the time a line is not named; waiting for a ``DataLoader``
+    is TRC013's, and code that torch generated is TRC002's.
+
+    ## What to do
+    Move the work out of the step: to the workers of the ``DataLoader``, to another thread, to the device,
+    or to every hundredth step.
+
+    ## How a live run confirms it
+    The program runs without that work. Confirmed when the gaps and the step's time shrink.
+
+    ## See also
+    TRC001 for the idle time as a whole, TRC006 for waits.
+    <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC024"
+    name = "host-work-holds-device"
+    severity = Severity.WARNING
+    claim = "time"
+    unconfirmable = IN_THE_PROGRAM
+    Data = Holding
+    remedies = (
+        Remedy(
+            id="workers",
+            text="Move it to where batches are prepared: the workers of the DataLoader.",
+            code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
+            when="the work prepares the next batch",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="rarely",
+            text="Or do it every N steps only, if it reports or saves.",
+            code="if step % 100 == 0: report()",
+            when="the work logs or checks",
+            basis="untestable",
+            proof="it depends on what the line does",
+        ),
+    )
+
+    def check(
+        self,
+        windows: Table[Window],
+        timelines: Table[Timeline],
+        *,
+        steps: Table[Step],
+        held: Table[HeldBy],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line or operator that holds the device up for long."""
+        for view in views(windows, steps, timelines, held):
+            late = view.total("idle_not_launched_ms")
+            every = sum(row.ms for row in view.held if row.cause == "not_launched")
+            part = min(1.0, late / every) if every else 0.0
+            keep = 1 - view.bound_ms / late if late else 0.0
+            sums: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+            for row in view.held:
+                if (place := _place(row)) is not None:
+                    sums[place][0] += row.ms * part * keep
+                    sums[place][1] += row.count
+            longest = sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0]))
+            for place, (ms, gaps) in longest[:MOST]:
+                long = bool(place[0]) or ms >= MIN_OPERATOR_MS * gaps
+                if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
+                    yield self._finding(view, place, ms, int(gaps))
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """What explains most of the time in which the host is late explains the idle device."""
+        data = Holding.model_validate(finding.data)
+        return stories(["late", "held"], finding) if data.of_late >= MAIN else ()
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """While graphs are captured, the host is late by design."""
+        return stories(["capture"], finding)
+
+    def _finding(self, view: View, place: tuple[str, str], ms: float, gaps: int) -> Finding:
+        frame, operator = place
+        late = max(view.late_ms, ms)
+        data = Holding(
+            frame=frame,
+            operator=operator,
+            ms=ms,
+            gaps=gaps,
+            of_ms=view.window_ms,
+            of_late=ms / late,
+        )
+        share = ms / view.window_ms
+        where = where_of(frame) if frame else None
+        name = f"`{where.function}`" if where is not None else f"`{frame or operator}`"
+        inside = f" It is in `{operator}` then." if frame and operator else ""
+        bound = " Less what the profiler can have added." if view.bound_ms >= 0.01 * ms else ""
+        return self.finding(
+            where.function if where is not None else operator,
+            title=f"the GPU waits for {name} for {percent(share)} of {view.of}",
+            message=(
+                f"In {gaps} gaps of 0.2 ms and more the next kernel is not launched yet, and the "
+                f"host is in {name}: {length(ms)} of {length(view.window_ms)}.{inside}{bound}"
+            ),
+            severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,
+            confidence=Confidence.HIGH if frame else Confidence.MEDIUM,
+            count=gaps,
+            where=where,
+            evidence=[view.quote(f"{length(ms)} in {gaps} gaps")],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of=view.of),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _place(row: HeldBy) -> tuple[str, str] | None:
+    """Return the line, and the operator where there is no line; None for what is told elsewhere."""
+    frame = row.user_frame or row.frame
+    if row.cause != "not_launched" or generated(row.frame) or generated(frame):
+        return None
+    if any(word in row.frame for word in NOT_WORK):
+        return None
+    if frame:
+        return frame, ""
+    return ("", row.operator) if _OPERATOR.search(row.operator) else None

@@ -1,0 +1,127 @@
+"""TRC022 profiler-without-device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import Collective, Operator, RuntimeCall
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.rules import Rule
+from tracelens.traces.measured import Window
+
+__all__ = ["ProfilerWithoutDevice"]
+
+#: Words of operators that run on a GPU and nowhere else.
+ON_GPU = (
+    "cudnn_",
+    "miopen_",
+    "_efficient_attention",
+    "_flash_attention_forward",
+    "_fused_sdp_cuda",
+)
+#: Libraries of collectives that move data between GPUs.
+LIBRARIES = frozenset({"nccl", "rccl"})
+MAX_QUOTED = 3
+
+
+class Undevised(FindingData):
+    """What shows that a GPU was used."""
+
+    launches: int
+    operators: tuple[str, ...]
+
+
+class ProfilerWithoutDevice(Rule):
+    """The program used a GPU, and the trace holds nothing that ran on it.
+
+    ## Why it matters
+    Without kernels and copies nothing can be said of the device: neither how long it worked nor
+    why it waited. The operators' times on the host are times of launching, not of computing.
+
+    ## What it looks like
+    Collectives of NCCL, or calls that launch kernels, and no event of the category ``kernel``:
+
+        {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "ts": 100.0, "dur": 60.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    Where the host alone is of interest. A trace of a program on the CPU has none of these events, and
+    the rule keeps quiet.
+
+    ## What to do
+    Record the device too. Where that is asked for already, the profiler could not: CUPTI is used by
+    another tool, or the driver restricts counters to administrators, and a warning of Kineto says so.
+
+    ## How a live run confirms it
+    The program is profiled with the activity. Confirmed when the trace has kernels.
+
+    ## See also
+    <https://docs.pytorch.org/docs/stable/profiler.html>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC022"
+    name = "profiler-without-device"
+    severity = Severity.WARNING
+    unconfirmable = "it is about how the trace was recorded, not about the program"
+    Data = Undevised
+    remedies = (
+        Remedy(
+            id="activities",
+            text="Record the device too.",
+            code=(
+                "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, "
+                "torch.profiler.ProfilerActivity.CUDA])"
+            ),
+            proof="https://docs.pytorch.org/docs/stable/profiler.html",
+        ),
+    )
+
+    def check(
+        self,
+        windows: Table[Window],
+        *,
+        calls: Table[RuntimeCall],
+        collectives: Table[Collective],
+        operators: Table[Operator],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that lacks the device."""
+        for window in windows:
+            if window.record.kernels or window.record.busy_ms:
+                continue
+            source = window.first.input
+            launches = [row for row in calls.within(source) if row.record.launches]
+            shown: list[Seen[Collective] | Seen[Operator]] = [
+                row for row in collectives.within(source) if row.record.communicator in LIBRARIES
+            ]
+            shown += [
+                row
+                for row in operators.within(source)
+                if any(word in row.record.op for word in ON_GPU)
+            ]
+            if launches or shown:
+                yield self._finding(launches, shown)
+
+    def _finding(
+        self,
+        launches: list[Seen[RuntimeCall]],
+        shown: list[Seen[Collective] | Seen[Operator]],
+    ) -> Finding:
+        data = Undevised(
+            launches=sum(row.count for row in launches),
+            operators=tuple(str(row.record) for row in shown),
+        )
+        names = [f"`{row.record}`" for row in (*launches, *shown)][:MAX_QUOTED]
+        return self.finding(
+            "device",
+            title="the trace holds nothing that ran on the GPU",
+            message=(
+                f"{', '.join(names)} show that a GPU was used, but there is no kernel and no copy: "
+                "how long it worked, and why it waited, is not in this trace."
+            ),
+            confidence=Confidence.HIGH if launches else Confidence.MEDIUM,
+            count=sum(row.count for row in (*launches, *shown)),
+            evidence=[row.quote(f"{row.count} times") for row in (*launches, *shown)][:MAX_QUOTED],
+            advice=self.advise(data),
+            data=data,
+        )
