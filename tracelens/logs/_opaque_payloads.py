@@ -102,7 +102,6 @@ OPAQUE: dict[str, str] = {
     "fx_collectives_analytical_estimation": "times as estimated; traces have them as measured",
     "fx_collectives_node_runtime_estimation": "times as estimated; traces have them as measured",
     "pge_profile_vs_analytical": "times as estimated; traces have them as measured",
-    "inductor_collective_schedule": _COLLECTIVES,
     "inductor_spmd_graph_mismatch": _FAILED,
     "inductor_overlap_cyclic_extra_deps": _FAILED,
     "inductor_fx_passes_overlap_bucketing": _COLLECTIVES,

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from tracelens.logs import Log, Record
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
+from tracelens.logs.nccl import CollectiveSchedule
 
 __all__ = ["READERS", "Reader", "moved"]
 
@@ -114,6 +115,11 @@ def _captures(payload: str) -> Iterator[Record]:
         yield from Log.of("compiled_autograd").parse(reason)
 
 
+def _schedule(payload: str) -> Iterator[Record]:
+    operations = msgspec.json.decode(payload, type=list[str | None])
+    yield CollectiveSchedule(operations=tuple(one or "?" for one in operations))
+
+
 class CacheLookup(msgspec.Struct):
     """What a cache of Inductor or AOTAutograd was asked, and what it said."""
 
@@ -151,6 +157,7 @@ READERS: dict[str, Reader] = {
     "recompile_reasons": _recompile,
     "dynamo_error": _error,
     "compiled_autograd_compile_reasons": _captures,
+    "inductor_collective_schedule": _schedule,
     "dynamo_output_graph": _graph("graph_code", "dynamo_output_graph"),
     "aot_forward_graph": _graph("aot_graphs", "Forward graph"),
     "aot_inference_graph": _graph("aot_graphs", "Forward graph"),
