@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 from tracelens.live.process import Finished, StreamName
@@ -10,6 +11,10 @@ __all__ = ["LastWords", "how", "trouble"]
 
 #: Characters of a failed program's last words.
 LAST_WORDS = 160
+#: The line of a traceback that says what was raised.
+_RAISED = re.compile(r"[A-Za-z_][\w.]{0,80}(?:Error|Exception|Exit|Interrupt)\b(?::|$)")
+#: Bytes of the end that are looked at: after an error of a compiler come its many lines.
+TAIL = 1 << 16
 
 
 class LastWords:
@@ -21,14 +26,15 @@ class LastWords:
     def __call__(self, stream: StreamName, data: bytes) -> None:
         """Take what has been written."""
         del stream
-        self._tail = (self._tail + data)[-4096:] if len(data) < 4096 else data[-4096:]
+        self._tail = (self._tail + data)[-TAIL:] if len(data) < TAIL else data[-TAIL:]
 
     @property
     def text(self) -> str:
-        """The last line that is not empty."""
-        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines()]
-        said = [line for line in lines if line]
-        return said[-1][:LAST_WORDS] if said else ""
+        """The last line that names an error, or else the last one that is not empty."""
+        lines = self._tail.decode("utf-8", "replace").splitlines()
+        said = [line.strip() for line in lines if line.strip()]
+        raised = [line for line in lines if _RAISED.match(line)]
+        return (raised or said)[-1][:LAST_WORDS] if said else ""
 
 
 def how(finished: Finished, *, killed_for_memory: bool = False) -> str:

@@ -1,8 +1,9 @@
 """Sides, blocks and caches: how a workload is recorded, and how two of them are compared.
 
 What is counted comes from a run with logging, what is timed from runs without. Every run is a
-process of its own; each side has compile caches of its own, empty at the start, which its runs
-share. Where whole runs are timed, every run starts with empty caches.
+process of its own. Compiled kernels come out of the caches that the program always has, which name
+them by what is in them: compiling is not what is asked. Graphs are lowered anew where they are
+recorded; where whole runs are timed, every run starts with empty caches.
 """
 
 from __future__ import annotations
@@ -110,7 +111,6 @@ class Lab(AbstractContextManager["Lab"]):
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
         self._keeper = Keeper(keep, self._base, self._folder)
         self._numbers = iter(range(1 << 30))
-        self._caches: dict[str, Path] = {}
         self._recorded: dict[str, Recorded | RunFailed] = {}
         self._timed: dict[str, Timing | RunFailed] = {}
         self._strains: list[Strain] = []
@@ -193,7 +193,7 @@ class Lab(AbstractContextManager["Lab"]):
         result = self.folder("compare") / "result.json"
         options = ("--mode", "compare", "--result", str(result))
         workload = replace(side.workload, argv=(*side.workload.argv, *options))
-        self._run(replace(side, workload=workload), self._cache(side), self.left)
+        self._run(replace(side, workload=workload), None, self.left)
         try:
             found = json.loads(result.read_text(encoding="utf-8"))
             return {name: float(found[name]) for name in ("max_abs", "max_rel")}
@@ -222,7 +222,7 @@ class Lab(AbstractContextManager["Lab"]):
         done = recording.record(
             side.workload.argv,
             folder,
-            base={**self._base, **side.workload.env, **_caches_in(self._cache(side))},
+            base={**self._base, **side.workload.env},
             cwd=side.workload.cwd,
             wishes=wishes,
             show=words,
@@ -325,14 +325,14 @@ class Lab(AbstractContextManager["Lab"]):
         return int(said) if said.isdigit() else 1
 
     def _timed_run(self, side: Side, of: Literal["step", "run"]) -> Run:
-        cache = self._cache(side) if of == "step" else self._new_cache()
+        cache = self._new_cache() if of == "run" else None
         recorded = self._recorded.get(_key(side))
         usual = recorded.seconds if isinstance(recorded, Recorded) else None
         seconds = usual * TIMES + MORE if usual is not None else self.left
         elsewhere = load.busy_elsewhere()
         before = load.Usage.now()
         made, finished = self._run(side, cache, seconds, self._plenty(side, of))
-        if of == "run":
+        if cache is not None:
             shutil.rmtree(cache, ignore_errors=True)
         strain = Strain(elsewhere, load.Usage.now().since(before))
         return run_of(made, finished.seconds, of, strain)
@@ -345,12 +345,13 @@ class Lab(AbstractContextManager["Lab"]):
         return early.wanted(recorded.steps, recorded.seconds)
 
     def _run(
-        self, side: Side, cache: Path, seconds: float, plenty: Plenty | None = None
+        self, side: Side, cache: Path | None, seconds: float, plenty: Plenty | None = None
     ) -> tuple[Steps, Finished]:
         """Run a side without logging."""
         allowed = self._allowed(seconds)
         told = self.folder("told")
-        base = {**self._base, **side.workload.env, **_caches_in(cache)}
+        caches = _caches_in(cache) if cache is not None else {}
+        base = {**self._base, **side.workload.env, **caches}
         words = LastWords()
         finished = process.run(
             side.workload.argv,
@@ -375,12 +376,6 @@ class Lab(AbstractContextManager["Lab"]):
         if self.left < 1:
             raise OutOfTime
         return min(seconds, self.left)
-
-    def _cache(self, side: Side) -> Path:
-        key = _key(side)
-        if key not in self._caches:
-            self._caches[key] = self._new_cache()
-        return self._caches[key]
 
     def _new_cache(self) -> Path:
         """Return a folder for caches, empty but for torch's own headers, which all sides share.
