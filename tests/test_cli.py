@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 
 from tracelens import __version__, engine
@@ -18,7 +19,8 @@ from tracelens.cli._app import command as command_line
 from tracelens.cli._terminal import Progress
 from tracelens.evidence.tables import Table
 from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.plugins.registry import discover
+from tracelens.plugins import manifest
+from tracelens.plugins.facts import RuleFacts
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
@@ -102,11 +104,9 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that makes some rules the installed ones."""
 
     def install(*wanted: type[Rule]) -> None:
-        def found(group: str, base: type) -> tuple[type, ...]:
-            return wanted if base is Rule else discover(group, base)
-
-        monkeypatch.setattr(engine, "discover", found)
-        monkeypatch.setenv("TRACELENS_CACHE", "")
+        facts = tuple(RuleFacts.read(rule()) for rule in wanted)
+        installed = msgspec.structs.replace(manifest.current(), rules=facts)
+        monkeypatch.setattr(manifest, "current", lambda: installed)
 
     return install
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import analyze, grammars
+from tracelens import analyze, context
+from tracelens.context import Context
 from tracelens.engine import choose, judge, select_rules
 from tracelens.evidence import Evidence, arguments, needs
-from tracelens.logs import Log, Record
+from tracelens.logs import Joined, Log
 from tracelens.plugins import manifest
+from tracelens.plugins.facts import LogFacts, RuleFacts
 from tracelens.plugins.registry import discover
 from tracelens.report import Finding, Outcome
 from tracelens.rules import Rule
@@ -27,42 +29,36 @@ LOGS = sorted(
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Iterator[Path]:
     """A cache folder with nothing in it."""
-    monkeypatch.setattr(grammars, "cache_folder", tmp_path)
-    monkeypatch.setattr(manifest, "_kept", {})
-    return tmp_path
-
-
-def forget() -> None:
-    manifest._kept.clear()
+    manifest._current.cache_clear()
+    with context.using(Context(tmp_path)):
+        yield tmp_path
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.parent.name)
-def test_the_report_is_the_same_with_and_without(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_index = analyze(str(path)).to_json()
-    monkeypatch.setattr(grammars, "cache_folder", None)
-    assert analyze(str(path)).to_json() == with_index
+def test_the_report_is_the_same_with_and_without(path: Path, folder: Path) -> None:
+    kept = analyze(str(path)).to_json()
+    with context.using(Context()):
+        assert analyze(str(path)).to_json() == kept
     assert list(folder.glob("installed-*"))
 
 
 def test_it_is_kept_and_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = manifest.kept()
+    made = manifest.current()
     assert len(list(folder.iterdir())) == 1
-    forget()
+    manifest._current.cache_clear()
     monkeypatch.setattr(manifest, "_made", pytest.fail)
-    assert manifest.kept() == made
+    assert manifest.current() == made
     assert [facts.code for facts in choose(["ONE"])] == [r.code for r in select_rules(["ONE"])]
 
 
 def test_a_damaged_one_is_made_again(folder: Path) -> None:
-    made = manifest.kept()
+    made = manifest.current()
     (path,) = folder.glob("installed-*")
     path.write_bytes(b'{"logs": [{"module"')
-    forget()
-    assert manifest.kept() == made
+    manifest._current.cache_clear()
+    assert manifest.current() == made
 
 
 def test_it_holds_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,19 +84,17 @@ def test_the_oldest_give_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert {path.name for path in folder.iterdir()} == {"installed-2.json", "installed-3.json"}
 
 
-def test_an_unwritable_folder_is_no_loss(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammars, "cache_folder", folder / "missing")
-    assert manifest.kept() == manifest._made()
+def test_an_unwritable_folder_is_no_loss(folder: Path) -> None:
+    with context.using(Context(folder / "missing")):
+        assert manifest.current() == manifest._made()
 
 
-def joined() -> Iterator[type[Record]]:
+def joined(below: type[Joined] = Joined) -> Iterator[type[Joined]]:
     """Every record type that is joined from others."""
-    pending: list[type[Record]] = [Record]
-    while pending:
-        kind = pending.pop()
-        pending += kind.__subclasses__()
-        if hasattr(kind, "join") and kind.__module__.startswith("tracelens."):
+    for kind in below.__subclasses__():
+        if vars(kind).get("join") and kind.__module__.startswith("tracelens."):
             yield kind
+        yield from joined(kind)
 
 
 def test_nothing_is_joined_from_nothing() -> None:
@@ -114,7 +108,7 @@ def test_nothing_is_joined_from_nothing() -> None:
 UNDEMANDING = [
     rule
     for rule in select_rules()
-    if not any(t.required and t.switches for t in manifest.RuleFacts.read(rule).tables)
+    if not any(t.required and t.switches for t in RuleFacts.read(rule).tables)
 ]
 
 
@@ -149,7 +143,7 @@ def test_a_rule_that_reads_more_than_tables_is_always_asked() -> None:
 
 def test_what_is_known_of_a_log_kind_is_what_it_declares() -> None:
     for log in discover("logs", Log):
-        facts = manifest.LogFacts.read(log)
+        facts = LogFacts.read(log)
         assert facts.load() is log
         assert (facts.marks, facts.opens, facts.begins, facts.continues) == (
             log.marks,
@@ -162,7 +156,7 @@ def test_what_is_known_of_a_log_kind_is_what_it_declares() -> None:
 
 def test_what_is_known_of_a_rule_names_its_tables() -> None:
     for rule in select_rules():
-        facts = manifest.RuleFacts.read(rule)
+        facts = RuleFacts.read(rule)
         kinds = [kind for kind, _ in needs(rule.check).values() if kind is not None]
         assert [table.name for table in facts.tables] == [kind.__name__ for kind in kinds]
         assert all(table.types or table.joins for table in facts.tables)

@@ -170,7 +170,8 @@ def test_the_switch_of_a_packs_log_kind_is_named_when_evidence_is_absent(pack: P
 def test_a_pack_that_cannot_be_imported_is_named(pack: Path) -> None:
     (pack / "site/heat/rules/too_hot.py").write_text("import no_such_module\n")
     done = tracelens(pack, "analyze", "--sample")
-    assert (done.returncode, done.stdout) == (3, "")
+    assert done.returncode == 3
+    assert "ONE001" in done.stdout
     assert done.stderr.startswith("tracelens: heat-pack: ")
     assert done.stderr.count("\n") == 1
 

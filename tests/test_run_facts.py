@@ -10,7 +10,8 @@ import pytest
 from tracelens.dynamo.run_facts import RunFacts, facts_of
 from tracelens.engine import judge
 from tracelens.evidence import Table
-from tracelens.plugins.manifest import Held, RuleFacts, TableFacts
+from tracelens.plugins.facts import RuleFacts, TableFacts
+from tracelens.plugins.held import Held
 from tracelens.report import Finding, Outcome
 from tracelens.rules import Rule
 from tracelens.source import read

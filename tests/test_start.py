@@ -21,7 +21,8 @@ from tracelens.evidence import Evidence, needs
 from tracelens.inductor.dataflow import Dataflow
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
-from tracelens.plugins.manifest import Held, kept
+from tracelens.plugins import manifest
+from tracelens.plugins.held import Held
 from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -121,15 +122,14 @@ def test_histories_are_made_once_per_table(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_only_a_type_checker_imports_is_asked_for_all_the_same() -> None:
-    facts = next(rule for rule in choose(["IND001"]))
-    rule = facts.load() if hasattr(facts, "load") else facts
+    (facts,) = choose(["IND001"])
+    rule = facts.load()
     module = sys.modules[type(rule).__module__]
     assert not hasattr(module, "FxGraph"), "choose another rule: this one imports it to use it"
     assert FxGraph in {kind for kind, _ in needs(rule.check).values()}
 
 
-def test_the_index_knows_what_tables_are_joined_from() -> None:
-    if (index := kept()) is not None:
-        assert "tracelens.dynamo.settings:Setting" in index.joins
+def test_the_manifest_knows_what_tables_are_joined_from() -> None:
+    assert "tracelens.dynamo.settings:Setting" in manifest.current().joins
     held = Held(Evidence())
     assert held.tables(()) == {}

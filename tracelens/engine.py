@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TypeVar
 
 from tracelens.errors import SourceError, UsageError
 from tracelens.judging import judge, matches
 from tracelens.judging.watching import check_names
 from tracelens.logs.recording import Recording
-from tracelens.plugins.manifest import RuleFacts, kept
-from tracelens.plugins.registry import discover
+from tracelens.plugins import manifest
+from tracelens.plugins.facts import RuleFacts
 from tracelens.report import Report
 from tracelens.report.joining import joined
 from tracelens.rules import Rule
@@ -21,8 +20,6 @@ from tracelens.source.files import expand
 from tracelens.source.looks_like import look
 
 __all__ = ["analyze", "choose", "judge", "select_rules"]
-
-T = TypeVar("T", bound="Rule | RuleFacts")
 
 #: Inputs that the error names when none of them holds anything known.
 MAX_NAMED = 3
@@ -100,19 +97,17 @@ def _names(taken: Collection[str]) -> Iterator[str]:
 
 def select_rules(select: Collection[str] = ()) -> list[Rule]:
     """Return one instance of every rule whose code starts with, or whose name is, in ``select``."""
-    rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
-    return _selected(rules, select)
+    return [rule.load() for rule in choose(select)]
 
 
-def choose(select: Collection[str] = ()) -> Sequence[Rule | RuleFacts]:
-    """Return what :func:`select_rules` does: rules, or what the index knows of them."""
-    index = kept()
-    return select_rules(select) if index is None else _selected(index.rules, select)
-
-
-def _selected(rules: Sequence[T], select: Collection[str]) -> list[T]:
+def choose(select: Collection[str] = ()) -> Sequence[RuleFacts]:
+    """Return what is known of the rules that :func:`select_rules` returns."""
+    installed = manifest.current()
+    rules = installed.rules
     for wanted in select:
         if not any(matches(rule, wanted) for rule in rules):
+            if installed.broken:  # it may be in there
+                raise installed.broken[0].error()
             raise UsageError(
                 f"no rule matches {wanted!r}", hint="tracelens rules lists codes and names"
             )

@@ -7,14 +7,19 @@
 
 A text that a grammar refuses is not an error: it becomes an ``Unread`` entry of the report.
 A rule that raises is not an error either: its verdict is ``crashed`` and the others still run.
+What a pack raises, ``SystemExit`` too, ends nothing but what it was asked for: :func:`blame`.
 """
 
 from __future__ import annotations
 
 import difflib
+import opcode
 from collections.abc import Iterable
+from pathlib import Path
 
-__all__ = ["PluginError", "SourceError", "TracelensError", "UsageError", "closest"]
+__all__ = ["PluginError", "SourceError", "TracelensError", "UsageError", "blame", "closest"]
+
+_RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
 class TracelensError(Exception):
@@ -51,3 +56,26 @@ def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     cases = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), cases, n=3)
     return f"did you mean {' or '.join(cases[name] for name in near)}?" if near else otherwise
+
+
+def blame(error: BaseException) -> str:
+    """Return in one line what somebody's code raised, and where; Ctrl-C goes on its way.
+
+    Raises:
+        KeyboardInterrupt: The user pressed Ctrl-C. Nobody did where code says ``raise``.
+    """
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code if last is not None else None
+    if isinstance(error, KeyboardInterrupt):
+        theirs = last is not None and code is not None and code.co_code[last.tb_lasti] == _RAISE
+        home = last.tb_frame.f_globals.get("__name__", "") if last is not None else ""
+        if not theirs or home.startswith("tracelens."):  # ours is a handler of signals
+            raise error
+    if isinstance(error, TracelensError):
+        return str(error)
+    what = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+    if code is None or last is None:
+        return what
+    return f"{what} ({Path(code.co_filename).name}, line {last.tb_lineno})"

@@ -22,6 +22,7 @@ import lark
 from lark import Lark, LarkError, Token
 from pydantic import BaseModel, ValidationError
 
+from tracelens import context
 from tracelens.errors import PluginError
 
 __all__ = ["Grammar", "Unreadable", "load", "path_of"]
@@ -85,16 +86,12 @@ def path_of(name: str, module: str) -> Path:
     raise PluginError(f"{module}: no grammar {name}.lark", hint=f"looked in {beside.parent}")
 
 
-#: Where built parsers are kept between runs; None: nowhere. Only the command line sets it, to a
-#: folder that nobody else can write to: what is found there is unpickled.
-cache_folder: Path | None = None
-
-
 def _cache_of(path: Path, text: str) -> str | None:
-    if cache_folder is None:
+    folder = context.current().cache
+    if folder is None:
         return None
     digest = hashlib.sha256(f"{lark.__version__}\0{sys.version}\0{text}".encode()).hexdigest()
-    return str(cache_folder / f"{path.stem}-{digest[:16]}.parser")
+    return str(folder / f"{path.stem}-{digest[:16]}.parser")
 
 
 @cache
@@ -108,9 +105,11 @@ class Grammar:
 
     def __init__(self, path: Path, models: dict[str, Any]) -> None:
         self.path = path
+        self._models = models
         text = path.read_text(encoding="utf-8")
         rules = dict.fromkeys(_RULE.findall(text))
         terminals = set(_TERMINAL.findall(text))
+        self._rules = tuple(rules)
         starts = ["start", *(rule for rule in rules if rule.upper() in terminals)]
         self._starts = frozenset(starts[1:])
         self._memo: dict[tuple[str, str], Any] = {}
@@ -119,7 +118,7 @@ class Grammar:
                 text,
                 parser="lalr",
                 start=starts,
-                transformer=self._builder(rules, models),
+                transformer=self._builder(rules),
                 maybe_placeholders=False,
                 cache=_cache_of(path, text) or False,
             )
@@ -167,11 +166,82 @@ class Grammar:
         """Count the tokens of ``text``: the cost of reading it, free of noise."""
         return sum(1 for _ in self._lark.parse_interactive(text, start=start).iter_parse())
 
-    def _builder(self, rules: dict[str, None], models: dict[str, Any]) -> object:
+    def check(self) -> None:
+        """Check that every rule and every model has its counterpart.
+
+        A rule without a model must be a field of the model above it, or be part of such a field;
+        a record type that no rule fills says so (``Record.from_code``).
+
+        Raises:
+            PluginError: What a rule reads would be lost, or a model would never be filled.
+        """
+        users = self._users()
+        lost = [rule for rule in self._rules if self._is_lost(rule, users, frozenset())]
+        if lost:
+            model = _model_of(lost[0])
+            raise PluginError(
+                f"{self.path}: rule {lost[0]!r} has no model {model} and fills no field",
+                hint=f"name it as a field, add the model, or begin its name with _: _{lost[0]}",
+            )
+        filled = {_model_of(rule) for rule in self._rules if rule in users or rule == "start"}
+        for name, model in self._models.items():
+            if _wants_a_rule(model, self._models) and name not in filled:
+                raise PluginError(
+                    f"{self.path}: no rule fills the model {name}",
+                    hint="say from_code = True in it where no grammar is to fill it",
+                )
+
+    def _users(self) -> dict[str, set[str]]:
+        """Return for each rule the rules that it stands in; those with ``_`` are looked through."""
+        direct: dict[str, set[str]] = {start: set() for start in ("start", *self._starts)}
+        for rule in self._lark.rules:
+            for part in rule.expansion:
+                if not part.is_term:
+                    direct.setdefault(part.name, set()).add(rule.alias or rule.origin.name)
+            direct.setdefault(rule.alias or rule.origin.name, set())
+            if rule.alias:
+                direct[rule.alias] |= direct.setdefault(rule.origin.name, set())
+        users: dict[str, set[str]] = {}
+        for name, uses in direct.items():
+            users[name], pending, seen = set(), list(uses), {name}
+            while pending:
+                user = pending.pop()
+                if user in seen:
+                    continue
+                seen.add(user)
+                if user.startswith("_"):
+                    pending += direct.get(user, ())
+                else:
+                    users[name].add(user)
+        return users
+
+    def _is_lost(self, rule: str, users: dict[str, set[str]], above: frozenset[str]) -> bool:
+        """Tell whether what ``rule`` reads would reach no model."""
+        if rule == "start" or rule.startswith("_") or rule in self._starts or rule in above:
+            return False
+        if self._model(rule) is not None:
+            return False
+        if not users.get(rule):
+            return True
+        for user in users[rule]:
+            model = self._model(user)
+            fields = model.model_fields if model is not None else {}
+            if rule in fields or f"{rule}s" in fields or user in self._starts:
+                continue
+            if model is not None or user == "start":
+                return True
+            if self._is_lost(user, users, above | {rule}):
+                return True
+        return False
+
+    def _model(self, rule: str) -> type[BaseModel] | None:
+        model = self._models.get(_model_of(rule))
+        return model if isinstance(model, type) and issubclass(model, BaseModel) else None
+
+    def _builder(self, rules: dict[str, None]) -> object:
         builder = _Builder()
         for rule in rules:
-            model = models.get("".join(part.title() for part in rule.split("_")))
-            if isinstance(model, type) and issubclass(model, BaseModel):
+            if (model := self._model(rule)) is not None:
                 setattr(builder, rule, self._filler(model))
         return builder
 
@@ -217,6 +287,23 @@ class _Builder:
 
     def __default__(self, data: str, children: list[Any], _meta: object) -> Branch | Splice:
         return Splice(children) if data.startswith("_") else Branch(str(data), children)
+
+
+def _model_of(rule: str) -> str:
+    """Return the name of the model that the rule ``rule`` fills."""
+    return "".join(part.title() for part in rule.split("_"))
+
+
+def _wants_a_rule(model: object, models: dict[str, Any]) -> bool:
+    """Tell whether a grammar must fill it: no base of others, not private, not made by code."""
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return False
+    if model.__module__ != models["__name__"] or model.__name__.startswith("_"):
+        return False
+    if getattr(model, "from_code", True):  # a part of records, and no record itself, has none
+        return False
+    others = (other for other in models.values() if isinstance(other, type) and other is not model)
+    return not any(issubclass(other, model) for other in others)
 
 
 def _is_tuple(annotation: Any) -> bool:

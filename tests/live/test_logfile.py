@@ -10,7 +10,7 @@ import pytest
 import tracelens
 from tracelens.live import logfile
 from tracelens.live.logfile import LogFile
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.logs.recording import LeftOut
 
 
@@ -38,7 +38,7 @@ def test_a_long_log_keeps_head_and_tail_and_says_so(tmp_path: Path) -> None:
     assert head == b"".join(map(line, range(100)))
     assert lines[-1] == line(99_999)
     assert len(lines) - 1 >= 80
-    (left_out,) = Log.of("recording").parse(lines[0].decode().rstrip("\n"))
+    (left_out,) = kind("recording").parse(lines[0].decode().rstrip("\n"))
     assert isinstance(left_out, LeftOut)
     assert left_out.lines == 100_000 - 100 - (len(lines) - 1)
     assert left_out.bytes == 13 * left_out.lines

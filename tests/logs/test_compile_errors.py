@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.logs.compile_errors import CompileErrors, Failure, LogError, Specialized
 from tracelens.source import read
 from tracelens.source.kinds import Kinds
@@ -168,7 +168,7 @@ def test_a_chain_is_cut_into_its_links() -> None:
         f"{TRACEBACK}KeyError: 'a'\n\nThe above exception was the direct cause of the following "
         f"exception:\n\n{TRACEBACK}torch._dynamo.exc.InternalTorchDynamoError: KeyError: 'a'\n"
     )
-    segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
+    segmenter = Segmenter(Kinds([kind("compile_errors")]), "log")
     segmenter.feed(f"epoch 1\n{text}\nepoch 2\n".encode().splitlines(keepends=True))
     evidence = segmenter.finish()
     assert not evidence.unread
@@ -201,7 +201,7 @@ def test_errors_that_torch_goes_on_after(text: str, title: str) -> None:
 def test_the_tracebacks_of_two_exceptions_that_were_caught_are_two_records() -> None:
     first, second = "torch._dynamo.exc.Unsupported", "torch._dynamo.exc.InternalTorchDynamoError"
     text = f"{TRACEBACK}{first}: 'a'\n\n{TRACEBACK}{second}: b\n"
-    segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
+    segmenter = Segmenter(Kinds([kind("compile_errors")]), "log")
     segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     assert [row.record.error for row in evidence.table(Failure)] == [first, second]
@@ -218,7 +218,7 @@ def test_a_guard_that_cannot_be_made_names_size_value_and_line() -> None:
         'User stack:\n  File "/home/ana/proj/model.py", line 25, in spec\n    return x + 1\n'
     ).splitlines()
     prefix = "E1120 14:58:11.978000 23047 torch/_guards.py:375] [3/0] "
-    segmenter = Segmenter(Kinds([Log.of("compile_errors")]), "log")
+    segmenter = Segmenter(Kinds([kind("compile_errors")]), "log")
     segmenter.feed([f"{prefix}{line}\n".encode() for line in lines])
     evidence = segmenter.finish()
     assert not evidence.unread

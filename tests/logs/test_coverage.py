@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import ROOT, cases, log_of, needs_corpus
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.source import read
 
 KINDS = (
@@ -36,7 +36,7 @@ KINDS = (
     "trace_source",
     "warnings",
 )
-ARTIFACTS = frozenset().union(*(Log.of(kind).artifacts for kind in KINDS))
+ARTIFACTS = frozenset().union(*(kind(name).artifacts for name in KINDS))
 TAG = re.compile(rb"\[(__[a-z]\w*)\]|torch[\w.]*\.(__[a-z]\w*): \[")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.logs.cudagraphs import (
     CudagraphNote,
     CudagraphPartition,
@@ -174,7 +174,7 @@ def test_other_lines_are_notes() -> None:
 
 def test_a_skip_without_any_prefix_is_read_with_its_stack() -> None:
     text = f"epoch 1\nskipping cudagraphs due to cpu device (a). Found from : \n{STACK}\nepoch 2"
-    segmenter = Segmenter(Kinds([Log.of("cudagraphs")]), "log")
+    segmenter = Segmenter(Kinds([kind("cudagraphs")]), "log")
     segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     (row,) = evidence.table(CudagraphSkip)

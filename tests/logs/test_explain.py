@@ -98,7 +98,7 @@ LISTED = (
     ],
 )
 def test_a_listed_reason_is_a_break(text: str, family: str, line: int) -> None:
-    segmenter = Segmenter(Kinds(manifest.logs()), "run.log")
+    segmenter = Segmenter(Kinds(manifest.current().logs), "run.log")
     segmenter.feed([one.encode() + b"\n" for one in text.split("\n")])
     (row,) = segmenter.finish().table(GraphBreak)
     assert (row.record.family, row.record.line) == (family, line)
@@ -118,7 +118,7 @@ def test_a_break_that_the_log_tells_of_as_well_counts_once() -> None:
         "V1120 10:34:45.458000 24485 torch/_dynamo/symbolic_convert.py:5124] [0/0] "
         f"[__graph_breaks] Graph Break Reason: Tensor.item\n{LISTED}"
     )
-    segmenter = Segmenter(Kinds(manifest.logs()), "run.log")
+    segmenter = Segmenter(Kinds(manifest.current().logs), "run.log")
     segmenter.feed([one.encode() + b"\n" for one in text.split("\n")])
     (site,) = sites(segmenter.finish().table(GraphBreak))
     assert site.count == 1

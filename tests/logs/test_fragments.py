@@ -17,7 +17,7 @@ from tracelens.source.segment import Segmenter
 
 
 def read(text: str) -> Evidence:
-    segmenter = Segmenter(Kinds(manifest.logs()), "paste.txt")
+    segmenter = Segmenter(Kinds(manifest.current().logs), "paste.txt")
     segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     return segmenter.finish()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.logs.key_averages import KeyAverages, KeyAveragesLog, Total
 from tracelens.source import read
 from tracelens.source.kinds import Kinds
@@ -47,7 +47,7 @@ def test_the_totals_are_per_kind_of_device() -> None:
 
 
 def test_the_table_is_found_among_the_programs_lines() -> None:
-    segmenter = Segmenter(Kinds([Log.of("key_averages")]), "log")
+    segmenter = Segmenter(Kinds([kind("key_averages")]), "log")
     text = f"-----\n  12%\nepoch 1\n{CPU}\nfinished 100%"
     segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()

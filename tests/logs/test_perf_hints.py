@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus, truth
-from tracelens.logs import Log, Record
+from tracelens.logs import Record, kind
 from tracelens.logs.cudagraphs import CudagraphSkip
 from tracelens.logs.perf_hints import (
     BadTiling,
@@ -49,7 +49,7 @@ def test_each_hint_is_a_record_of_its_own(text: str, record: Record) -> None:
 
 
 def test_a_warning_of_torch_2_1_is_the_same_hint() -> None:
-    segmenter = Segmenter(Kinds([Log.of("perf_hints")]), "log")
+    segmenter = Segmenter(Kinds([kind("perf_hints")]), "log")
     segmenter.feed([f"{OLD}Using FallbackKernel: aten.cumsum\n".encode()])
     (row,) = segmenter.finish().table(FallbackKernel)
     assert row.record.op == "aten.cumsum"

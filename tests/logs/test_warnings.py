@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.logs.warnings import TorchWarning, Warnings
 from tracelens.source import read
 from tracelens.source.kinds import Kinds
@@ -25,7 +25,7 @@ def warning(text: str) -> TorchWarning:
 
 
 def seen(text: str) -> tuple[list[TorchWarning], int]:
-    segmenter = Segmenter(Kinds([Log.of("warnings")]), "log")
+    segmenter = Segmenter(Kinds([kind("warnings")]), "log")
     segmenter.feed([line.encode() + b"\n" for line in text.split("\n")])
     evidence = segmenter.finish()
     assert not evidence.unread

@@ -11,7 +11,7 @@ import pytest
 
 from tracelens.engine import analyze
 from tracelens.evidence import Evidence, Place, limits
-from tracelens.logs import Log
+from tracelens.logs import Log, kind
 from tracelens.logs.recompiles import LooseFailures
 from tracelens.plugins.registry import discover
 from tracelens.source import segment, tally
@@ -113,7 +113,7 @@ def test_a_record_without_end_is_cut() -> None:
 
 def test_refused_texts_are_kept_up_to_a_number_and_counted_beyond() -> None:
     evidence = Evidence()
-    log = Log.of("recompiles")
+    log = kind("recompiles")
     for number in range(N):
         evidence.add(log, f"soup {number}", Place("x", number + 1), lines=2)
         evidence.refuse(log, "soup", Place("x", number + 1), f"reason {number}")
@@ -124,7 +124,7 @@ def test_refused_texts_are_kept_up_to_a_number_and_counted_beyond() -> None:
 
 def test_an_empty_text_and_the_other_refused_ones_are_told_apart() -> None:
     evidence = Evidence()
-    fusion = Log.of("fusion")
+    fusion = kind("fusion")
     evidence.add(fusion, "", Place("x", 1), lines=1)
     for number in range(30):
         evidence.refuse(fusion, "soup", Place("x", 1), f"reason {number}")
@@ -143,7 +143,7 @@ def test_nesting_is_limited(tmp_path: Path) -> None:
 
 
 def test_a_text_nested_too_deeply_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = Log.of("recompiles")
+    log = kind("recompiles")
 
     def endless(text: str) -> tuple[()]:
         raise RecursionError(text)

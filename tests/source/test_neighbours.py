@@ -66,7 +66,7 @@ ORDINARY = [
 @pytest.mark.parametrize("line", ORDINARY)
 @pytest.mark.parametrize("before", ["", "step 1 loss 0.3\n"])
 def test_ordinary_output_is_the_programs_own(before: str, line: str) -> None:
-    segmenter = Segmenter(Kinds(manifest.logs()), "run.log")
+    segmenter = Segmenter(Kinds(manifest.current().logs), "run.log")
     segmenter.feed([text.encode() + b"\n" for text in f"{before}{line}".split("\n")])
     evidence = segmenter.finish()
     assert (dict(evidence.kinds), evidence.known, evidence.unread) == ({}, {}, [])

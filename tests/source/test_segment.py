@@ -75,7 +75,10 @@ class Structured(Tagged):
     structured = True
 
 
-KINDS = Kinds([Tagged, Marked, Block, Patterned, Counted, Structured])
+LOGS = [Tagged, Marked, Block, Patterned, Counted, Structured]
+for log in LOGS:
+    log.builtin = True  # as ours are read: those of packs get what these leave
+KINDS = Kinds(LOGS)
 
 PREFIXES = [
     f"V1120 10:45:4{second}.000000 {pid} torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles]"

@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from tracelens import context
+from tracelens.cli._cache import parser_cache
 from tracelens.cli._terminal import flush, say
 from tracelens.errors import TracelensError
 
@@ -34,12 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(*COLLECT)
     given = list(sys.argv[1:] if argv is None else argv)
     everywhere, rest = _hoisted(given)
-    try:
-        code = _run([*everywhere, *rest] if given else ["--help"])
-    except Exception as error:  # the last line of defence: no traceback unless asked for
-        if "--debug" in everywhere:
-            traceback.print_exc()
-        code = _complain(error)
+    with context.using(_context(everywhere, rest)):
+        try:
+            code = _run([*everywhere, *rest] if given else ["--help"])
+        # The last line of defence: no traceback unless asked for, and nobody else ends the program.
+        except (Exception, SystemExit) as error:
+            if isinstance(error, SystemExit) and error.code:  # the reader of a pipe has gone away
+                raise
+            if "--debug" in everywhere:
+                traceback.print_exc()
+            code = _complain(error)
     flush()
     return code if given else 2
 
@@ -51,6 +57,12 @@ def _run(argv: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _context(everywhere: Sequence[str], rest: Sequence[str]) -> context.Context:
+    """Return where to keep things, for a command that does something, and who takes part."""
+    asks = not rest or {"-h", "--help"} & set(rest)
+    return context.Context(None if asks else parser_cache(), "--no-plugins" not in everywhere)
+
+
 def _hoisted(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split off the options that every command takes; they may stand anywhere before ``--``."""
     end = argv.index("--") if "--" in argv else len(argv)
@@ -58,7 +70,7 @@ def _hoisted(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     rest: list[str] = []
     words = iter(argv[:end])
     for word in words:
-        if word == "--debug" or word.startswith("--color="):
+        if word in {"--debug", "--no-plugins"} or word.startswith("--color="):
             everywhere.append(word)
         elif word == "--color":
             everywhere += [word, *itertools.islice(words, 1)]
@@ -67,7 +79,7 @@ def _hoisted(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return everywhere, [*rest, *argv[end:]]
 
 
-def _complain(error: Exception) -> int:
+def _complain(error: BaseException) -> int:
     """Say in one line on standard error what went wrong, and return the exit code."""
     import typer
 

@@ -57,12 +57,15 @@ def root(
         Color, typer.Option(help="When to write colour; auto heeds NO_COLOR and FORCE_COLOR.")
     ] = Color.AUTO,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    no_plugins: Annotated[
+        bool, typer.Option("--no-plugins", help="Use what is built in, and no installed pack.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Read the logs of a torch.compile'd model and say what is slow, where, and what to set."""
-    del debug, version
+    del debug, no_plugins, version  # what is begun before the command is found looks at them
     ctx.obj = Terminal(color=supports_color() if color is Color.AUTO else color is Color.ALWAYS)
 
 

@@ -155,11 +155,9 @@ def analyzed(
     runs: dict[str, list[str]] | None = None,
 ) -> Report:
     """Read the inputs and ask the rules, with a line of progress on a terminal."""
-    from tracelens import engine, grammars
-    from tracelens.cli._cache import parser_cache
+    from tracelens import engine
     from tracelens.source.files import expand
 
-    grammars.cache_folder = parser_cache()
     asked = {rule.code for rule in engine.choose(config.selected)}
     engine.choose(config.ignore)
     for rule in engine.choose(config.require) if config.require else ():

@@ -42,7 +42,7 @@ class Entry:
     def of(cls, rule: Rule) -> Entry:
         """Describe one rule."""
         from tracelens.evidence import needs
-        from tracelens.plugins.manifest import switches
+        from tracelens.plugins.facts import switches
 
         wanted = [(kind, must) for kind, must in needs(rule.check).values() if kind is not None]
         required = [kind for kind, must in wanted if must]
@@ -72,15 +72,14 @@ def _changes(rule: Rule) -> str:
 def _kinds(kind: type[Record]) -> list[str]:
     """Return the log kinds that ``kind`` is read from, or joined from."""
     from tracelens.evidence import needs
-    from tracelens.logs import Log
+    from tracelens.logs import Joined, Log
     from tracelens.plugins.registry import discover
     from tracelens.traces.measured import Measured
 
     if issubclass(kind, Measured):
         return ["chrome_trace"]
-    join = getattr(kind, "join", None)
-    if join is not None:
-        return [name for part, _ in needs(join).values() if part for name in _kinds(part)]
+    if issubclass(kind, Joined):
+        return [name for part, _ in needs(kind.join).values() if part for name in _kinds(part)]
     return [log.name for log in discover("logs", Log) if log.__module__ == kind.__module__]
 
 

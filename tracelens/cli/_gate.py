@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tracelens.cli._terminal import say
 from tracelens.config import Config
 from tracelens.engine import choose
 from tracelens.judging.watching import switch_of
-from tracelens.report import Outcome, Report, Run, Severity
+from tracelens.report import BrokenPack, Outcome, Report, Run, Severity
 
-__all__ = ["exit_code"]
+__all__ = ["exit_code", "say_broken"]
 
 #: What the rules of a family judge by: ``--require ONE`` asks for this, not for all that any rule
 #: of the family may use.
@@ -25,6 +27,7 @@ BASES = {
 
 def exit_code(report: Report, config: Config) -> int:
     """Judge the report by the configured bar; say on standard error what the report does not."""
+    broken = say_broken(report.broken_packs)
     crashed = [verdict for verdict in report.verdicts if verdict.verdict is Outcome.CRASHED]
     for verdict in crashed:
         say(
@@ -39,7 +42,7 @@ def exit_code(report: Report, config: Config) -> int:
             f"--strict: {count} line{'s' * (count > 1)} refused by a grammar, "
             f"first {first.kind} at line {first.first_line}: {first.reason}"
         )
-    if crashed:
+    if crashed or broken:
         return 3
     if refused:
         return 2
@@ -83,6 +86,18 @@ def _in(report: Report, runs: list[Run]) -> str:
     if not runs or len(report.runs) < 2:
         return ""
     return f" in {', '.join(f'{run.name} ({run.inputs[0]})' for run in runs)}"
+
+
+def say_broken(packs: Iterable[BrokenPack]) -> int:
+    """Say which installed packs cannot be used; return the exit code for that."""
+    code = 0
+    for pack in packs:
+        say(
+            f"{pack.distribution}: {pack.what}",
+            hint="fix or uninstall the package, or leave packs out with --no-plugins",
+        )
+        code = 3
+    return code
 
 
 def _above_bar(report: Report, bar: str) -> bool:

@@ -12,10 +12,11 @@ import typer
 
 from tracelens.cli._app import Terminal
 from tracelens.cli._terminal import emit, width
-from tracelens.errors import SourceError, UsageError, closest
+from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
 if TYPE_CHECKING:
-    from tracelens.render import Options, Renderer
+    from tracelens.plugins.facts import RendererFacts
+    from tracelens.render import Options
     from tracelens.report import Report
 
 __all__ = [
@@ -89,7 +90,7 @@ QuietOption = Annotated[
 class Plan:
     """What to write where: (file or ``-``, renderer) in order."""
 
-    targets: tuple[tuple[str, type[Renderer]], ...]
+    targets: tuple[tuple[str, RendererFacts], ...]
     #: What writes the result that is for standard output.
     show: Callable[[str], None] = emit
 
@@ -136,15 +137,43 @@ class Plan:
 
         Raises:
             SourceError: A file cannot be written.
+            PluginError: A format of a pack failed; the others are written.
         """
         from tracelens.render import Options
 
         asked = Options(max_chars=max_chars, redact=redact, verbose=verbose)
+        broken: list[PluginError] = []
         for file, renderer in self.targets:
+            options = _for_terminal(asked, terminal) if file == STDOUT else asked
+            try:
+                text = _rendered(renderer, report, options)
+            except PluginError as error:
+                broken.append(error)
+                continue
             if file == STDOUT:
-                self.show(renderer.render(report, _for_terminal(asked, terminal)))
+                self.show(text)
             else:
-                save(Path(file), renderer.render(report, asked))
+                save(Path(file), text)
+        if broken:
+            raise broken[0]
+
+
+def _rendered(renderer: RendererFacts, report: Report, options: Options) -> str:
+    """Render the report; whatever a format of a pack raises is that pack's fault.
+
+    Raises:
+        PluginError: It is a pack's, and failed.
+    """
+    if not renderer.distribution:
+        return renderer.load().render(report, options)
+    try:
+        text = renderer.load().render(report, options)
+        if not isinstance(text, str):
+            raise TypeError(f"render gives {type(text).__name__!r}, not text")
+        return text
+    except BaseException as error:
+        message = f"{renderer.distribution}: format {renderer.name}: {blame(error)}"
+        raise PluginError(message, hint="fix or uninstall the package") from error
 
 
 def _for_terminal(options: Options, terminal: Terminal) -> Options:
@@ -153,14 +182,13 @@ def _for_terminal(options: Options, terminal: Terminal) -> Options:
     return replace(options, color=terminal.color, width=width())
 
 
-def _renderers() -> dict[str, type[Renderer]]:
-    from tracelens.plugins.registry import discover
-    from tracelens.render import Renderer
+def _renderers() -> dict[str, RendererFacts]:
+    from tracelens.plugins import manifest
 
-    return {renderer.name: renderer for renderer in discover("renderers", Renderer)}
+    return {renderer.name: renderer for renderer in manifest.current().renderers}
 
 
-def _by_suffix(file: str, renderers: dict[str, type[Renderer]]) -> type[Renderer]:
+def _by_suffix(file: str, renderers: dict[str, RendererFacts]) -> RendererFacts:
     suffixes = {suffix: cls for cls in renderers.values() for suffix in cls.suffixes}
     suffix = Path(file).suffix
     if suffix not in suffixes:

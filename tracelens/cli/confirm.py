@@ -117,15 +117,12 @@ def confirm(
     First one recorded run per change, for all findings: does the program show it again, and is it
     gone with the change? Then, the costliest first, whether that saves time.
     """
-    from tracelens import grammars
-    from tracelens.cli._cache import parser_cache
     from tracelens.config import load
 
     if command and entry:
         raise UsageError("--entry and a command", hint="give one of them")
     config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
     plan = Plan.of(output or (), fmt, quiet=quiet)
-    grammars.cache_folder = parser_cache()
     path, found = _given.read(report, config)
     interpreter = python or _python()
     if execute_log_code:

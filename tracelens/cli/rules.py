@@ -34,7 +34,11 @@ def rules(
     ] = ListFormat.TEXT,
 ) -> None:
     """List the rules: what they read, and the switches that they need."""
+    from tracelens.cli._gate import say_broken
+    from tracelens.plugins import packs
+
     emit(_WRITERS[fmt](catalogue()))
+    raise typer.Exit(say_broken(packs.broken({})))
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:

@@ -202,7 +202,8 @@ def _analyze(
         say(f"the program ended {what} ({recorded.ended}){rest}")
     elif recorded.processes and (why := _why_nothing(recorded)):
         say(why)
-    return exit_code(report, config) if barred else 0
+    judged = exit_code(report, config)
+    return judged if barred else 0
 
 
 def _why_nothing(recorded: Recording) -> str:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.report import EvidenceLine
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CacheUse", "Lookup", "successive"]
 
 
-class CacheUse(Record):
+class CacheUse(Joined):
     """Something that Inductor logged where it also logs what its cache said."""
 
     @classmethod

@@ -10,7 +10,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
@@ -39,7 +39,7 @@ LAYERS = (
 TRACING = "bytecode_tracing"
 
 
-class CompileSeconds(Record):
+class CompileSeconds(Joined):
     """What one process spent on compilations."""
 
     switch: ClassVar[str] = "TORCH_TRACE=trace_dir"

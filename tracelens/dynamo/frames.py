@@ -17,7 +17,7 @@ from pydantic import ConfigDict, SkipValidation
 
 from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, total
 from tracelens.evidence import Evidence, Place, Seen
-from tracelens.logs import Record
+from tracelens.logs import Joined, Record
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
@@ -52,7 +52,7 @@ class Sighting(NamedTuple):
     seen: Seen[Any]
 
 
-class Frame(Record):
+class Frame(Joined):
     """One compilation of one code object by one writer."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.dynamo import user_code
 from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree
 from tracelens.report import Where
@@ -23,7 +23,7 @@ __all__ = ["GuardedEntry", "by_function", "root_line"]
 Key = tuple[str, str, str]
 
 
-class GuardedEntry(Record):
+class GuardedEntry(Joined):
     """One compiled entry, from the text log or from the structured one."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(

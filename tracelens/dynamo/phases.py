@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from tracelens.evidence import Evidence, Place, Seen
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.compile_times import Phase, PhaseTimes
 
 __all__ = ["BACKWARD", "FRAME", "FramePhases", "ProcessPhases", "tables", "total"]
@@ -30,7 +30,7 @@ BACKWARD = ("backward._backward_impl",)
 _Seconds = Mapping[str, tuple[float, ...]]
 
 
-class FramePhases(Record):
+class FramePhases(Joined):
     """The phases of one compilation, by the events of the structured log."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +56,7 @@ class FramePhases(Record):
             yield Seen(cls(seconds=seconds), 1, [place], "")
 
 
-class ProcessPhases(Record):
+class ProcessPhases(Joined):
     """All phases of one process."""
 
     switch: ClassVar[str] = "TORCH_TRACE=trace_dir"

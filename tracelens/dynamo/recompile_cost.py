@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -18,7 +18,7 @@ from tracelens.report import Cost
 __all__ = ["CompiledFrame", "cost_of"]
 
 
-class CompiledFrame(Record):
+class CompiledFrame(Joined):
     """Something that Dynamo compiled, whichever log tells it: a limit could have been hit."""
 
     id: str

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined, Record
 from tracelens.onednn import isa as instructions
 from tracelens.report import FindingData
 
@@ -50,7 +50,7 @@ _FLAGS |= {"fphp": "f16", "asimdhp": "f16", "bf16": "bf16"}
 _FLAGS |= dict.fromkeys(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"), "int8")
 
 
-class RunFacts(Record):
+class RunFacts(Joined):
     """The run as a whole. There is always exactly one row; ``None`` is: the logs do not say."""
 
     #: ``(2, 13, 0)``.

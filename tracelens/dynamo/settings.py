@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -38,7 +38,7 @@ SKIPPED_GUARDS = (
 _OFF = frozenset({"", "0", "false", "none", "off", "no", "{}", "[]"})
 
 
-class Setting(Record):
+class Setting(Joined):
     """One setting with one value: a row for each input and writer, where they first show it."""
 
     switch = "TORCH_TRACE=trace_dir"

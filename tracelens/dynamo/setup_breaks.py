@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.recompiles import Recompile, ValueCheck
 
@@ -35,7 +35,7 @@ class Second(NamedTuple):
         return same and self.begin <= place.line < self.place.line
 
 
-class SetupBreak(Record):
+class SetupBreak(Joined):
     """A place at which the graph breaks in the first call of a function, and not again.
 
     The first compilation of the function has breaks. Then something that the model keeps, ``None``

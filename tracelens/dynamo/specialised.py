@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs._checks import Comment
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SINGLETON = "range_refined_to_singleton"
 Key = tuple[str, str, str]
 
 
-class SpecializedSize(Record):
+class SpecializedSize(Joined):
     """In one compilation, a size or number that was a symbol became a constant."""
 
     #: ``L['x'].size()[0]``, and the constant.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tracelens import grammars
@@ -53,6 +52,8 @@ class Log:
       to the line that ``ends`` matches.
     """
 
+    #: Whether it comes with tracelens, and in no pack.
+    builtin: ClassVar[bool] = False
     #: The stem of the module and of the grammar; the key in the report's ``kinds``.
     name: ClassVar[str] = ""
     #: What makes torch or oneDNN print it; shown when a rule has nothing to look at.
@@ -91,22 +92,15 @@ class Log:
     #: Beginnings of lines at which one text must be cut in several records.
     cuts: ClassVar[re.Pattern[str] | None] = None
 
+    def __init_subclass__(cls) -> None:
+        """Note where it comes from."""
+        if "builtin" not in vars(cls):
+            cls.builtin = cls.__module__.startswith("tracelens.")
+
     @classmethod
     def load(cls) -> type[Log]:
         """Return the log kind itself; what stands for one that is not imported imports it."""
         return cls
-
-    @staticmethod
-    @cache
-    def of(name: str) -> type[Log]:
-        """Return the installed log kind of that name.
-
-        Raises:
-            KeyError: There is none.
-        """
-        from tracelens.plugins import manifest  # noqa: PLC0415 -- it describes this class
-
-        return {log.name: log for log in manifest.logs()}[name].load()
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:

@@ -83,9 +83,9 @@ class Processes:
         for row in rows:
             for place in row.places:
                 is_traced = _process(place) in self.homes
-                (traced if is_traced else told)[self._fact(row, place)] += _weight(row)
+                (traced if is_traced else told)[self._fact(row, place)] += not row.record.is_echo
                 if not place.frame and not is_traced:
-                    outside[type(row.record), _process(place)].append(_gist(row))
+                    outside[type(row.record), _process(place)].append(row.record.gist)
         kept = []
         for row in rows:
             places = []
@@ -95,7 +95,7 @@ class Processes:
                     if not traced[fact] > told[fact]:
                         places.append(place)
                 elif traced[fact] > told[fact] and not any(
-                    _gist(row) in outside.get((fact[0], process), ())
+                    row.record.gist in outside.get((fact[0], process), ())
                     for process in (fact[1], (fact[1][0], ""))
                 ):
                     places.append(place._replace(home=fact[1]))
@@ -113,16 +113,6 @@ class Processes:
 
 def _process(place: Place) -> Process:
     return place.input, place.writer
-
-
-def _gist(row: Seen[Any]) -> object:
-    """Return what is the same in all logs: the record, where it does not say otherwise."""
-    return getattr(row.record, "gist", row.record)
-
-
-def _weight(row: Seen[Any]) -> int:
-    """Return 0 for a record that only announces or repeats another one."""
-    return int(not getattr(row.record, "is_echo", False))
 
 
 def _homes(

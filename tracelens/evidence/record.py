@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Record"]
+if TYPE_CHECKING:
+    from tracelens.evidence.store import Evidence
+    from tracelens.evidence.tables import Seen
+
+__all__ = ["Joined", "Record"]
 
 
 class Record(BaseModel):
@@ -21,12 +26,46 @@ class Record(BaseModel):
 
     #: What makes torch or oneDNN print this record, where the kind's own switch is not enough.
     switch: ClassVar[str] = ""
+    #: Whether code makes it, of JSON or of other records, and no rule of a grammar fills it.
+    from_code: ClassVar[bool] = False
+
+    @property
+    def gist(self) -> object:
+        """What is the same in all logs that tell of it: the record, where it does not say."""
+        return self
+
+    @property
+    def is_echo(self) -> bool:
+        """Whether it only announces or repeats another record."""
+        return False
+
+    @classmethod
+    def distinct(cls, rows: list[Seen[Any]]) -> list[Seen[Any]]:
+        """Return the rows of its table with what is told twice taken out."""
+        return rows
+
+    def completed(self, seen: Seen[Any], evidence: Evidence) -> Record:
+        """Return the record with what only other records in ``evidence`` know about it."""
+        del seen, evidence
+        return self
+
+
+class Joined(Record):
+    """A record that is made from others: its table is what :meth:`join` gives."""
+
+    from_code: ClassVar[bool] = True
+
+    @classmethod
+    def join(cls, *tables: Any, **optional: Any) -> Iterable[Seen[Any]]:
+        """Make the rows of its table of others, which the annotations name as a rule's do."""
+        raise NotImplementedError
 
     @classmethod
     def walks(cls) -> tuple[type[Record], ...] | None:
         """Return the record types without which a ``join`` over the whole evidence gives nothing.
 
         None: it looks at other things, and must be tried. An empty tuple: there is always a row,
+        and it is no reason to ask a rule. An empty tuple: there is always a row,
         and it is no reason to ask a rule.
         """
         return None

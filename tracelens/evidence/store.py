@@ -7,16 +7,18 @@ merging is associative: the parts of one file, or the logs of many ranks, may be
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar, cast
 
+from tracelens.errors import blame
 from tracelens.evidence import limits
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
-from tracelens.evidence.record import Record
+from tracelens.evidence.record import Joined, Record
 from tracelens.evidence.subscription import arguments, needs
 from tracelens.evidence.tables import Place, Seen, Table, Ticks, Times
 from tracelens.grammars import Unreadable
@@ -41,9 +43,10 @@ MAX_QUOTE = 16_384
 MAX_SILENT = 20_000
 #: Stands for the refused texts of a kind beyond those that are kept.
 _OTHERS = "\0"
+_NOBODY = nullcontext()
 
 
-class Gap(Record):
+class Gap(Joined):
     """A place where the input does not hold all that was written."""
 
     #: ``begins in the middle of a record`` and the like, to be read after "the log".
@@ -92,10 +95,28 @@ class Evidence:
         self.measured: list[Seen[Any]] = []
         #: (input, writer, compile id, phase) -> when it began and ended.
         self.ticks: dict[tuple[str, str, str, str], Ticks] = {}
+        #: Log kind of a pack -> what its code raised, first.
+        self.faults: dict[str, str] = {}
+        #: The log kinds that texts are of, by name.
+        self._logs: dict[str, type[Log]] = {}
         #: Where -> (what is missing there, the line).
         self.gaps: dict[Place, tuple[str, str]] = {}
         #: Returns the tables of a function that what is installed is known of, else None.
         self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] = _unknown
+
+    def blaming(self, log: type[Log]) -> AbstractContextManager[None]:
+        """Return a context that notes what the code of a pack's ``log`` raises, and ends with it.
+
+        Of what is built in, nobody else is to blame: it goes on its way.
+        """
+        return _NOBODY if log.builtin else self._blaming(log.name)
+
+    @contextmanager
+    def _blaming(self, kind: str) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self.faults.setdefault(kind, blame(error))
 
     def span(self, place: Place) -> None:
         """Let the compile id at ``place`` reach to its clock."""
@@ -159,6 +180,7 @@ class Evidence:
         self, log: type[Log], key: tuple[str, str], held: tuple[Seen[Any], ...] | Unread
     ) -> tuple[Seen[Any], ...] | Unread | None:
         """Keep what a new text says; None for one that is the program's own."""
+        self._logs[log.name] = log
         if isinstance(held, Unread):
             return self._refused(key, held)
         if not log.owns([seen.record for seen in held]):
@@ -192,7 +214,7 @@ class Evidence:
         refused = ((k, u) for k, u in self._texts.items() if isinstance(u, Unread))
         for key, held in refused:
             if held.place is not None and held.ends_at(end):
-                log, rest = Log.of(key[0]), key[1].rpartition("\n")[0]
+                log, rest = self._logs[key[0]], key[1].rpartition("\n")[0]
                 if rest and isinstance(self._read(log, rest, held.place), Unread):
                     return False
                 del self._texts[key]
@@ -264,6 +286,8 @@ class Evidence:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
         except Exception as error:  # a log kind's bug must not cost the rest of the log
+            if not log.builtin:
+                raise
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             return Unread(log.name, text[:2000], 0, 0, place.line, reason)
         return _seen(records, text)
@@ -308,6 +332,8 @@ class Evidence:
         self.structured |= other.structured
         self.switched |= other.switched
         self.numbers |= other.numbers
+        self.faults = other.faults | self.faults
+        self._logs |= other._logs
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
         self.measured += [
             replace(seen, places=[place.shifted(shift) for place in seen.places])
@@ -351,11 +377,9 @@ class Evidence:
         return Table(self._rows(Record))
 
     def _rows(self, kind: type[R]) -> Iterable[Seen[R]]:
-        join = getattr(kind, "join", None)
-        if join is not None:
-            known = self.subscribed(join)
-            tables = arguments(join, self) if known is None else known
-            return cast("Iterable[Seen[R]]", join(**tables))
+        if issubclass(kind, Joined):
+            known = self.subscribed(kind.join)
+            return kind.join(**(arguments(kind.join, self) if known is None else known))
         of_kind = [found for type_, found in self._by_type.items() if issubclass(type_, kind)]
         found = of_kind[0] if len(of_kind) == 1 else sorted(chain.from_iterable(of_kind))
         rows = [seen.completed(self) for _, seen in found if seen.count]
@@ -363,8 +387,7 @@ class Evidence:
             if len(seen.places) > 1:
                 seen.places.sort(key=_position)
         rows = self.processes.once(rows)
-        distinct = getattr(kind, "distinct", None)
-        return rows if distinct is None else cast("list[Seen[R]]", distinct(rows))
+        return kind.distinct(rows)
 
     @cached_property
     def _by_type(self) -> dict[type[Record], list[tuple[int, Seen[Any]]]]:

@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 from tracelens.evidence.record import Record
 from tracelens.report import EvidenceLine
+
+if TYPE_CHECKING:
+    from tracelens.evidence.store import Evidence
 
 __all__ = ["Part", "Place", "Seen", "Table", "Ticks", "Times"]
 
@@ -332,10 +335,10 @@ class Seen(Generic[R]):
             first = Part(self.first, self.count, _sum(None, self.times))
             self.parts = {(self.first.input, self.first.writer): first}
 
-    def completed(self, evidence: object) -> Seen[R]:
+    def completed(self, evidence: Evidence) -> Seen[R]:
         """Return the row with what only other records in ``evidence`` know about its record."""
-        complete = getattr(self.record, "completed", None)
-        return self if complete is None else replace(self, record=complete(self, evidence))
+        record = self.record.completed(self, evidence)
+        return self if record is self.record else replace(self, record=cast("R", record))
 
     @property
     def first(self) -> Place:

@@ -6,7 +6,7 @@ import inspect
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.grammars import Unreadable
-from tracelens.logs import Log, Record
+from tracelens.logs import Record, kind
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice
 
@@ -45,7 +45,7 @@ def _as_break(message: str, file: str, line: int, function: str) -> Seen[GraphBr
         f'User code traceback:\n  File "{file}", line {line}, in {function or "forward"}'
     )
     try:
-        records = Log.of("graph_breaks").parse(text)
+        records = kind("graph_breaks").parse(text)
     except Unreadable:
         return None
     found = [one for one in records if isinstance(one, GraphBreak)]

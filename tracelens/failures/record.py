@@ -8,13 +8,13 @@ from tracelens.evidence import Seen, Table
 from tracelens.failures.causes import ELSEWHERE, GENERAL
 from tracelens.failures.reading import LAST_LINES, Told, told
 from tracelens.failures.stages import Stage, stage
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.failures import Episode
 
 __all__ = ["Failure"]
 
 
-class Failure(Record):
+class Failure(Joined):
     """Something that ended the program, a compilation or a search, and why."""
 
     #: As :data:`tracelens.failures.causes.PHRASES` calls it; ``unknown`` where no phrase fits.

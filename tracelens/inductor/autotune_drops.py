@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.grammars import Unreadable
-from tracelens.logs import Record
+from tracelens.logs import Joined, Record
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.autotune_drops import AutotuneDrops, DroppedChoice, Why
 from tracelens.logs.compile_errors import Failure, LogError
@@ -39,7 +39,7 @@ class Drop(Record):
     line: int = 0
 
 
-class Search(Record):
+class Search(Joined):
     """What a log holds about tuning: a table, a lost candidate, or (neither) that all were lost."""
 
     table: AutotuneTable | None = None

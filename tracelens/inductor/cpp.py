@@ -11,7 +11,7 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.loops import Nest, nest_of
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CppKernel"]
 
 
-class CppKernel(Record):
+class CppKernel(Joined):
     """One C++ kernel of one graph."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(

@@ -10,7 +10,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.statements import ExternCall
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import EvidenceLine
 
@@ -69,7 +69,7 @@ COMPUTABLE = ARITHMETIC | frozenset(
 )
 
 
-class Lowered(Record):
+class Lowered(Joined):
     """A graph of which the log says what became of its operators: by its code, or by hints."""
 
     switch: ClassVar[str] = 'TORCH_LOGS="output_code"'

@@ -17,7 +17,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.evidence.tables import Part
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.tasks import tasks
-from tracelens.logs import Record
+from tracelens.logs import Joined, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.logs.output_code import OutputModule
@@ -31,7 +31,7 @@ __all__ = ["LibraryCall", "LibraryRun"]
 Process = tuple[str, str]
 
 
-class _Joined(Record):
+class _OfCalls(Joined):
     model_config: ClassVar[ConfigDict] = ConfigDict(
         frozen=True, extra="forbid", arbitrary_types_allowed=True
     )
@@ -42,7 +42,7 @@ class _Joined(Record):
         return (OutputModule,)
 
 
-class LibraryCall(_Joined):
+class LibraryCall(_OfCalls):
     """A product or a convolution that generated code leaves to a library, once per compilation."""
 
     #: Line within the text of the module.
@@ -74,7 +74,7 @@ class LibraryCall(_Joined):
                     yield Seen(record, 1, [place], row.text)
 
 
-class LibraryRun(_Joined):
+class LibraryRun(_OfCalls):
     """The executions of one primitive in one input, and the calls that they may come from."""
 
     run: SkipValidation[Seen[PrimitiveExec]]

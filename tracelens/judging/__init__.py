@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from tracelens import __version__
 from tracelens.dynamo import phases
-from tracelens.evidence import Evidence, arguments
+from tracelens.evidence import Evidence
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
 from tracelens.judging.watching import Watched
 from tracelens.logs import Log
 from tracelens.logs.recording import ended, notes
-from tracelens.plugins.manifest import Held, RuleFacts, kept
-from tracelens.plugins.registry import discover
+from tracelens.plugins import manifest, packs
+from tracelens.plugins.facts import RuleFacts
+from tracelens.plugins.held import Held
 from tracelens.report import (
     Coverage,
     Environment,
@@ -61,36 +61,38 @@ def judge(
     asked: dict[str, Rule] = {}
     watched = Watched(evidence, recorded_with)
     judging = Judge(held, evidence, watched)
-    for known in _all() if rules is None else rules:
-        facts = known if isinstance(known, RuleFacts) else RuleFacts.read(known)
-        verdict = judging.without_asking(facts)
-        found: list[Finding] = []
-        if verdict is None:
-            rule = asked[facts.code] = known.load() if isinstance(known, RuleFacts) else known
-            verdict, found = judging.ask(rule, facts, partial(_tables, known, held, evidence))
+    every = [
+        (known, known if isinstance(known, RuleFacts) else RuleFacts.read(known))
+        for known in (manifest.current().rules if rules is None else rules)
+    ]
+    for known, facts in sorted(every, key=lambda pair: bool(pair[1].distribution)):
+        verdict, found = judging.answer(known, facts, asked)
         reason = _ignored(known, ignore)
         if reason is not None and found:
             found = [finding.model_copy(update={"ignored": reason}) for finding in found]
             verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
         verdicts.append(verdict)
         findings += found
+    foreign = {facts.code: facts.distribution for _, facts in every if facts.distribution}
+    tellers = packs.tellers(asked, foreign)
     findings = [
         finding.model_copy(update={"run": name})
-        for finding in told_once(suppressed(findings, asked), asked)
+        for finding in told_once(suppressed(findings, asked, foreign), tellers)
     ]
-    logs = _summing_up(evidence)
+    said = [packs.summaries(log, evidence) for log in _summing_up(evidence)]
     tables = _merged(
-        (*(log.tables(evidence) for log in logs), _frames(held, evidence), phases.tables(evidence))
+        (*(shown for _, shown in said), _frames(held, evidence), phases.tables(evidence))
     )
     return Report(
         tool=Tool(version=__version__),
         inputs=tuple(inputs),
         runs=(_run(name, inputs, findings, watched, ended(evidence)),),
-        environment=Environment(**_merged(log.environment(evidence) for log in logs)),
+        environment=Environment(**_merged(machine for machine, _ in said)),
         coverage=_coverage(evidence, inputs),
-        verdicts=tuple(verdicts),
+        verdicts=tuple(sorted(verdicts, key=lambda verdict: verdict.code)),
         findings=tuple(sorted(findings, key=lambda finding: finding.order)),
         tables={title: [row | {"run": name} for row in rows] for title, rows in tables.items()},
+        broken_packs=packs.broken(evidence.faults, packs.faults(tellers, foreign)),
     )
 
 
@@ -112,17 +114,9 @@ def _run(
     )
 
 
-def _tables(known: Rule | RuleFacts, held: Held, evidence: Evidence) -> dict[str, Any]:
-    """Return what the rule asks for."""
-    if not isinstance(known, RuleFacts):
-        return arguments(known.check, evidence)
-    return held.tables(known.tables) | dict.fromkeys(known.whole, evidence)
-
-
 def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
     """Return the summary of what was compiled."""
-    index = kept()
-    if index is not None and not held.may_fill(index.frames) and not evidence.ticks:
+    if not held.may_fill(manifest.current().frames) and not evidence.ticks:
         return {}
     from tracelens.dynamo import frames  # noqa: PLC0415 -- joined from most log kinds
 
@@ -131,12 +125,10 @@ def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
 
 def _summing_up(evidence: Evidence) -> Sequence[type[Log]]:
     """Return the log kinds that may have something to say about this evidence as a whole."""
-    if (index := kept()) is None:
-        return discover("logs", Log)
     homes = {kind.__module__ for kind in evidence.types()}
     return [
         log.load()
-        for log in index.logs
+        for log in manifest.current().logs
         if log.sums_up and (log.name in evidence.kinds or log.module in homes)
     ]
 
@@ -188,11 +180,6 @@ def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             if value is not None and out.get(key) is None:
                 out[key] = value
     return out
-
-
-def _all() -> Iterable[Rule]:
-    """Return one instance of every installed rule."""
-    return sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
 
 
 def matches(rule: Rule | RuleFacts, wanted: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
@@ -10,19 +10,27 @@ from tracelens.rules import Rule
 __all__ = ["suppressed"]
 
 
-def suppressed(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
+def suppressed(
+    findings: list[Finding], rules: Mapping[str, Rule], foreign: Collection[str]
+) -> list[Finding]:
     """Let suppressors silence the claims that they make worthless, in the inputs that they are of.
 
     Of several, the strongest does: the one whose code comes first. A finding whose evidence is in
-    several inputs is as good as the worst of them.
+    several inputs is as good as the worst of them. Rules of packs (``foreign``) silence packs only.
     """
     by: dict[str, list[Finding]] = {}
+    by_packs: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.code):
         claims = rules[finding.code].suppresses
         loud = finding.severity is not Severity.NONE or claims == "absence"
         if claims and loud and not finding.ignored:
-            by.setdefault(claims, []).append(finding)
-    return [_silenced(finding, rules[finding.code].claim, by) for finding in findings]
+            by_packs.setdefault(claims, []).append(finding)
+            if finding.code not in foreign:
+                by.setdefault(claims, []).append(finding)
+    return [
+        _silenced(finding, rules[finding.code].claim, by_packs if finding.code in foreign else by)
+        for finding in findings
+    ]
 
 
 def _silenced(finding: Finding, claim: str, by: Mapping[str, list[Finding]]) -> Finding:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tracelens.errors import PluginError
-from tracelens.evidence import Evidence
+from tracelens.errors import PluginError, blame
+from tracelens.evidence import Evidence, arguments
 from tracelens.judging.watching import Watched, refused
-from tracelens.plugins.manifest import Held, RuleFacts, TableFacts
+from tracelens.plugins import packs
+from tracelens.plugins.facts import RuleFacts, TableFacts
+from tracelens.plugins.held import Held
 from tracelens.report import Finding, Outcome, Verdict
 from tracelens.rules import Rule
 
@@ -21,10 +22,42 @@ class Judge:
 
     def __init__(self, held: Held, evidence: Evidence, watched: Watched) -> None:
         self._held = held
+        self._evidence = evidence
         self._watched = watched
         self._refused = refused(evidence)
 
-    def without_asking(self, facts: RuleFacts) -> Verdict | None:
+    def answer(
+        self, known: Rule | RuleFacts, facts: RuleFacts, asked: dict[str, Rule]
+    ) -> tuple[Verdict, list[Finding]]:
+        """Return what a rule says; one that raises, whatever it is, says that it crashed.
+
+        Args:
+            known: The rule, or what is known of it.
+            facts: What is known of it.
+            asked: The rules that were asked, by code; it is added to them.
+        """
+        try:
+            verdict = self._without_asking(facts)
+            if verdict is not None:
+                return verdict, []
+            rule = known.load() if isinstance(known, RuleFacts) else known
+            verdict, found = self._ask(rule, facts, self._tables(known))
+            asked[facts.code] = rule
+        except BaseException as error:  # a broken rule must not take the report down
+            if isinstance(error, PluginError) and not facts.distribution:
+                raise
+            whose = f"{facts.distribution}: " if facts.distribution else ""
+            crashed = {"verdict": Outcome.CRASHED, "reason": whose + blame(error)}
+            return _quiet(facts).model_copy(update=crashed), []
+        return verdict, found
+
+    def _tables(self, known: Rule | RuleFacts) -> dict[str, Any]:
+        """Return what the rule asks for."""
+        if not isinstance(known, RuleFacts):
+            return arguments(known.check, self._evidence)
+        return self._held.tables(known.tables) | dict.fromkeys(known.whole, self._evidence)
+
+    def _without_asking(self, facts: RuleFacts) -> Verdict | None:
         """Return the verdict of a rule with nothing to look at; None where it must be asked."""
         filled = [self._held.may_fill(table) for table in facts.tables]
         pairs = list(zip(facts.tables, filled, strict=True))
@@ -36,30 +69,23 @@ class Judge:
             return None
         return self._believed(facts, _quiet(facts))
 
-    def ask(
-        self, rule: Rule, facts: RuleFacts, tables: Callable[[], dict[str, Any]]
+    def _ask(
+        self, rule: Rule, facts: RuleFacts, given: dict[str, Any]
     ) -> tuple[Verdict, list[Finding]]:
         """Return what the rule says about the tables that it asks for."""
-        base = _quiet(facts)
-        try:
-            given = tables()
-            lacking = [
-                table
-                for table in facts.tables
-                if table.required and table.switches and not len(given[table.parameter])
-            ]
-            if lacking:
-                return self._lacking(facts, lacking), []
-            found = list(rule.check(**given))
-        except PluginError:
-            raise
-        except Exception as error:  # a broken rule must not take the report down
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
-            return base.model_copy(update={"verdict": Outcome.CRASHED, "reason": reason}), []
+        lacking = [
+            table
+            for table in facts.tables
+            if table.required and table.switches and not len(given[table.parameter])
+        ]
+        if lacking:
+            return self._lacking(facts, lacking), []
+        found = list(rule.check(**given))
+        if facts.distribution:
+            packs.vet(found, facts)
         if not found:
-            return self._believed(facts, base), []
-        return base.model_copy(update={"verdict": Outcome.FIRED}), _distinct(found)
+            return self._believed(facts, _quiet(facts)), []
+        return _quiet(facts).model_copy(update={"verdict": Outcome.FIRED}), _distinct(found)
 
     def _lacking(self, facts: RuleFacts, lacking: Sequence[TableFacts]) -> Verdict:
         """Return the verdict of a rule some of whose tables must have rows and have none."""

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator
 
 from tracelens.errors import UsageError, closest
 from tracelens.evidence import Evidence
-from tracelens.logs import Log
 from tracelens.logs.recording import LeftOut, Recorded
 from tracelens.plugins import manifest
 
@@ -84,7 +83,7 @@ def artifacts_of(switch: str) -> frozenset[str]:
 
 def switch_of(artifact: str) -> str:
     """Return the switch that makes torch or oneDNN log ``artifact``."""
-    for log in manifest.logs():
+    for log in manifest.current().logs:
         if artifact in {log.name, *artifacts_of(log.switch)}:
             return log.switch
     level = {REFUSALS: "all", CREATIONS: "2"}.get(artifact)
@@ -97,9 +96,9 @@ def check_names(given: Iterable[str]) -> frozenset[str]:
     Raises:
         UsageError: A name that is neither an artifact nor a log kind.
     """
-    known = {log.name for log in manifest.logs()} | {CREATIONS, REFUSALS} | set(_IMPLIED)
-    known |= {part.removeprefix("__") for log in manifest.logs() for part in log.artifacts}
-    known |= {part for log in manifest.logs() for part in artifacts_of(log.switch)}
+    known = {log.name for log in manifest.current().logs} | {CREATIONS, REFUSALS} | set(_IMPLIED)
+    known |= {part.removeprefix("__") for log in manifest.current().logs for part in log.artifacts}
+    known |= {part for log in manifest.current().logs for part in artifacts_of(log.switch)}
     out: set[str] = set()
     for name in given:
         if name not in known:
@@ -176,19 +175,15 @@ def refused(evidence: Evidence) -> dict[str, tuple[int, int]]:
     out: dict[str, tuple[int, int]] = {}
     if not evidence.unread_lines:
         return out
-    kinds = {log.name: log for log in manifest.logs()}
+    kinds = {log.name: log for log in manifest.current().logs}
     for text in evidence.unread:
         log = kinds.get(text.kind)
         if log is None:
             continue
-        count, first = out.get(_module(log), (0, text.first_line))
-        out[_module(log)] = count + max(1, text.count), min(first, text.first_line)
+        count, first = out.get(log.module, (0, text.first_line))
+        out[log.module] = count + max(1, text.count), min(first, text.first_line)
     for log in kinds.values():
-        count, _ = out.get(_module(log), (0, 0))
+        count, _ = out.get(log.module, (0, 0))
         if log.counted and count <= MAX_REFUSED * (count + evidence.kinds.get(log.name, 0)):
-            out.pop(_module(log), None)
+            out.pop(log.module, None)
     return out
-
-
-def _module(log: type[Log] | manifest.LogFacts) -> str:
-    return log.module if isinstance(log, manifest.LogFacts) else log.__module__

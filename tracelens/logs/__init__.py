@@ -6,6 +6,7 @@ and the :class:`Record` models; the grammar says how text becomes them (see
 """
 
 from tracelens.evidence.log import Log, Skimmed, Tick
-from tracelens.evidence.record import Record
+from tracelens.evidence.record import Joined, Record
+from tracelens.logs._kinds import kind
 
-__all__ = ["Log", "Record", "Skimmed", "Tick"]
+__all__ = ["Joined", "Log", "Record", "Skimmed", "Tick", "kind"]

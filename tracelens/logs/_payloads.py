@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
-from tracelens.logs import Log, Record
+from tracelens.logs import Record
+from tracelens.logs._kinds import kind
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
 from tracelens.logs.nccl import CollectiveSchedule
@@ -43,12 +44,12 @@ def moved(record: Record, where: Callable[[int], int]) -> Record:
 
 
 def _output_code(payload: str) -> Iterator[Record]:
-    yield from Log.of("output_code").parse("Output code: \n" + payload)
+    yield from kind("output_code").parse("Output code: \n" + payload)
 
 
 def _guards(payload: str) -> Iterator[Record]:
     tree, _, latency = payload.rpartition(_LATENCY)
-    guards = Log.of("guards")
+    guards = kind("guards")
     yield from guards.parse(tree or payload)
     if tree:
         yield from guards.parse(f"Guard eval latency = {latency}")
@@ -56,13 +57,13 @@ def _guards(payload: str) -> Iterator[Record]:
 
 def _graph_break(payload: str) -> Iterator[Record]:
     own = payload.partition(_OWN_FRAMES)[0].rstrip("\n").removesuffix(_NO_FRAMES).rstrip("\n")
-    for record in Log.of("graph_breaks").parse(own):
+    for record in kind("graph_breaks").parse(own):
         yield moved(record, lambda at: at + 1)
 
 
-def _graph(kind: str, name: str) -> Reader:
+def _graph(log: str, name: str) -> Reader:
     def read(payload: str) -> Iterator[Record]:
-        yield from Log.of(kind).parse(f"TRACED GRAPH\n ===== {name} =====\n {payload}")
+        yield from kind(log).parse(f"TRACED GRAPH\n ===== {name} =====\n {payload}")
 
     return read
 
@@ -81,7 +82,7 @@ def _recompile(payload: str) -> Iterator[Record]:
     else:
         counts = [reason.count("\n") + 1 for reason in reasons]
         places = [2 + number for number, count in enumerate(counts) for _ in range(count)]
-    for record in Log.of("recompiles").parse(text):
+    for record in kind("recompiles").parse(text):
         yield moved(record, lambda at: places[at - 2] if 2 <= at < len(places) + 2 else 0)
 
 
@@ -99,7 +100,7 @@ def _error(payload: str) -> Iterator[Record]:
 
     It is the last of a chain; Dynamo raises it from none of those before it.
     """
-    errors = Log.of("compile_errors")
+    errors = kind("compile_errors")
     failures = [
         record
         for _, piece in errors.pieces(payload.rstrip("\n").split("\n"))
@@ -112,7 +113,7 @@ def _error(payload: str) -> Iterator[Record]:
 
 def _captures(payload: str) -> Iterator[Record]:
     for reason in _listed(payload):
-        yield from Log.of("compiled_autograd").parse(reason)
+        yield from kind("compiled_autograd").parse(reason)
 
 
 def _schedule(payload: str) -> Iterator[Record]:

@@ -142,6 +142,8 @@ class Choice(Record):
 class Stats(Record):
     """The summary line of torch 2.9 and later. Times in milliseconds."""
 
+    from_code: ClassVar[bool] = True
+
     model_config: ClassVar = {**Record.model_config, "extra": "ignore"}
 
     num_choices: int = 0

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._checks import Comment
+from tracelens.logs._kinds import kind
 from tracelens.logs._text import InBrackets, Stripped
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Dynamic(Log):
         from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
         before = said.count("\n") + 1
-        failures = Log.of("compile_errors").parse(f"{traceback.lstrip()}{rest}")
+        failures = kind("compile_errors").parse(f"{traceback.lstrip()}{rest}")
         return (*records, *(moved(one, lambda at: at + before) for one in failures))
 
 
@@ -234,6 +235,8 @@ class Assumed(ToldTwice):
 class Derived(Record):
     """An expression that an operation made of symbols; the structured log of an export has it."""
 
+    from_code: ClassVar[bool] = True
+
     switch: ClassVar[str] = "TORCH_DTRACE=1 TORCH_TRACE=trace_dir"
     #: ``add``, ``eq``, ...
     method: str
@@ -244,6 +247,8 @@ class Derived(Record):
 
 class FakeKernel(Record):
     """An operator whose shapes could not be told without running it, or were told wrong."""
+
+    from_code: ClassVar[bool] = True
 
     switch: ClassVar[str] = "TORCH_DTRACE=1 TORCH_TRACE=trace_dir"
     #: ``mylib::add``

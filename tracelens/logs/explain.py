@@ -11,6 +11,7 @@ from pydantic import BeforeValidator
 
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
+from tracelens.logs._kinds import kind
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Stripped
 from tracelens.logs.compile_times import Phase
@@ -142,7 +143,7 @@ def _break(
     lines += ["", "User code traceback:"] if stack else []
     lines += [f'  File "{one.file}", line {one.line}, in {one.function}' for one in stack]
     try:
-        found = Log.of("graph_breaks").parse("\n".join(lines))
+        found = kind("graph_breaks").parse("\n".join(lines))
     except Unreadable:
         return
     for one in found:

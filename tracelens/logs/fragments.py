@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
+from tracelens.logs._kinds import kind
 
 __all__ = ["Fragment", "Fragments"]
 
@@ -135,7 +136,7 @@ def _read(fragment: Fragment) -> Iterator[Record]:
 
     whole = _COMPLETE[fragment.what](fragment.text)
     try:
-        found = Log.of(whole.kind).parse(whole.text)
+        found = kind(whole.kind).parse(whole.text)
     except Unreadable:
         return
     for record in found:

@@ -125,6 +125,8 @@ class OutputModule(Record):
     aot_id: str = ""
     kernel_defs: tuple[KernelDef, ...] = ()
     steps: tuple[Step, ...] = ()
+    #: What a module that was cut off ends with: its statement is missing.
+    comment: Comment = None
     #: The C++ text of a module that is not Python.
     wrapper: str = ""
 

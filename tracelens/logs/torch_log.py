@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from tracelens import grammars
 from tracelens.evidence import Evidence, Place, Seen, Times
-from tracelens.logs import Log, Record
+from tracelens.logs import Joined, Log, Record
 
 __all__ = ["CompileSpan", "Site", "TorchLog", "read_site"]
 
@@ -63,7 +63,7 @@ class Site(Record):
         return f"{place} [{self.artifact}]" if self.artifact else place
 
 
-class CompileSpan(Record):
+class CompileSpan(Joined):
     """How long a compile id was busy, from the clocks of its first and its last record.
 
     A lower bound of the compile time: the first record of a compilation is not its beginning.

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, Skimmed, Tick, _events
+from tracelens.logs._kinds import kind
 from tracelens.logs._opaque_payloads import reason
 from tracelens.logs._payloads import READERS
 from tracelens.logs._shapes import SHAPES
@@ -45,6 +46,8 @@ class CompilationMetrics(Record):
 
     Source: ``torch/_dynamo/utils.py``, class ``CompilationMetrics``.
     """
+
+    from_code: ClassVar[bool] = True
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
@@ -96,6 +99,8 @@ class CompilationMetrics(Record):
 
 class TorchVersion(Record):
     """The torch that wrote the log."""
+
+    from_code: ClassVar[bool] = True
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
@@ -232,14 +237,14 @@ def _typed(name: str, record: StructuredRecord) -> Iterator[Record]:
         metrics = Envelope.model_validate_json(record.envelope).compilation_metrics
         yield metrics
         if metrics.cudagraph_skip_reason:
-            yield from Log.of("cudagraphs").parse(metrics.cudagraph_skip_reason)
+            yield from kind("cudagraphs").parse(metrics.cudagraph_skip_reason)
         yield from _failure(metrics)
 
 
 def _failure(metrics: CompilationMetrics) -> Iterator[Record]:
     """Yield what the text log has of a compilation that failed and was not the end."""
     if metrics.fail_reason and metrics.fail_reason.startswith(_LIMIT):
-        for limit in Log.of("recompile_limits").parse(metrics.fail_reason):
+        for limit in kind("recompile_limits").parse(metrics.fail_reason):
             reason = (metrics.recompile_reason or "").partition("\n")[0].strip() or None
             yield UnnamedLimit.model_validate({**dict(limit), "reason": reason})
     elif (
@@ -266,6 +271,8 @@ class Function(NamedTuple):
 class UnnamedRecompile(Recompile):
     """A recompilation as the structured log has it: without the function."""
 
+    from_code: ClassVar[bool] = True
+
     def completed(self, seen: Seen[Any], evidence: Evidence) -> Recompile:
         """Return it with its function."""
         named = _function_at(seen.first, evidence)._asdict()
@@ -274,6 +281,8 @@ class UnnamedRecompile(Recompile):
 
 class UnnamedLimit(RecompileLimit):
     """The end of recompilations as the structured log has it: without the function."""
+
+    from_code: ClassVar[bool] = True
 
     def completed(self, seen: Seen[Any], evidence: Evidence) -> RecompileLimit:
         """Return it with its function."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from tracelens.logs import Log, Record
+from tracelens.logs._kinds import kind
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -74,6 +75,8 @@ class SettingsLine(Record):
 class EnvironmentVariable(Record):
     """A variable of the environment, and what it was set to."""
 
+    from_code: ClassVar[bool] = True
+
     name: str
     value: str
 
@@ -83,5 +86,5 @@ def _variables(line: Record) -> Iterator[Record]:
         return
     for variable in line.variables:
         if variable.name in {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}:
-            yield from Log.of("cpu_info").parse(f"{variable.name}={variable.value}")
+            yield from kind("cpu_info").parse(f"{variable.name}={variable.value}")
         yield EnvironmentVariable(name=variable.name, value=variable.value)

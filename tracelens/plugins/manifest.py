@@ -1,308 +1,173 @@
 """What is installed, known without importing it.
 
-Some two hundred modules hold the log kinds and rules, and one log needs a few of them. What they
+Some two hundred modules hold the log kinds, rules and formats, and one log needs a few. What they
 declare for dispatch is written down once, in the user's cache folder, and holds until a file of
 one of their packages changes. Without a cache folder everything is imported.
+
+Of a pack, what is broken is left out and named; it costs nothing else of what is installed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
-from tracelens import __version__, grammars
-from tracelens.evidence import Evidence, needs
-from tracelens.evidence.tables import Table
-from tracelens.logs import Log, Record
-from tracelens.plugins.registry import discover, installed
+from tracelens import __version__, context
+from tracelens.errors import blame
+from tracelens.evidence import needs
+from tracelens.logs import Joined, Log, Record
+from tracelens.plugins import checks
+from tracelens.plugins.facts import LogFacts, RendererFacts, RuleFacts, TableFacts, name_of
+from tracelens.plugins.registry import GROUPS, Broken, distribution_of, found, installed
+from tracelens.render import Renderer
 from tracelens.rules import Rule
 
-__all__ = ["Held", "Index", "LogFacts", "RuleFacts", "TableFacts", "kept", "logs", "switches"]
+__all__ = ["Manifest", "current"]
 
-#: Indexes that are kept: a user may have several environments.
+T = TypeVar("T")
+F = TypeVar("F", LogFacts, RuleFacts, RendererFacts)
+
+#: Manifests that are kept: a user may have several environments.
 MAX_KEPT = 20
-GROUPS = ("logs", "rules")
 
 
-class LogFacts(msgspec.Struct, frozen=True):
-    """What a log kind declares: the attributes of :class:`Log` that tell a text's kind."""
-
-    module: str
-    of: str
-    name: str
-    switch: str
-    artifacts: tuple[str, ...]
-    marks: tuple[str, ...]
-    modules: tuple[str, ...]
-    prefixed: bool
-    structured: bool
-    counted: bool
-    timed: tuple[str, ...]
-    partial: bool
-    opens: tuple[str, ...]
-    #: Pattern and flags.
-    beginning: tuple[str, int] | None
-    continuation: tuple[str, int] | None
-    #: Whether the kind has something to say about the environment, or tables for the report.
-    sums_up: bool
-
-    @classmethod
-    def read(cls, log: type[Log]) -> LogFacts:
-        """Write down what ``log`` declares."""
-        own = [getattr(log, name).__func__ for name in ("environment", "tables")]
-        return cls(
-            module=log.__module__,
-            of=log.__qualname__,
-            name=log.name,
-            switch=log.switch,
-            artifacts=tuple(sorted(log.artifacts)),
-            marks=log.marks,
-            modules=log.modules,
-            prefixed=log.prefixed,
-            structured=log.structured,
-            counted=log.counted,
-            timed=log.timed,
-            partial=log.partial,
-            opens=log.opens,
-            beginning=_pattern(log.begins),
-            continuation=_pattern(log.continues),
-            sums_up=own != [Log.environment.__func__, Log.tables.__func__],  # type: ignore[attr-defined]
-        )
-
-    @property
-    def begins(self) -> re.Pattern[str] | None:
-        """The first line of a bare record."""
-        return re.compile(*self.beginning) if self.beginning else None
-
-    @property
-    def continues(self) -> re.Pattern[str] | None:
-        """A line that belongs to the bare record above it."""
-        return re.compile(*self.continuation) if self.continuation else None
-
-    def load(self) -> type[Log]:
-        """Import the log kind."""
-        found: type[Log] = _find(self.module, self.of)
-        return found
-
-
-class TableFacts(msgspec.Struct, frozen=True):
-    """One table that a rule reads, or that another table is joined from."""
-
-    #: As the rule calls it.
-    parameter: str
-    #: The record type, as ``module:class``.
-    of: str
-    #: Of the record type.
-    name: str
-    required: bool
-    #: Whether the table has a row as soon as one of ``types`` is there; joined ones may have none.
-    plain: bool
-    #: The record types that its rows come from, as ``module:class``.
-    types: tuple[str, ...]
-    #: The types that are joined from the whole evidence, which only they themselves understand.
-    joins: tuple[str, ...]
-    #: Whether it has a row whatever was read: it is given, and is no reason to ask a rule.
-    always: bool
-    #: What makes torch or oneDNN print it.
-    switches: tuple[str, ...]
-
-    @classmethod
-    def read(cls, kind: type[Record], *, required: bool, parameter: str = "") -> TableFacts:
-        """Write down what there is to know about the table of ``kind``."""
-        types, joins = sources(kind)
-        return cls(
-            parameter=parameter,
-            of=_name(kind),
-            name=kind.__name__,
-            required=required,
-            plain=types == {kind},
-            types=tuple(sorted(map(_name, types))),
-            joins=tuple(sorted(map(_name, joins))),
-            always=not types and not joins,
-            switches=tuple(switches(kind)),
-        )
-
-    @classmethod
-    def all(cls, function: Callable[..., Any]) -> tuple[TableFacts, ...]:
-        """Write down which tables ``function`` asks for."""
-        wanted = [(name, kind, must) for name, (kind, must) in needs(function).items()]
-        return tuple(cls.read(k, required=must, parameter=name) for name, k, must in wanted if k)
-
-
-class RuleFacts(msgspec.Struct, frozen=True):
-    """What a rule declares."""
-
-    module: str
-    of: str
-    code: str
-    name: str
-    tables: tuple[TableFacts, ...]
-    #: Whether it reads what is in no table, too.
-    everything: bool
-    #: The parameters that receive the evidence as a whole.
-    whole: tuple[str, ...]
-
-    @classmethod
-    def read(cls, rule: Rule) -> RuleFacts:
-        """Write down what ``rule`` declares."""
-        wanted = needs(rule.check)
-        whole = tuple(name for name, (kind, _) in wanted.items() if kind is None)
-        return cls(
-            module=type(rule).__module__,
-            of=type(rule).__qualname__,
-            code=rule.code,
-            name=rule.name,
-            tables=TableFacts.all(rule.check),
-            everything=not wanted or bool(whole),
-            whole=whole,
-        )
-
-    def load(self) -> Rule:
-        """Import the rule."""
-        found: type[Rule] = _find(self.module, self.of)
-        return found()
-
-
-class Index(msgspec.Struct, frozen=True):
-    """All that is installed; log kinds by name, rules by code."""
+class Manifest(msgspec.Struct, frozen=True):
+    """All that is installed; log kinds and formats by name, rules by code, ours first."""
 
     logs: tuple[LogFacts, ...]
     rules: tuple[RuleFacts, ...]
+    renderers: tuple[RendererFacts, ...]
     #: The record types that are joined from tables, as ``module:class``: from which.
     joins: dict[str, tuple[TableFacts, ...]]
     #: The table that the report sums up by compiled frame.
     frames: TableFacts
+    #: What cannot be used.
+    broken: tuple[Broken, ...] = ()
 
 
-class Held:
-    """Which tables can have rows, without importing their types."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
-        self._types = frozenset(map(_name, evidence.types()))
-        self._joined: dict[str, bool] = {}
-        index = kept()
-        self._known = {} if index is None else index.joins
-        evidence.subscribed = self._subscribed
-
-    def tables(self, wanted: Iterable[TableFacts]) -> dict[str, Table[Any]]:
-        """Return tables by parameter; one that cannot have rows is not looked for."""
-        # Phases, which are in no record, make rows of frames of which nothing else is known.
-        timed = bool(self._evidence.ticks)
-        return {
-            table.parameter: self._evidence.table(_find(*table.of.split(":")))
-            if timed or table.always or self.may_fill(table)
-            else Table(())
-            for table in wanted
-        }
-
-    def _subscribed(self, join: Callable[..., Any]) -> dict[str, Any] | None:
-        """Return the tables that a record type is joined from."""
-        wanted = self._known.get(_name(getattr(join, "__self__", object)))
-        return None if wanted is None else self.tables(wanted)
-
-    def may_fill(self, table: TableFacts) -> bool:
-        """Tell whether something that rows of ``table`` come from is there."""
-        return not self._types.isdisjoint(table.types) or any(map(self._has, table.joins))
-
-    def _has(self, name: str) -> bool:
-        if name not in self._joined:
-            kind: type[Record] = _find(*name.split(":"))
-            self._joined[name] = len(self._evidence.table(kind)) > 0
-        return self._joined[name]
-
-
-def sources(kind: type[Record]) -> tuple[set[type[Record]], set[type[Record]]]:
-    """Return the record types that rows of ``kind`` come from: without them, there is no row.
-
-    Returns:
-        The types that are read, and those that are joined from the evidence as a whole.
-    """
-    join = getattr(kind, "join", None)
-    if join is None:
-        return {kind}, set()
-    if (walked := kind.walks()) is not None:
-        return set(walked), set()
-    read: set[type[Record]] = set()
-    joined: set[type[Record]] = set()
-    for part, _ in needs(join).values():
-        more = sources(part) if part is not None else (set(), {kind})
-        read |= more[0]
-        joined |= more[1]
-    return read, joined
-
-
-def switches(kind: type[Record]) -> list[str]:
-    """Return the switches of the logs that hold ``kind``, or of those that it is joined from.
-
-    None for what torch prints without being asked: that it is missing is an answer.
-    """
-    join = getattr(kind, "join", None)
-    if kind.switch:
-        return [kind.switch]
-    if join is None:
-        logs = [log for log in discover("logs", Log) if log.__module__ == kind.__module__]
-        return [log.switch for log in logs if not log.always]
-    parts = [part for part, required in needs(join).values() if part is not None and required]
-    return [switch for part in parts for switch in switches(part)]
-
-
-def logs() -> tuple[type[Log] | LogFacts, ...]:
-    """Return the installed log kinds by name: themselves, or what the index knows of them."""
-    index = kept()
-    return discover("logs", Log) if index is None else index.logs
-
-
-_kept: dict[Path, Index] = {}
-
-
-def kept() -> Index | None:
-    """Return the index, made if need be; None where there is no cache folder.
+def current() -> Manifest:
+    """Return what is installed and takes part.
 
     Raises:
-        PluginError: A pack that is not in the index yet cannot be imported.
+        PluginError: What is built in cannot be used.
     """
-    folder = grammars.cache_folder
-    if folder is None:
-        return None
-    if folder not in _kept:
-        path = folder / f"installed-{_digest()}.json"
-        try:
-            _kept[folder] = msgspec.json.decode(path.read_bytes(), type=Index)
-        except (OSError, msgspec.DecodeError):
-            _kept[folder] = _made()
-            _write(path, msgspec.json.encode(_kept[folder]))
-    return _kept[folder]
+    return _current(context.current())
 
 
-def _made() -> Index:
+@cache
+def _current(asked: context.Context) -> Manifest:
+    if asked.cache is None:
+        return _made()
+    path = asked.cache / f"installed-{_digest()}.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError):
+        made = _made()
+    if not made.broken:  # what is broken may be whole the next time, without any file's change
+        _write(path, msgspec.json.encode(made))
+    return made
+
+
+def _made() -> Manifest:
     from tracelens.dynamo.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
 
-    rules = sorted((rule() for rule in discover("rules", Rule)), key=lambda rule: rule.code)
-    return Index(
-        logs=tuple(map(LogFacts.read, discover("logs", Log))),
-        rules=tuple(map(RuleFacts.read, rules)),
-        joins=dict(_joins(Record)),
+    broken: dict[Broken, None] = {}
+    logs = _facts("logs", Log, LogFacts.read, checks.log, broken)
+    rules = _facts("rules", Rule, lambda rule, of: RuleFacts.read(rule(), of), checks.rule, broken)
+    renderers = _facts("renderers", Renderer, RendererFacts.read, checks.renderer, broken)
+    return Manifest(
+        logs=tuple(logs),
+        rules=tuple(_coded(rules, broken)),
+        renderers=tuple(_with_suffixes_of_its_own(renderers, broken)),
+        joins=dict(_joins(Record, broken)),
         frames=TableFacts.read(Frame, required=False),
+        broken=tuple(broken),
     )
 
 
-def _joins(kind: type[Record]) -> Iterator[tuple[str, tuple[TableFacts, ...]]]:
+def _facts(
+    group: str,
+    base: type[T],
+    read: Callable[[type[T], str], F],
+    check: Callable[[type[T]], None],
+    broken: dict[Broken, None],
+) -> Iterator[F]:
+    """Yield what the classes under an entry-point group declare; those of packs are checked."""
+    all_found = found(group, base)
+    broken.update(dict.fromkeys(all_found.broken))
+    for cls, distribution in all_found.classes:
+        if not distribution:
+            yield read(cls, "")
+            continue
+        try:
+            check(cls)
+            facts = read(cls, distribution)
+            msgspec.json.decode(msgspec.json.encode(facts), type=type(facts))
+        except BaseException as error:
+            broken[Broken(distribution, f"{name_of(cls)}: {blame(error)}")] = None
+        else:
+            yield facts
+
+
+def _coded(rules: Iterable[RuleFacts], broken: dict[Broken, None]) -> list[RuleFacts]:
+    """Return the rules by code; a code is its first rule's, and ours come first."""
+    coded: dict[str, RuleFacts] = {}
+    for rule in rules:
+        if (other := coded.setdefault(rule.code, rule)) is not rule:
+            whose = f"{other.distribution}'s" if other.distribution else "built in"
+            what = f"{rule.module}:{rule.of}: the code {rule.code} is {whose}, {other.name}"
+            broken[Broken(rule.distribution or "torch-tracelens", what)] = None
+    return sorted(coded.values(), key=lambda rule: rule.code)
+
+
+def _with_suffixes_of_its_own(
+    renderers: Iterable[RendererFacts], broken: dict[Broken, None]
+) -> Iterator[RendererFacts]:
+    """Yield the formats whose suffixes no earlier one has."""
+    taken: dict[str, str] = {}
+    for renderer in renderers:
+        if shared := sorted(taken.keys() & set(renderer.suffixes)):
+            of = taken[shared[0]]
+            what = f"{renderer.module}:{renderer.of}: the suffix {shared[0]} is that of {of}"
+            broken[Broken(renderer.distribution, what)] = None
+            continue
+        taken |= dict.fromkeys(renderer.suffixes, renderer.name)
+        yield renderer
+
+
+def _joins(
+    kind: type[Record], broken: dict[Broken, None]
+) -> Iterator[tuple[str, tuple[TableFacts, ...]]]:
     """Yield the record types below ``kind`` that are joined from tables."""
-    join = getattr(kind, "join", None)
-    if join is not None and all(part for part, _ in needs(join).values()):
-        yield _name(kind), TableFacts.all(join)
     for below in kind.__subclasses__():
-        yield from _joins(below)
+        if below.__module__ in sys.modules:  # not of a module that could not be imported
+            try:
+                facts = _tables_of(below)
+            except BaseException as error:
+                if not (distribution := distribution_of(below.__module__)):
+                    raise
+                broken[Broken(distribution, f"{name_of(below)}: {blame(error)}")] = None
+            else:
+                if facts is not None:
+                    yield name_of(below), facts
+        yield from _joins(below, broken)
+
+
+def _tables_of(kind: type[Record]) -> tuple[TableFacts, ...] | None:
+    """Return the tables that ``kind`` is joined from; None where it asks for the whole evidence."""
+    if not issubclass(kind, Joined) or kind.join.__func__ is Joined.join.__func__:  # type: ignore[attr-defined]
+        return None
+    if not all(part for part, _ in needs(kind.join).values()):
+        return None
+    return TableFacts.all(kind.join)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -320,13 +185,13 @@ def _write(path: Path, data: bytes) -> None:
 
 def _digest() -> str:
     """Return what changes with any module of a package that log kinds or rules are in."""
-    found = hashlib.sha256(f"{__version__}\0{sys.version}".encode())
+    stamps = hashlib.sha256(f"{__version__}\0{sys.version}".encode())
     entries = {(entry.group, entry.value) for group in GROUPS for entry in installed(group)}
     for root in sorted({value.partition(".")[0] for _, value in entries}):
         for line in _files(root):
-            found.update(line.encode("utf-8", "surrogateescape"))
-    found.update(repr(sorted(entries)).encode())
-    return found.hexdigest()[:16]
+            stamps.update(line.encode("utf-8", "surrogateescape"))
+    stamps.update(repr(sorted(entries)).encode())
+    return stamps.hexdigest()[:16]
 
 
 def _files(root: str) -> Iterator[str]:
@@ -340,7 +205,7 @@ def _files(root: str) -> Iterator[str]:
     while pending:
         with os.scandir(pending.pop()) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.endswith(".py"):
+                if entry.name.endswith((".py", ".lark")):
                     yield _stamp(entry.path, entry.stat())
                 elif entry.is_dir() and not entry.name.startswith("_"):
                     pending.append(entry.path)
@@ -348,15 +213,3 @@ def _files(root: str) -> Iterator[str]:
 
 def _stamp(path: str, found: os.stat_result) -> str:
     return f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n"
-
-
-def _pattern(pattern: re.Pattern[str] | None) -> tuple[str, int] | None:
-    return (pattern.pattern, pattern.flags) if pattern else None
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def _find(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(module), name)

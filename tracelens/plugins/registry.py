@@ -2,6 +2,8 @@
 
 A pack names a module or a package under an entry-point group; the package is walked, and every
 class in it that derives from the base and is concrete is found. There is no list to add a name to.
+
+What is broken is left out and named, and costs nothing else of what is installed.
 """
 
 from __future__ import annotations
@@ -9,67 +11,166 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from types import ModuleType
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from tracelens.errors import PluginError
+from tracelens import context
+from tracelens.errors import PluginError, blame
 
-__all__ = ["discover", "installed"]
+__all__ = ["GROUPS", "Broken", "Found", "discover", "distribution_of", "found", "installed"]
 
 T = TypeVar("T")
 
-
-class _Entries(Protocol):
-    def select(self, *, group: str) -> EntryPoints: ...
-
-
-@cache
-def _entries() -> _Entries:
-    """Return all entry points, found once: every package that is installed is looked at."""
-    return entry_points()
+#: The package that what is built in lives in, and the distribution that holds it.
+OURS = "tracelens"
+DISTRIBUTION = "torch-tracelens"
+#: What a package may add: entry points under ``tracelens.<group>``.
+GROUPS = ("logs", "rules", "renderers")
 
 
-def installed(group: str) -> EntryPoints:
-    """Return the entry points under ``tracelens.<group>`` of all packages."""
-    return _entries().select(group=f"tracelens.{group}")
+class Broken(NamedTuple):
+    """Something installed that cannot be used."""
+
+    #: The package that the user has installed.
+    distribution: str
+    #: What is wrong with it, and where.
+    what: str
+    hint: str = "fix or uninstall the package, or leave packs out with --no-plugins"
+
+    def error(self) -> PluginError:
+        """Return it as an error."""
+        return PluginError(f"{self.distribution}: {self.what}", hint=self.hint)
 
 
-@cache
+class Found(NamedTuple, Generic[T]):
+    """What stands under one entry-point group."""
+
+    #: The classes, what is built in first, and the distribution of each; empty for ours.
+    classes: tuple[tuple[type[T], str], ...]
+    broken: tuple[Broken, ...]
+
+
+def installed(group: str) -> list[EntryPoint]:
+    """Return the entry points under ``tracelens.<group>`` that take part, ours first."""
+    entries = [entry for entry in _entries()[0] if entry.group == f"tracelens.{group}"]
+    if not context.current().packs:
+        entries = [entry for entry in entries if _is_ours(entry)]
+    return sorted(entries, key=lambda entry: (not _is_ours(entry), _owner(entry), entry.value))
+
+
 def discover(group: str, base: type[T]) -> tuple[type[T], ...]:
     """Return the classes under entry-point group ``tracelens.<group>`` that derive from ``base``.
 
-    A class counts when it is defined in the module walked and its ``name`` is set. Sorted by name.
+    A class counts when it is defined in the module walked and its ``name`` is set. Ours come first,
+    by name; then those of packs. What is broken is not among them.
+    """
+    return tuple(cls for cls, _ in found(group, base).classes)
+
+
+def found(group: str, base: type[T]) -> Found[T]:
+    """Return what :func:`discover` does, with the distribution of each class, and what is broken.
 
     Raises:
-        PluginError: A module cannot be imported, or two classes share a name.
+        PluginError: It is one of ours.
     """
-    found: dict[str, type[T]] = {}
+    return _found(group, base, context.current().packs)  # type: ignore[arg-type]
+
+
+@cache
+def _found(group: str, base: type[T], packs: bool) -> Found[T]:
+    classes: dict[str, tuple[type[T], str]] = {}
+    broken = list(_entries()[1]) if packs else []
     for entry in installed(group):
-        for module in _modules(entry):
-            for cls in vars(module).values():
-                if not (inspect.isclass(cls) and issubclass(cls, base)):
-                    continue
-                name = getattr(cls, "name", "")
-                if cls.__module__ != module.__name__ or not name or cls is base:
-                    continue
-                if found.setdefault(name, cls) is not cls:
-                    other = found[name].__module__
-                    raise PluginError(f"{_owner(entry)}: {module.__name__}: {name} is {other}'s")
-    return tuple(found[name] for name in sorted(found))
+        owner = "" if _is_ours(entry) else _owner(entry)
+        new: list[type[T]] = []
+        for module in _modules(entry, broken):
+            new += _classes(module, base)
+        for cls in sorted(new, key=_name):
+            name = _name(cls)
+            other, of = classes.setdefault(name, (cls, owner))
+            if other is not cls:
+                whose = f"{of}'s" if of else "built in"
+                what = f"{cls.__module__}: {base.__name__.lower()} {name!r}: the name is {whose}"
+                broken.append(Broken(_owner(entry), what))
+    if ours := [one for one in broken if _normal(one.distribution) == DISTRIBUTION]:
+        raise ours[0].error()
+    return Found(tuple(classes.values()), tuple(broken))
 
 
-def _modules(entry: EntryPoint) -> Iterator[ModuleType]:
+def _name(cls: type) -> str:
+    return str(getattr(cls, "name", ""))
+
+
+def _classes(module: ModuleType, base: type[T]) -> list[type[T]]:
+    """Return the classes that ``module`` itself defines."""
+    return [
+        cls
+        for cls in vars(module).values()
+        if inspect.isclass(cls)
+        and issubclass(cls, base)
+        and cls is not base
+        and cls.__module__ == module.__name__
+        and _name(cls)
+    ]
+
+
+def distribution_of(module: str) -> str:
+    """Return the package whose module this is, for messages; empty for ours."""
+    root = module.partition(".")[0]
+    owners = [_owner(entry) for entry in _entries()[0] if entry.value.partition(".")[0] == root]
+    return "" if root == OURS else next(iter(owners), root)
+
+
+@cache
+def _entries() -> tuple[Sequence[EntryPoint], Sequence[Broken]]:
+    """Return all entry points of ours, found once: every package that is installed is looked at."""
     try:
-        root = importlib.import_module(entry.value)
-        yield root
-        for info in pkgutil.walk_packages(getattr(root, "__path__", []), f"{root.__name__}."):
-            yield importlib.import_module(info.name)
-    except Exception as error:
-        message = f"{_owner(entry)}: entry point {entry.group}: {type(error).__name__}: {error}"
-        raise PluginError(message, hint="fix or uninstall the package") from error
+        groups = [f"tracelens.{group}" for group in GROUPS]
+        return [one for group in groups for one in entry_points(group=group)], ()
+    except Exception:  # of some package they cannot be read, and the others are wanted
+        return _readable_entries()
+
+
+def _readable_entries() -> tuple[Sequence[EntryPoint], Sequence[Broken]]:
+    entries: list[EntryPoint] = []
+    broken: list[Broken] = []
+    for one in {_normal(one.name): one for one in reversed(list(distributions()))}.values():
+        try:
+            entries += [e for e in one.entry_points if e.group.startswith("tracelens.")]
+        except Exception as error:
+            if "tracelens." in (one.read_text("entry_points.txt") or ""):
+                broken.append(Broken(one.name, f"entry_points.txt: {blame(error)}"))
+    return entries, broken
+
+
+def _modules(entry: EntryPoint, broken: list[Broken]) -> Iterator[ModuleType]:
+    """Yield the modules under an entry point; those that cannot be imported are ``broken``."""
+    pending = [entry.value]
+    while pending:
+        name = pending.pop(0)
+        try:
+            module = importlib.import_module(name)
+            path = getattr(module, "__path__", [])
+            below = [info.name for info in pkgutil.iter_modules(path, f"{module.__name__}.")]
+        except BaseException as error:
+            where = "" if name == entry.value else f"{name}: "
+            what = f"entry point {entry.group}: {where}{blame(error)}"
+            broken.append(Broken(_owner(entry), what))
+            continue
+        pending = [*below, *pending]
+        yield module
+
+
+def _is_ours(entry: EntryPoint) -> bool:
+    return entry.value.partition(".")[0] == OURS and _normal(_owner(entry)) == DISTRIBUTION
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _owner(entry: EntryPoint) -> str:

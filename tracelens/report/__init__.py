@@ -4,6 +4,7 @@ from tracelens.report.base import Cost, Model, Rounded, two_digits
 from tracelens.report.live import Confirmation, Deviation, Effect, Structure, Tried
 from tracelens.report.model import (
     Advice,
+    BrokenPack,
     Confidence,
     Coverage,
     Environment,
@@ -25,6 +26,7 @@ from tracelens.report.model import (
 
 __all__ = [
     "Advice",
+    "BrokenPack",
     "Confidence",
     "Confirmation",
     "Cost",

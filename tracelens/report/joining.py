@@ -57,6 +57,7 @@ def joined(reports: Sequence[Report], paths: Sequence[str] = ()) -> Report:
             )
         ),
         tables=_tables(reports),
+        broken_packs=tuple(dict.fromkeys(pack for one in reports for pack in one.broken_packs)),
     )
 
 

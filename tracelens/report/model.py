@@ -249,6 +249,13 @@ def fingerprint(code: str, *identity: object) -> str:
     return f"{code}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
+class BrokenPack(Model):
+    """An installed package that could not be used, or not wholly; the exit code is then 3."""
+
+    distribution: str
+    what: str = Field(description="what is wrong with it, and where")
+
+
 class Report(Model):
     """The result of one analysis."""
 
@@ -263,6 +270,7 @@ class Report(Model):
     tables: dict[str, list[dict[str, Any]]] = Field(
         default_factory=dict, description="summaries that a renderer draws"
     )
+    broken_packs: tuple[BrokenPack, ...] = ()
 
     def to_json(self) -> str:
         """Return the report as it is stored on disk."""

@@ -96,7 +96,7 @@ class _Reading:
     """Reads file after file."""
 
     def __init__(self, kind: str | None, jobs: int, progress: Callable[[int], None] | None) -> None:
-        logs = {log.name: log for log in manifest.logs()}
+        logs = {log.name: log for log in manifest.current().logs}
         if kind is not None and kind not in logs:
             raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
         self._kinds = Kinds(logs.values())
@@ -210,6 +210,7 @@ def _forced(stream: Stream, reader: Reader, log: type[Log]) -> Evidence:
             break
         held += [line[:-1].decode("utf-8", "replace").removesuffix("\r") for line in lines]
     place = Place(stream.path, 1)
-    for offset, text in log.pieces(held):
-        evidence.add(log, text, place.moved(offset), lines=text.count("\n") + 1)
+    with evidence.blaming(log):
+        for offset, text in log.pieces(held):
+            evidence.add(log, text, place.moved(offset), lines=text.count("\n") + 1)
     return evidence

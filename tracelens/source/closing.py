@@ -35,7 +35,8 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
     if (shown := _switched(site, debug=record.prefix[:1] == b"V")) is not None:
         evidence.switched.add(shown)
     if log is not None:
-        _add(log, text, place, evidence, len(record.body))
+        with evidence.blaming(log):
+            _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
         evidence.add_known(site.label, len(record.body), record.line)
 
@@ -60,6 +61,11 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
         told: The rank that the name of the input tells.
         evidence: Where to.
     """
+    with evidence.blaming(block.log):
+        _hand_over_block(block, name, rank, told, evidence)
+
+
+def _hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> None:
     if isinstance(block, Headed):
         _hand_over_headed(block, name, rank, evidence)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracelens.evidence import Evidence, Place
-from tracelens.logs import Log
+from tracelens.logs import kind
 from tracelens.source.undress import Bare, undress
 from tracelens.source.watch import Watch
 
@@ -24,7 +24,7 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
         excerpts.append(watch.latest)
     if not excerpts:
         return
-    log = Log.of(KIND)
+    log = kind(KIND)
     for excerpt in excerpts:
         for rank, bare in undress(excerpt.lines).items():
             text = _text(bare, lines - bare[-1].number, of_torch=of_torch)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from tracelens.logs import Log
 from tracelens.logs.torch_log import Site, read_site
-from tracelens.plugins.manifest import LogFacts
+from tracelens.plugins.facts import LogFacts
 from tracelens.source.heads import Head, Heads
 from tracelens.source.prefixes import TORCH
 from tracelens.source.records import Open
@@ -28,17 +28,20 @@ class Kinds:
     """The installed log kinds, arranged for dispatch."""
 
     def __init__(self, installed: Iterable[type[Log] | LogFacts]) -> None:
-        logs = tuple(installed)
+        every = tuple(installed)
+        logs = tuple(log for log in every if log.builtin)
+        #: Those of packs: they get what none of ours claims.
+        self.packs = tuple(log for log in every if not log.builtin)
         self._loaded: dict[str, type[Log]] = {}
         self.artifacts: dict[str, type[Log] | LogFacts] = {}
-        self.prefixed = [(log.marks, log) for log in logs if log.prefixed and log.marks]
-        self.modules = [(log.modules, log) for log in logs if log.modules]
+        self.readers = [*_readers(logs), *_readers(self.packs)]
         bare: list[tuple[bytes, type[Log] | LogFacts]] = []
         counted: list[tuple[bytes, type[Log] | LogFacts]] = []
         for log in logs:
-            self.artifacts.update(dict.fromkeys(log.artifacts, log))
             for mark in () if log.prefixed else log.marks:
                 (counted if log.counted else bare).append((mark.encode(), log))
+        for log in (*self.packs, *logs):
+            self.artifacts.update(dict.fromkeys(log.artifacts, log))
         self.bare = bare
         self.counted = counted
         self.bare_marks = tuple(mark for mark, _ in bare)
@@ -48,7 +51,7 @@ class Kinds:
         self._logs = logs
         self.opening = [(log.opens, log) for log in logs if log.opens]
         opens = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
-        weak = (mark.encode() for marks, _ in self.prefixed for mark in marks)
+        weak = (mark.encode() for log in logs if log.prefixed for mark in log.marks)
         #: Finds the records of which only the first line is prefixed.
         self.heads = Heads(opens, tuple(mark for mark in weak if len(mark) >= TELLING))
 
@@ -77,6 +80,7 @@ class Kinds:
     def may_continue(self) -> re.Pattern[str]:
         """Matches a line that may belong to a bare record of some kind."""
         openers = {log.name: log for _, log in (*self.bare, *self.patterns)}
+        openers |= {log.name: log for log in self.packs}
         goes_on = [log.continues for log in openers.values()]
         tab = ["\t"] if self.structured is not None else []
         return _any_of([*(p.pattern for p in goes_on if p is not None), *tab])
@@ -138,7 +142,12 @@ class Kinds:
         for mark, log in self.counted:
             if line.startswith(mark):
                 return self.load(log)
-        return self.load(next(log for mark, log in self.bare if line.startswith(mark)))
+        found = next((log for mark, log in self.bare if line.startswith(mark)), None)
+        if found is None:
+            counted = (log for log in self.packs if log.counted)
+            text = line.decode("utf-8", "replace")
+            found = next(log for log in counted if text.startswith(log.marks))
+        return self.load(found)
 
     def of_text(self, text: str) -> type[Log] | None:
         """Return the kind whose bare records begin like ``text``, by its pattern."""
@@ -146,14 +155,27 @@ class Kinds:
             return None
         return next((self.load(log) for begins, log in self.patterns if begins.match(text)), None)
 
+    def of_pack(self, text: str) -> type[Log] | None:
+        """Return the kind of a pack whose bare records begin like a line that is none of ours."""
+        for log in self.packs:
+            marks = () if log.prefixed else log.marks
+            begins = log.begins
+            if text.startswith(marks) or (begins is not None and begins.match(text)):
+                return self.load(log)
+        return None
+
     def of_record(self, site: Site, text: str) -> type[Log] | None:
         """Return the kind that reads a torch record; None when no grammar does."""
         if site.artifact:
             log = self.artifacts.get(site.artifact)
         else:
-            log = next((log for marks, log in self.prefixed if text.startswith(marks)), None)
-            log = log or next(
-                (log for paths, log in self.modules if site.module.startswith(paths)), None
+            log = next(
+                (
+                    log
+                    for marks, log, of_module in self.readers
+                    if (site.module if of_module else text).startswith(marks)
+                ),
+                None,
             )
         return None if log is None else self.load(log)
 
@@ -178,6 +200,14 @@ class Kinds:
             if not head.logger and text.startswith(marks)
         ]
         return site, told[0] if told else self.of_record(site, text)
+
+
+def _readers(
+    logs: Sequence[type[Log] | LogFacts],
+) -> Iterator[tuple[tuple[str, ...], type[Log] | LogFacts, bool]]:
+    """Yield beginnings of torch's records and then of modules, with whose they are and which."""
+    yield from ((log.marks, log, False) for log in logs if log.prefixed and log.marks)
+    yield from ((log.modules, log, True) for log in logs if log.modules)
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from tracelens import context
 from tracelens.plugins import manifest
 from tracelens.source.files import CHUNK, SNIFF, Stream
 from tracelens.source.kinds import Kinds
@@ -74,11 +75,13 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
 
     Fills in the bytes, lines, digest, head and tail of ``stream``.
     """
-    with ProcessPoolExecutor(len(parts)) as pool:
+    with ProcessPoolExecutor(
+        len(parts), initializer=context.adopt, initargs=(context.current(),)
+    ) as pool:
         pending = [pool.submit(_read, part) for part in parts]
         stream.account_for(_digest(stream.path))
         results = [task.result() for task in pending]
-    kinds = Kinds(manifest.logs())
+    kinds = Kinds(manifest.current().logs)
     whole = results[0].segmenter
     whole.kinds = kinds
     for result in results[1:]:
@@ -92,7 +95,7 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
 
 def _read(part: Part) -> Read:
     """Read one part (in its own process)."""
-    segmenter = Segmenter(Kinds(manifest.logs()), part.path, from_start=part.start == 0)
+    segmenter = Segmenter(Kinds(manifest.current().logs), part.path, from_start=part.start == 0)
     stream = Stream(part.path)
     with Path(part.path).open("rb", buffering=0) as file:
         file.seek(part.start)

@@ -18,6 +18,7 @@ from operator import itemgetter
 
 from tracelens.evidence import Evidence
 from tracelens.evidence.limits import MAX_RECORD_LINES, MAX_WRITERS
+from tracelens.logs import Log
 from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
@@ -290,6 +291,8 @@ class Segmenter:
         block = self._blocks.get(rank)
         if block is not None:
             begins = begins or (head is not None and isinstance(block, Headed) and not block.prefix)
+            # What goes on with a pack's record is none of ours.
+            begins = begins or (not block.log.builtin and self.kinds.begins_bare(text))
             admitted = not begins and block.admits(text, number, rank, self.kinds.begins_bare)
             if admitted and len(block.body) < MAX_RECORD_LINES:
                 block.go_on(line + b"\n" if block.log.structured else line, number)
@@ -302,14 +305,21 @@ class Segmenter:
             self._headed(head, rank, number)
         elif line.startswith(self.kinds.bare_marks):
             self._blocks[rank] = Block(number, [line], self.kinds.of_line(line))
-        elif (log := self.kinds.of_text(text)) is not None:
-            block = self._blocks[rank] = Block(number, [line], log)
-            if block.ends_with(text):
-                self._close_block(rank)
+        elif (log := self.kinds.of_text(text) or self.kinds.of_pack(text)) is not None:
+            self._begin(log, line, text, rank, number)
         else:
             self._is_program = not rank
             if number in self.watch.hot:
                 self.watch.orphans.add(number)
+
+    def _begin(self, log: type[Log], line: bytes, text: str, rank: str, number: int) -> None:
+        """Begin a bare record of a kind that is known by a pattern, or that is a pack's."""
+        if log.counted:  # a pack's: ours are counted before anything is looked at
+            self.tally.add(rank, line, number)
+            return
+        block = self._blocks[rank] = Block(number, [line], log)
+        if block.ends_with(text):
+            self._close_block(rank)
 
     def _headed(self, head: Head, rank: str, number: int) -> None:
         """Begin a torch record of which only the first line is prefixed."""

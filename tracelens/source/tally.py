@@ -164,10 +164,11 @@ class Tally:
         units = [*self._counted(), *((self.firsts[head], 0, "", head) for head in self.ends)]
         for first, count, rank, line in sorted(units, key=itemgetter(0)):
             log = kinds.of_line(line)
-            if count:
-                _fold_line(folded, (log, rank), line, first, count)
-            else:
-                _fold_ends(folded, log, line, first, self.ends[line])
+            with evidence.blaming(log):
+                if count:
+                    _fold_line(folded, (log, rank), line, first, count)
+                else:
+                    _fold_ends(folded, log, line, first, self.ends[line])
         self.splits = self.splits or self._lines < REPEATED * len(self.counts)
         self._lines = 0
         self.counts.clear()
@@ -175,14 +176,10 @@ class Tally:
         self.firsts.clear()
         self.ranked.clear()
         for (log, key, rank), (line_number, times, number) in folded.items():
-            evidence.add(
-                log,
-                key,
-                Place(name, line_number, rank),
-                lines=number[0],
-                count=number[0],
-                times=times if times.n else None,
-            )
+            place, count = Place(name, line_number, rank), number[0]
+            with evidence.blaming(log):
+                taken = times if times.n else None
+                evidence.add(log, key, place, lines=count, count=count, times=taken)
 
     def _counted(self) -> Iterator[tuple[int, int, str, bytes]]:
         """Yield every distinct counted line: where first, how often, its rank, and itself."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from tracelens.evidence import Evidence, Seen
-from tracelens.logs import Record
+from tracelens.logs import Joined, Record
 
 __all__ = [
     "Chain",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class Measured(Record):
+class Measured(Joined):
     """Base: one record per thing measured and input, at the event where it was first seen."""
 
     switch = "torch.profiler.profile(...)"

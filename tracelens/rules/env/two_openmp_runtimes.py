@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.shared_libraries import LoadedLibrary, RuntimeClash, SharedLibraries
 from tracelens.logs.variables import EnvironmentVariable
 from tracelens.logs.warnings import TorchWarning
@@ -22,7 +22,7 @@ __all__ = ["TwoOpenmpRuntimes"]
 BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 
-class Loaded(Record):
+class Loaded(Joined):
     """What one process loaded, or complained of."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.graphs import things
-from tracelens.logs import Record
+from tracelens.logs import Joined, Record
 from tracelens.logs.perf_hints import (
     BadTiling,
     FallbackKernel,
@@ -26,7 +26,7 @@ MAX_QUOTED = 3
 R = TypeVar("R", BadTiling, ReductionOrder, TilingLimited)
 
 
-class Hinted(Record):
+class Hinted(Joined):
     """A performance hint of any kind: it shows that they were asked for."""
 
     switch: ClassVar[str] = PerfHints.switch

@@ -1,0 +1,353 @@
+"""A zoo of broken packs: each is named, ends in exit code 3, and changes nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.test_packs import ENTRY_POINTS, FORMAT, GRAMMAR, LOG, RULE, write
+from tracelens import analyze, cli
+from tracelens.plugins import manifest, registry
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
+METADATA = "Metadata-Version: 2.1\nName: heat-pack\n"
+#: Another pack, in which nothing is wrong.
+MILD_RULE = (
+    RULE.replace(
+        "heat.logs.thermometer import Reading",
+        "tracelens.logs.onednn_verbose import PrimitiveExec as Reading",
+    )
+    .replace("TooHot", "Mild")
+    .replace("HOT001", "MLD001")
+    .replace("too-hot", "mild")
+    .replace("lambda reading: reading.celsius > 90", "lambda reading: bool(reading.impl)")
+    .replace("seen.record.celsius", "seen.record.impl")
+)
+HEALTHY = {
+    "heat/__init__.py": "",
+    "heat/logs/__init__.py": "",
+    "heat/logs/thermometer.py": LOG,
+    "heat/logs/thermometer.lark": GRAMMAR,
+    "heat/rules/__init__.py": "",
+    "heat/rules/too_hot.py": RULE,
+    "heat/brief.py": FORMAT,
+    "heat_pack-0.1.dist-info/METADATA": METADATA,
+    "heat_pack-0.1.dist-info/entry_points.txt": ENTRY_POINTS,
+    "mild/__init__.py": MILD_RULE,
+    "mild_pack-0.1.dist-info/METADATA": METADATA.replace("heat", "mild"),
+    "mild_pack-0.1.dist-info/entry_points.txt": "[tracelens.rules]\nmild = mild\n",
+}
+
+
+def check(body: str) -> dict[str, str]:
+    """Return the rule with another body of ``check``."""
+    head = RULE.partition("        for seen in")[0]
+    return {"heat/rules/too_hot.py": f"{head}        {body}\n"}
+
+
+def log(old: str, new: str) -> dict[str, str]:
+    assert old in LOG
+    return {"heat/logs/thermometer.py": LOG.replace(old, new)}
+
+
+def rule(old: str, new: str) -> dict[str, str]:
+    assert old in RULE
+    return {"heat/rules/too_hot.py": RULE.replace(old, new)}
+
+
+def grammar(old: str, new: str) -> dict[str, str]:
+    assert old in GRAMMAR
+    return {"heat/logs/thermometer.lark": GRAMMAR.replace(old, new)}
+
+
+def method(name: str, body: str, parameters: str = "text") -> dict[str, str]:
+    """Return the log kind with a method that does something else."""
+    return log("    counted = True\n", f"\n{classmethod_of(name, body, parameters)}")
+
+
+def classmethod_of(name: str, body: str, parameters: str) -> str:
+    return f"    @classmethod\n    def {name}(cls, {parameters}):\n        {body}\n"
+
+
+def both(*parts: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for part in parts for name, text in part.items()}
+
+
+OWN = "self.finding(title='', message='')"
+#: What is changed, and what is said of it.
+ZOO: dict[str, tuple[dict[str, str], str]] = {
+    "import-error": (rule("from heat.logs", "from heat.lugs"), "ModuleNotFoundError"),
+    "syntax-error": (rule("def check", "df check"), "SyntaxError"),
+    "exit-at-import": ({"heat/logs/__init__.py": "raise SystemExit(0)\n"}, "SystemExit: 0"),
+    "interrupt-at-import": ({"heat/rules/__init__.py": "raise KeyboardInterrupt\n"}, "Keyboard"),
+    "odd-exception-at-import": (
+        {"heat/rules/__init__.py": "class Odd(BaseException): ...\n\n\nraise Odd('x')\n"},
+        "Odd: x",
+    ),
+    "entry-point-to-nothing": (
+        {"heat_pack-0.1.dist-info/entry_points.txt": ENTRY_POINTS.replace("heat.rules", "heat.no")},
+        "heat.no",
+    ),
+    "entry-point-that-is-none": (
+        {"heat_pack-0.1.dist-info/entry_points.txt": "[tracelens.rules]\nmine = no module!\n"},
+        "no module!",
+    ),
+    "bad-annotation": (rule("Table[Reading]", "list"), "too_hot.py:"),
+    "unknown-annotation": (rule("Table[Reading]", "Table[Readin]"), "Readin"),
+    "broken-grammar": (grammar("start: reading", "start: reading reading("), "thermometer.lark"),
+    "grammar-conflict": (
+        grammar("start: reading", "start: a | b\na: reading\nb: reading"),
+        "thermometer.lark",
+    ),
+    "no-grammar": ({"heat/logs/thermometer.lark": ""}, "thermometer.lark"),
+    "rule-without-model": (
+        grammar("start: reading", 'start: reading | humid\nhumid: "humid " CELSIUS'),
+        "humid",
+    ),
+    "model-without-rule": (
+        log("    celsius: int\n", "    celsius: int\n\n\nclass Humid(Record):\n    celsius: int\n"),
+        "Humid",
+    ),
+    "duplicate-code": (rule("HOT001", "ONE001"), "ONE001"),
+    "malformed-code": (rule("HOT001", "HOT-1"), "HOT-1"),
+    "duplicate-rule-name": (rule('"too-hot"', '"reference-kernel-dispatch"'), "reference-kernel"),
+    "malformed-rule-name": (rule('"too-hot"', '"Too Hot!"'), "Too Hot!"),
+    "wrong-severity": (rule('name = "too-hot"', 'name = "too-hot"\n    severity = "bad"'), "bad"),
+    "duplicate-kind": (log('name = "thermometer"', 'name = "onednn_verbose"'), "onednn_verbose"),
+    "marks-as-text": (log('("thermometer: ",)', '"thermometer: "'), "marks"),
+    "empty-mark": (log('("thermometer: ",)', '("",)'), "marks"),
+    "another-structured-log": (log("counted = True", "structured = True"), "structured"),
+    "duplicate-format": (
+        {"heat/brief.py": FORMAT.replace('"brief"', '"json"', 1)},
+        "json",
+    ),
+    "duplicate-suffix": ({"heat/brief.py": FORMAT.replace('".brief"', '".json"')}, ".json"),
+    "yields-text": (check("yield 'hot'"), "'str', not a Finding"),
+    "yields-none": (check("yield None"), "not a Finding"),
+    "returns-nothing": (check("return None"), "TypeError"),
+    "yields-another-code": (
+        check(f"yield {OWN}.model_copy(update={{'code': 'ONE001'}})"),
+        "ONE001",
+    ),
+    "yields-another-id": (
+        check(f"yield {OWN}.model_copy(update={{'id': 'ONE001-000000'}})"),
+        "ONE001-000000",
+    ),
+    "yields-nonsense": (check(f"yield {OWN}.model_copy(update={{'count': 'x'}})"), "count"),
+    "raises-in-check": (check("yield 1 / 0"), "ZeroDivisionError"),
+    "exits-in-check": (check("raise SystemExit(0)"), "SystemExit: 0"),
+    "sys-exits-in-check": (check("import sys; sys.exit()"), "SystemExit"),
+    "interrupts-in-check": (check("raise KeyboardInterrupt"), "KeyboardInterrupt"),
+    "ends-generators-in-check": (check("raise GeneratorExit"), "GeneratorExit"),
+    "exits-in-init": (
+        rule(
+            "    def check", "    def __init__(self):\n        raise SystemExit(0)\n\n    def check"
+        ),
+        "SystemExit",
+    ),
+    "exits-in-parse": (method("parse", "raise SystemExit(0)"), "SystemExit: 0"),
+    "raises-in-parse": (method("parse", "return text.no"), "AttributeError"),
+    "exits-in-measure": (
+        log(
+            "counted = True\n",
+            "counted = True\n\n" + classmethod_of("measure", "raise SystemExit(0)", "line"),
+        ),
+        "SystemExit: 0",
+    ),
+    "exits-in-pieces": (method("pieces", "raise SystemExit(0)"), "SystemExit: 0"),
+    "exits-in-frame-of": (method("frame_of", "raise SystemExit(0)"), "SystemExit: 0"),
+    "exits-in-owns": (method("owns", "raise SystemExit(0)"), "SystemExit: 0"),
+    "exits-in-a-model": (
+        log(
+            "    celsius: int\n",
+            "    celsius: int\n\n    def model_post_init(self, _):\n        raise SystemExit(0)\n",
+        ),
+        "SystemExit: 0",
+    ),
+    "exits-in-tables": (method("tables", "raise SystemExit(0)", "evidence"), "SystemExit: 0"),
+    "tables-of-nonsense": (method("tables", "return {'heat': [1]}", "evidence"), "tables()"),
+    "environment-of-nonsense": (
+        method("environment", "return {'torch': [], 'heat': 1}", "evidence"),
+        "heat",
+    ),
+    "exits-in-a-story": (
+        rule(
+            "    def check",
+            "    def causes(self, finding):\n        raise SystemExit(0)\n\n    def check",
+        ),
+        "SystemExit: 0",
+    ),
+}
+assert len(ZOO) >= 15
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@cache
+def warm() -> None:
+    """Import what is built in, and build the grammars that the log needs."""
+    analyze(str(SAMPLE))
+
+
+def tracelens(pack: Path, *words: str) -> Done:
+    """Run a command where the packs below ``pack`` are installed: in a process of its own.
+
+    It begins with all that is built in imported, which is what takes longest.
+    """
+    warm()
+    files = [pack / "stdout", pack / "stderr"]
+    if not (child := os.fork()):
+        for number, file in enumerate(files, 1):
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        code = 99
+        try:
+            os.chdir(pack)
+            os.environ["TRACELENS_CACHE"] = ""
+            sys.path.insert(0, str(pack / "site"))
+            sys.dont_write_bytecode = True
+            for cached in (registry._entries, registry._found, manifest._current):
+                cached.cache_clear()
+            code = cli.main(words)
+        except SystemExit as error:
+            code = int(error.code or 0)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return Done(code, *(file.read_text() for file in files))
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with something for everybody."""
+    path = tmp_path_factory.mktemp("log") / "run.log"
+    path.write_text(SAMPLE.read_text() + "thermometer: 95 C\nthermometer: 40 C\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(recording: Path) -> list[Any]:
+    """What is said without any pack."""
+    return findings(recording.parent, recording, "--no-plugins", code=0)
+
+
+def findings(pack: Path, recording: Path, *words: str, code: int = 3) -> list[Any]:
+    done = tracelens(pack, "analyze", str(recording), "-f", "json", "-o", "report.md", *words)
+    assert done.returncode == code, done.stderr
+    assert (pack / "report.md").read_text()
+    found: list[Any] = json.loads(done.stdout)["findings"]
+    return found
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_broken_pack_is_named_and_costs_nothing_else(
+    name: str, tmp_path: Path, recording: Path, alone: list[Any]
+) -> None:
+    changes, said = ZOO[name]
+    write(tmp_path / "site", both(HEALTHY, changes))
+    words = ("analyze", str(recording), "-f", "json", "-o", "report.md", "-o", "all.json")
+    done = tracelens(tmp_path, *words)
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "heat-pack" in done.stderr
+    assert said in done.stderr
+    assert (tmp_path / "report.md").read_text()
+    report = json.loads(done.stdout)
+    assert [f for f in report["findings"] if f["code"] not in {"HOT001", "MLD001"}] == alone
+    assert [f["code"] for f in report["findings"]].count("MLD001") > 0, "the other pack"
+    named = [pack["distribution"] for pack in report["broken_packs"]]
+    crashed = [v["reason"] for v in report["verdicts"] if v["verdict"] == "crashed"]
+    assert set(named) | {reason.partition(":")[0] for reason in crashed} == {"heat-pack"}
+
+
+def test_the_healthy_pack_of_the_zoo_is_healthy(tmp_path: Path, recording: Path) -> None:
+    write(tmp_path / "site", HEALTHY)
+    codes = {finding["code"] for finding in findings(tmp_path, recording, code=0)}
+    assert {"HOT001", "MLD001"} <= codes
+    done = tracelens(tmp_path, "analyze", str(recording), "-q", "-o", "out.brief")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_plugins_nothing_is_broken(
+    tmp_path: Path, recording: Path, alone: list[Any]
+) -> None:
+    write(tmp_path / "site", both(HEALTHY, ZOO["exits-in-check"][0]))
+    assert findings(tmp_path, recording, "--no-plugins", code=0) == alone
+
+
+@pytest.mark.parametrize("body", ["raise SystemExit(0)", "return 7", "1 / 0"])
+def test_a_broken_format_costs_no_other(tmp_path: Path, recording: Path, body: str) -> None:
+    changes = {
+        "heat/brief.py": FORMAT.replace('return f"{len(report.findings)} findings\\n"', body)
+    }
+    assert body in changes["heat/brief.py"]
+    write(tmp_path / "site", both(HEALTHY, changes))
+    words = ("-o", "out.brief", "-o", "out.md", "-f", "json")
+    done = tracelens(tmp_path, "analyze", str(recording), *words)
+    assert done.returncode == 3
+    assert "heat-pack: format brief" in done.stderr
+    assert not (tmp_path / "out.brief").exists()
+    assert (tmp_path / "out.md").exists()
+    assert json.loads(done.stdout)["findings"]
+
+
+@pytest.mark.parametrize("command", [["rules"], ["analyze", "--sample", "--select", "HOT001"]])
+def test_every_command_that_asks_a_broken_pack_says_so(tmp_path: Path, command: list[str]) -> None:
+    write(tmp_path / "site", both(HEALTHY, ZOO["syntax-error"][0]))
+    done = tracelens(tmp_path, *command)
+    assert done.returncode == 3
+    assert "heat-pack" in done.stderr
+
+
+GREEDY = {
+    "counted": log('("thermometer: ",)', '("o", "V", "I", "W", " ", "onednn", "[", "t")'),
+    "bare": both(
+        log('("thermometer: ",)', '("onednn", "V1", "V0", " ", "    ", "def ", "thermometer")'),
+        {},
+    ),
+    "everything": log("counted = True", 'begins = re.compile("")\n    continues = re.compile("")'),
+    "headed": log(
+        "counted = True",
+        'opens = ("Output code", " ", "#")\n    prefixed = True\n    modules = ("torch/",)\n'
+        '    artifacts = frozenset({"__output_code", "__guards"})',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_a_mark_takes_no_line_that_is_claimed(
+    name: str, tmp_path: Path, recording: Path, alone: list[Any]
+) -> None:
+    changes = dict(GREEDY[name])
+    if name == "bare":
+        changes["heat/logs/thermometer.py"] = changes["heat/logs/thermometer.py"].replace(
+            "    counted = True\n", ""
+        )
+    write(tmp_path / "site", both(HEALTHY, changes))
+    found = findings(tmp_path, recording, code=0)
+    assert [one for one in found if one["code"] not in {"HOT001", "MLD001"}] == alone
+
+
+def test_a_pack_silences_nothing_that_is_built_in(
+    tmp_path: Path, recording: Path, alone: list[Any]
+) -> None:
+    loud = rule('name = "too-hot"', 'name = "too-hot"\n    suppresses = "time"')
+    write(tmp_path / "site", both(HEALTHY, loud))
+    found = findings(tmp_path, recording, code=0)
+    assert [one for one in found if one["code"] not in {"HOT001", "MLD001"}] == alone
