@@ -44,7 +44,7 @@ class Record(BaseModel):
         """Return the rows of its table with what is told twice taken out."""
         return rows
 
-    def completed(self, seen: Seen[Any], evidence: Evidence) -> Record:
+    def resolved(self, seen: Seen[Any], evidence: Evidence) -> Record:
         """Return the record with what only other records in ``evidence`` know about it."""
         del seen, evidence
         return self

@@ -337,7 +337,7 @@ class Seen(Generic[R]):
 
     def completed(self, evidence: Evidence) -> Seen[R]:
         """Return the row with what only other records in ``evidence`` know about its record."""
-        record = self.record.completed(self, evidence)
+        record = self.record.resolved(self, evidence)
         return self if record is self.record else replace(self, record=cast("R", record))
 
     @property

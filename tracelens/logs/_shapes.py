@@ -81,7 +81,7 @@ class _Numbered(Record):
 
     number: int = -1
 
-    def completed(self, seen: Seen[Any], evidence: Evidence) -> Record:
+    def resolved(self, seen: Seen[Any], evidence: Evidence) -> Record:
         """Return the text log's record, with its file."""
         values = dict(self)
         number, where = values.pop("number"), values["where"]

@@ -273,7 +273,7 @@ class UnnamedRecompile(Recompile):
 
     from_code: ClassVar[bool] = True
 
-    def completed(self, seen: Seen[Any], evidence: Evidence) -> Recompile:
+    def resolved(self, seen: Seen[Any], evidence: Evidence) -> Recompile:
         """Return it with its function."""
         named = _function_at(seen.first, evidence)._asdict()
         return Recompile(at=self.at, failures=self.failures, **named)
@@ -284,7 +284,7 @@ class UnnamedLimit(RecompileLimit):
 
     from_code: ClassVar[bool] = True
 
-    def completed(self, seen: Seen[Any], evidence: Evidence) -> RecompileLimit:
+    def resolved(self, seen: Seen[Any], evidence: Evidence) -> RecompileLimit:
         """Return it with its function."""
         named = _function_at(seen.first, evidence)._asdict()
         return RecompileLimit(name=self.name, limit=self.limit, reason=self.reason, **named)
