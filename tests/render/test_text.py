@@ -96,7 +96,7 @@ def test_what_could_not_be_judged_is_one_command(reports: dict[str, Report]) -> 
 def test_notes_are_folded(reports: dict[str, Report]) -> None:
     text = Text.render(reports["reference"], Options())
     assert "2 notes, nothing to do:\n" in text
-    assert "\n  ONE003 A weight is reordered in every call (not reliable while ENV001" in text
+    assert "\n  ONE003 A weight is reordered in every call\n         not reliable while" in text
 
 
 def test_coverage_says_what_was_not_understood(reports: dict[str, Report]) -> None:

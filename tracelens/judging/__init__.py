@@ -25,6 +25,7 @@ from tracelens.report import (
     Outcome,
     Report,
     Run,
+    Severity,
     Tool,
     UnreadText,
     Verdict,
@@ -76,7 +77,7 @@ def judge(
     foreign = {facts.code: facts.distribution for _, facts in every if facts.distribution}
     tellers = packs.tellers(asked, foreign)
     findings = [
-        finding.model_copy(update={"run": name})
+        _of_run(finding, name)
         for finding in told_once(suppressed(findings, asked, foreign), tellers)
     ]
     said = [packs.summaries(log, evidence) for log in _summing_up(evidence)]
@@ -94,6 +95,14 @@ def judge(
         tables={title: [row | {"run": name} for row in rows] for title, rows in tables.items()},
         broken_packs=packs.broken(evidence.faults, packs.faults(tellers, foreign)),
     )
+
+
+def _of_run(finding: Finding, name: str) -> Finding:
+    """Return the finding with its run, and where it is harmless, with the reason."""
+    update: dict[str, Any] = {"run": name}
+    if finding.severity is Severity.NONE and not finding.harmless:
+        update["harmless"] = finding.reason
+    return finding.model_copy(update=update)
 
 
 def _run(

@@ -16,17 +16,21 @@ from tracelens.report import (
     Input,
     Outcome,
     Report,
+    Run,
     Severity,
 )
 
 __all__ = [
     "advice",
+    "by_run",
     "confirmation",
     "cost",
     "costs",
+    "counts",
     "coverage",
     "environment",
     "headline",
+    "identity",
     "inputs",
     "joined",
     "judged",
@@ -38,6 +42,7 @@ __all__ = [
     "percent",
     "plural",
     "replaced",
+    "run",
     "seen",
     "silenced",
     "unsure",
@@ -181,7 +186,7 @@ def silenced(finding: Finding) -> str:
         return f"ignored: {finding.ignored}"
     if finding.suppressed_by:
         return f"not reliable while {finding.suppressed_by} stands"
-    return "harmless here"
+    return f"harmless here: {finding.reason}"
 
 
 #: Log kinds that tell of the machine and of a run's settings, not of what was compiled.
@@ -189,19 +194,9 @@ _MACHINE_KINDS = {"cpu_info", "recording", "shared_libraries", "variables"}
 
 
 def headline(report: Report) -> str:
-    """Return the result in a few words: ``1 error and 2 warnings``."""
-    nouns = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
-    counts = {
-        severity: sum(finding.severity is severity for finding in report.shown)
-        for severity in nouns
-    }
-    parts = [
-        plural(count, severity.value, nouns[severity])
-        for severity, count in counts.items()
-        if count
-    ]
-    if parts:
-        return joined(parts)
+    """Return the result in a few words: ``1 error and 2 warnings``; each cause counts once."""
+    if parts := counts(report.told):
+        return parts
     if errors := report.tables.get("errors"):
         return f"No rule explains the {'error' if len(errors) == 1 else 'errors'}"
     if any(run.ended == "error" for run in report.runs):
@@ -210,6 +205,36 @@ def headline(report: Report) -> str:
     if kinds and kinds <= _MACHINE_KINDS:
         return "Nothing compiled was seen"
     return "Nothing to fix" if judged(report) or not report.verdicts else "Nothing could be judged"
+
+
+def counts(findings: Iterable[Finding]) -> str:
+    """Return how many findings of each severity there are; empty for none."""
+    nouns = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
+    found = [finding.severity for finding in findings]
+    numbers = {severity: found.count(severity) for severity in nouns}
+    return joined(
+        [plural(n, severity.value, nouns[severity]) for severity, n in numbers.items() if n]
+    )
+
+
+def identity(finding: Finding, report: Report) -> str:
+    """Return the id of a finding, after its run where there are several."""
+    return f"{finding.run}/{finding.id}" if len(report.runs) > 1 else finding.id
+
+
+def by_run(report: Report) -> list[tuple[Run | None, tuple[Finding, ...]]]:
+    """Return the findings to tell, run by run where there are several; else all, and no run."""
+    if len(report.runs) < 2:
+        return [(None, report.told)]
+    return [
+        (run, tuple(finding for finding in report.told if finding.run == run.name))
+        for run in report.runs
+    ]
+
+
+def run(value: Run, findings: Iterable[Finding]) -> str:
+    """Return the heading of a run: its name, its inputs, and what was found in it."""
+    return f"{value.name}: {counts(findings) or 'nothing to fix'} in {names(value.inputs, 3)}"
 
 
 def joined(parts: list[str]) -> str:

@@ -54,6 +54,7 @@ class Html(Renderer):
             tables=list(_tables(drawn)),
             crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],
             slowest=_slowest(drawn),
+            symptoms=drawn.symptoms,
         )
         # No address is spelled out in the source, so that nothing can be mistaken for a request.
         return page.replace("://", ":&#47;&#47;")

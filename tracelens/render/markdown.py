@@ -84,9 +84,15 @@ def sections(report: Report, replaced: int) -> Iterator[Section]:
     yield Section("the headline", headline(report) + "\n\n" + about(report, replaced))
     if report.shown:
         yield Section("the overview", overview(report), rank=1)
-    for number, finding in enumerate(report.shown):
-        yield Section(finding.id, full(finding), brief(finding), 2 + number)
-    last = 2 + len(report.shown)
+    rank = {id(finding): 2 + number for number, finding in enumerate(report.told)}
+    for run, findings in _words.by_run(report):
+        heading = f"## {text(_words.run(run, findings))}\n\n" if run and findings else ""
+        for finding in findings:
+            name, after = _words.identity(finding, report), symptoms(finding, report)
+            whole, short = full(finding, name, after), brief(finding, name, after)
+            yield Section(name, heading + whole, heading + short, rank[id(finding)])
+            heading = ""
+    last = 2 + len(report.told)
     if report.folded:
         yield Section("the notes", notes(report), rank=last + 1)
     absent = not_judged(report)
@@ -126,22 +132,31 @@ def overview(report: Report) -> str:
     rows = [
         [
             finding.severity.value,
-            text(finding.code),
+            text(_words.identity(finding, report) if len(report.runs) > 1 else finding.code),
             text(finding.title),
             code(str(finding.where)) if finding.where else "",
             text(_words.costs(finding)),
         ]
-        for finding in report.shown[:MAX_SUMMARY]
+        for finding in report.told[:MAX_SUMMARY]
     ]
-    more = len(report.shown) - MAX_SUMMARY
+    more = len(report.told) - MAX_SUMMARY
     tail = f"\nand {_words.plural(more, 'more finding')}\n" if more > 0 else ""
     return grid(["", "Rule", "What is wrong", "Where", "Cost"], rows) + tail
 
 
-def full(finding: Finding) -> str:
+def symptoms(finding: Finding, report: Report) -> str:
+    """Return the findings that follow from ``finding``, a line each; empty for none."""
+    found = report.symptoms.get((finding.run, finding.id), ())
+    lines = [f"- {text(one.code)} {text(one.title)}" for one in found[:MAX_SUMMARY]]
+    more = len(found) - MAX_SUMMARY
+    lines += [f"- and {more:,} more"] if more > 0 else []
+    return "\n".join(["What follows from it:", "", *lines]) if found else ""
+
+
+def full(finding: Finding, name: str = "", after: str = "") -> str:
     """Return the section of a finding with its evidence folded."""
     if not finding.evidence:
-        return brief(finding)
+        return brief(finding, name, after)
     shown = finding.evidence[:MAX_EVIDENCE]
     gutter = max(len(str(line.line)) for line in shown)
     lines = []
@@ -155,11 +170,18 @@ def full(finding: Finding) -> str:
     if more > 0:
         lines.append(f"... {_words.plural(more, 'more line')}")
     title = f"Evidence ({_words.plural(len(finding.evidence), 'line')})"
-    return brief(finding) + "\n" + details(title, fence("\n".join(lines), "text"))
+    return brief(finding, name, after) + "\n" + details(title, fence("\n".join(lines), "text"))
 
 
-def brief(finding: Finding) -> str:
-    """Return the section of a finding without evidence."""
+def brief(finding: Finding, name: str = "", after: str = "") -> str:
+    """Return the section of a finding without evidence.
+
+    Args:
+        finding: What to tell.
+        name: What it is called beside other runs; empty for its code.
+        after: What follows from it.
+    """
+    name = name if "/" in name else finding.code
     facts = []
     if finding.where:
         facts.append(f"**Where** {code(str(finding.where))}")
@@ -169,11 +191,12 @@ def brief(finding: Finding) -> str:
         facts.append(f"**Seen** {_words.seen(finding)}")
     if _words.unsure(finding):
         facts.append(_words.unsure(finding))
-    parts = [f"### {finding.severity.value} {text(finding.code)}: {text(finding.title)}"]
+    parts = [f"### {finding.severity.value} {text(name)}: {text(finding.title)}"]
     parts += [" · ".join(facts)] if facts else []
     parts += [live(finding)] if _words.confirmation(finding.confirmation) else []
     parts += [paragraphs(finding.message)] if finding.message.strip() else []
     parts += [advice(item) for item in finding.advice]
+    parts += [after] if after else []
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -19,6 +19,8 @@ __all__ = ["Text"]
 MAX_FULL = 12
 #: Evidence lines per finding.
 MAX_EVIDENCE = 4
+#: Findings that are listed under the one that they follow from.
+MAX_SYMPTOMS = 8
 #: Cells for the end of a log line that is too long: a time in milliseconds.
 TAIL = 10
 #: Cells of a place: beyond the width, so that a path stays whole and can be clicked.
@@ -64,6 +66,7 @@ class _Page:
         self.report = report
         self.options = options
         self.width = max(options.width, 40)
+        self._symptoms = report.symptoms
 
     def lines(self) -> Iterator[str]:
         """Yield the page."""
@@ -71,15 +74,11 @@ class _Page:
             yield from self.result()
             yield ""
             yield from self.errors()
-        full = MAX_FULL if not self.options.verbose else len(self.report.shown)
-        for finding in self.report.shown[:full]:
-            yield from self.finding(finding)
-            yield ""
-        brief = self.report.shown[full:]
-        if brief:
-            yield f"{_words.plural(len(brief), 'more finding')} (-v tells all):"
-            yield from map(self.brief, brief)
-            yield ""
+        for run, findings in _words.by_run(self.report):
+            if run is not None and findings:
+                yield self.paint("bold", one_line(_words.run(run, findings)))
+                yield ""
+            yield from self.findings(findings)
         if self.report.folded:
             yield from self.folded()
             yield ""
@@ -89,6 +88,17 @@ class _Page:
         if self.report.shown:
             yield from self.result()
         yield from self.coverage()
+
+    def findings(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """Yield what is wrong with one run: in full, and what is beyond that in a line each."""
+        full = MAX_FULL if not self.options.verbose else len(findings)
+        for finding in findings[:full]:
+            yield from self.finding(finding)
+            yield ""
+        if brief := findings[full:]:
+            yield f"{_words.plural(len(brief), 'more finding')} (-v tells all):"
+            yield from map(self.brief, brief)
+            yield ""
 
     def paint(self, style: str, text: str) -> str:
         code = _SGR.get(style)
@@ -103,7 +113,7 @@ class _Page:
 
     def finding(self, finding: Finding) -> Iterator[str]:
         word = finding.severity.value
-        tag = f"{word}[{finding.code}]"
+        tag = f"{word}[{self.name(finding)}]"
         title = wrap(one_line(finding.title), self.width - len(tag) - 1)
         yield f"{self.paint(word, tag)} {self.paint('bold', title[0])}"
         for line in title[1:]:
@@ -122,6 +132,24 @@ class _Page:
             yield ""
         for advice in finding.advice:
             yield from self.advice(advice)
+        yield from self.symptoms(finding)
+
+    def name(self, finding: Finding) -> str:
+        """Return the code of a finding; its run and id where there are several runs."""
+        several = len(self.report.runs) > 1
+        return _words.identity(finding, self.report) if several else finding.code
+
+    def symptoms(self, finding: Finding) -> Iterator[str]:
+        """Yield what follows from a finding, a line each."""
+        found = self._symptoms.get((finding.run, finding.id), ())
+        most = len(found) if self.options.verbose else MAX_SYMPTOMS
+        if found:
+            yield ""
+            yield f"  {self.paint('bold', 'what follows from it:')}"
+        for symptom in found[:most]:
+            yield from self.wrapped(f"    {symptom.code} ", one_line(symptom.title), 11)
+        if len(found) > most:
+            yield f"    and {len(found) - most} more (-v lists them)"
 
     def facts(self, finding: Finding) -> Iterator[str]:
         """Yield what it costs, how often it was seen, and what a second run said."""
@@ -178,7 +206,7 @@ class _Page:
             told = True
 
     def brief(self, finding: Finding) -> str:
-        tag = f"{finding.severity.value}[{finding.code}]"
+        tag = f"{finding.severity.value}[{self.name(finding)}]"
         cost = _words.costs(finding)
         where = f" --> {one_line(str(finding.where))}" if finding.where else ""
         text = one_line(finding.title) + where + (f": {cost}" if cost else "")
@@ -191,9 +219,9 @@ class _Page:
         yield f"{_words.plural(len(folded), 'note')}, nothing to do:"
         most = len(folded) if self.options.verbose else MAX_FULL
         for finding in folded[:most]:
-            reason = _words.silenced(finding)
-            text = f"{one_line(finding.title)} ({reason})"
-            yield f"  {finding.code} {elide(text, self.width - len(finding.code) - 3)}"
+            lead = f"  {self.name(finding)} "
+            yield f"{lead}{elide(one_line(finding.title), self.width - len(lead))}"
+            yield from self.wrapped("", one_line(_words.silenced(finding)), 9)
         if len(folded) > most:
             yield f"  and {len(folded) - most} more (-v lists them)"
 
@@ -272,6 +300,8 @@ class _Page:
         """Yield the sum of the findings, and for a clean log what was looked at."""
         report = self.report
         text = f"{_words.headline(report)} in {_words.inputs(report.inputs)}"
+        if len(report.runs) > 1:
+            text += f" ({_words.plural(len(report.runs), 'run')})"
         if not report.shown:
             judged = _words.plural(_words.judged(report), "rule")
             text += f": {judged} looked at {_words.looked_at(report)}"

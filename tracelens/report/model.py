@@ -7,6 +7,7 @@ Everything a renderer, a CI job or a later run of tracelens knows about an analy
 from __future__ import annotations
 
 import hashlib
+import re
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
@@ -197,6 +198,10 @@ class FindingData(Model):
     """
 
 
+#: Where a sentence ends and another one begins: not within ``torch.compile``.
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
+
+
 class Finding(Model):
     """One cause, seen in one place, however many lines it left in the log."""
 
@@ -228,19 +233,25 @@ class Finding(Model):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sort key: what to act on first, then cost, then how much it explains, then severity.
+        """Sort key: what ended the program, then severity, causes before symptoms, cost, count.
 
-        What a run has confirmed comes before what the log alone says, and that before what a run
-        has refuted, or shown to cost nothing.
+        Within a severity, what a run has confirmed comes before what the log alone says, and that
+        before what a run has refuted, or shown to cost nothing. What is silenced comes last.
         """
-        band = {Severity.INFO: 1, Severity.NONE: 2}.get(self.severity, 0)
         shown = bool(self.cost and self.cost.basis == "confirmed")
-        said = self.confirmation
-        tried = -1 if shown else int(said.state == "refuted" or said.harmless)
+        tried = -1 if shown else int(self.confirmation.state in {"refuted", "confirmed_structure"})
         cost = (self.cost.ms or 0.0) if self.cost else 0.0
         silenced = bool(self.ignored or self.suppressed_by)
-        place = (self.code, self.id, self.run)
-        return (silenced, band, tried, -cost, -self.count, self.severity.rank, *place)
+        ended = self.severity is Severity.ERROR and bool(self.data.get("ended_program"))
+        symptom = self.explained_by is not None
+        first = (silenced, not ended, self.severity.rank, symptom, tried)
+        return (*first, -cost, -self.count, self.code, self.id, self.run)
+
+    @property
+    def reason(self) -> str:
+        """Why a harmless finding is harmless, in a sentence without its full stop."""
+        said = self.harmless or self.message or self.title
+        return _SENTENCE_END.split(" ".join(said.split()), maxsplit=1)[0].removesuffix(".")
 
 
 def fingerprint(code: str, *identity: object) -> str:
@@ -285,6 +296,23 @@ class Report(Model):
             if finding.severity is not Severity.NONE
             and not (finding.suppressed_by or finding.ignored)
         )
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """The findings to act on that follow from no other one of these: one for each cause."""
+        shown = {(finding.run, finding.id) for finding in self.shown}
+        return tuple(f for f in self.shown if (f.run, f.explained_by) not in shown)
+
+    @property
+    def symptoms(self) -> dict[tuple[str, str], tuple[Finding, ...]]:
+        """The findings that are folded under the one they follow from, by its run and id."""
+        told = {(finding.run, finding.id) for finding in self.told}
+        out: dict[tuple[str, str], tuple[Finding, ...]] = {}
+        for finding in self.shown:
+            if finding.explained_by and (finding.run, finding.id) not in told:
+                key = (finding.run, finding.explained_by)
+                out[key] = (*out.get(key, ()), finding)
+        return out
 
     @property
     def folded(self) -> tuple[Finding, ...]:
