@@ -26,7 +26,7 @@ class KeyAveragesLog(Log):
 
     name = "key_averages"
     switch = "print(prof.key_averages().table())"
-    begins = re.compile(r"-{10,}  -{5,}  -{5,}[- ]*$| *Name {2,}Self CPU % ")
+    begins = re.compile(r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU % ")
     continues = re.compile(
         r" *Name  |-{10,}  -{5,}|[^\n]{0,4000}?\d%  | {20,}\S[^\n]*\(\d+\): |Self \w+ time total: "
     )

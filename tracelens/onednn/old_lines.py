@@ -20,7 +20,7 @@ _ENGINE = re.compile(
 )
 _FORMAT = re.compile(r"(f?)(src|wei|dst|bia|in|out|diff|ws|data):(?:([fsu]\d{1,2}|bf16)_)?(\w+)")
 _ARGUMENTS = {"in": "src", "out": "dst"}
-_BLOCK = re.compile(r"(\d*)([A-Za-z])")
+_BLOCK = re.compile(r"(?<!\d)(\d*)([A-Za-z])")
 
 
 def decimal_point(line: str, start: int, comma: int) -> str:

@@ -28,7 +28,7 @@ MAX_STREAMS = 1_024
 MAX_NAME = 80
 #: What an elementwise kernel of ATen does: the innermost name that says something.
 _WORK = re.compile(
-    r"CUDAFunctor_(\w+)|launch_(\w+)\(|(\w+?)(?:CUDAKernelImpl|_kernel_cuda|_kernel_impl|_kernel"
+    r"CUDAFunctor_(\w+)|launch_(\w+)\(|(?<!\w)(\w+?)(?:CUDAKernelImpl|_kernel_cuda|_kernel_impl|_kernel"
     r"|Functor)\b"
 )
 _WRAPPERS = frozenset({"AUnary", "BUnary", "Binary", "CUDA", "elementwise", "gpu"})

@@ -83,9 +83,8 @@ def _extent(text: bytes, at: int) -> tuple[int, bool] | None:
     stack: list[bytes] = []
     end = at
     before = b","
-    for match in _TOKEN.finditer(text, at):
-        if match.start() != end:
-            return None  # a string that does not end
+    # Up to a string that does not end. Never searched for: that would try every blank of a gap.
+    while (match := _TOKEN.match(text, end)) is not None:
         token = match[1]
         first = token[:1]
         if first in b",:":
