@@ -49,7 +49,7 @@ PHRASES = (
     Phrase("platform", r"Windowsnotyetsupportedfortorch\.compile"),
     Phrase(
         "python-headers",
-        r"Python\.h" + _MISSING + r"|C1083:[^:]{1,80}Python\.h|includefile'Python\.h'|"
+        r"Python\.h" + _MISSING + r"|C1083:.{1,80}?Python\.h|includefile'Python\.h'|"
         r"(?:LNK1\d{3}|cannotopen|cannotfind)[^;]{0,60}?(?P<library>python3\d{1,2}t?(?:_d)?\.lib)|"
         r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|pyconfig\.h" + _MISSING,
     ),
@@ -57,11 +57,11 @@ PHRASES = (
         "cuda-headers",
         r"(?P<header>cuda(?:_runtime(?:_api)?|_fp16|_bf16)?\.h)"
         + _MISSING
-        + r"|C1083:[^:]{1,80}(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
+        + r"|C1083:.{1,80}?(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
     ),
     Phrase(
         "msvc-environment",
-        r"C1083:[^:]{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’]"
+        r"C1083:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’]"
         r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)",
     ),
     Phrase(
@@ -206,7 +206,7 @@ PHRASES = (
     Phrase("fullgraph", r"(?:torch\._dynamo\.exc\.|\b)(?:Unsupported|UserError):"),
     Phrase(
         "internal-compiler",
-        r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?\w{1,40}['\"]?raised:"
+        r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
         r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError",
     ),
@@ -281,10 +281,9 @@ def hits(text: str) -> Iterator[tuple[str, int, dict[str, str]]]:
             if died or not _IGNORED.search(text, one.start(), one.end() + 800)
         ]
         if found:
-            facts = {
-                name.rstrip("_0123456789"): value
-                for one in found
-                for name, value in one.groupdict().items()
-                if value
-            }
+            facts: dict[str, str] = {}
+            for one in found:
+                for name, value in one.groupdict().items():
+                    if value:
+                        facts.setdefault(name.rstrip("_0123456789"), value)
             yield cause, found[-1].start(), facts

@@ -47,7 +47,7 @@ _OF_CAUSE: dict[str, Stage] = {
 _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/triton/(?!ops)"), "triton"),
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
-    (re.compile(r"torchinductor_|/_inductor/runtime/"), "runtime"),
+    (re.compile(r"torchinductor_|/_inductor/runtime/|/runtime_wrappers"), "runtime"),
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
     (re.compile(r"/_inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),

@@ -39,7 +39,7 @@ HOT = re.compile(
     rb"|(?:fatal )?error(?=: (?![-\d.])| C\d{4}\b| LNK\d{4}\b)|raised:|Unsupported: |Failed: "
     rb"|dynamo-optimized|[A-Z]{2}_RESULT_ERROR|Watchdog caught|ptxas fatal| is not found"
     rb"|OutOfResources|out of (?:memory|resource)|exit code -\d|SymNode: |Violat\w+Error"
-    rb"|core dumped|terminate called|File \"[^\"\n]{1,300}\", line \d|from user code|\.py:\d+ in \w"
+    rb"|core dumped|terminate called|File \"[^\"\n]{1,300}\", line \d|from user code|: (?:warning|note): |In file included from|\.py:\d+ in \w"
     rb"|\.py:\d+: in \w"
 )
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
+from tracelens.failures.causes import GENERAL
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
@@ -87,7 +88,7 @@ class FailureRule(Rule):
 
     def wanted(self, failure: Failure) -> bool:
         """Tell whether the rule is about this failure."""
-        return failure.cause in self.about
+        return failure.cause in self.about and not _told_by_others(failure)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Return what failures have in common that are mended together."""
@@ -148,6 +149,11 @@ class FailureRule(Rule):
             function=failure.function,
             facts=dict(failure.facts),
         )
+
+
+def _told_by_others(failure: Failure) -> bool:
+    """Tell whether it says no more than that an error was suppressed, which GBR013 does."""
+    return failure.suppressed and failure.cause in {*GENERAL, "fake-tensors", "fullgraph"}
 
 
 def gist(message: str) -> str:

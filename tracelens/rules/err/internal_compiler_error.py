@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 from tracelens.failures import Failure
@@ -84,10 +83,9 @@ class InternalCompilerError(FailureRule):
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
         first = data.message.partition("\n")[0][:120]
-        custom = re.search(r"backend='?(\w+)'? raised", data.message)
-        if custom and custom[1] != "inductor":
-            return f"the backend `{custom[1]}` failed on a graph"
         told = f"{name}: {first}" if first else name
+        if (backend := data.facts.get("backend", "inductor")) != "inductor":
+            return f"the backend `{backend}` failed on a graph: {told}"
         return (
             f"the compiler failed on a graph (a bug of {OWNERS.get(data.stage, 'the compiler')}):"
             f" {told}"
