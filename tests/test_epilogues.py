@@ -159,10 +159,10 @@ ARM = "onednn_verbose,v1,info,cpu,isa:AArch64 SVE (256 bits)\n"
     [
         ([BIG, MM], "", "", Severity.INFO, "IND004"),
         ([BIG, MM], FROZEN, "", Severity.INFO, "Although the model is frozen"),
-        ([BIG, MM], "# AOT ID: ['0_forward']", "", Severity.NONE, "being trained"),
+        ([BIG, MM], "# AOT ID: ['0_forward']", "", Severity.NONE, "Nothing can take it in"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", "", Severity.WARNING, "calls MKL"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", TABLE, Severity.INFO, "AUTOTUNE measured"),
-        ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", ARM, Severity.NONE, "expected"),
+        ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", ARM, Severity.NONE, "AArch64"),
     ],
     ids=["unfrozen", "plain", "training", "mkl", "tuned", "arm"],
 )
@@ -173,6 +173,7 @@ def test_the_cause_decides(
     (finding,) = ask(path, "IND002")
     assert finding.severity is severity
     assert words in finding.message
+    assert bool(finding.harmless) is (severity is Severity.NONE)
     assert "1 MiB per call" in finding.message
     assert bool(finding.advice) is (severity is not Severity.NONE)
     assert [line.text.strip() for line in finding.evidence][1] == "cpp_fused_relu_0(buf0)"

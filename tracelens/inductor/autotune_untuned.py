@@ -36,8 +36,8 @@ R = TypeVar("R", bound=Record)
 
 #: Settings that ask for a search among the kernels of a matrix product.
 SEARCHES = ("max_autotune", "max_autotune_gemm")
-#: Convolutions are never tuned on a CPU.
-_NEVER = {"convolution", "_convolution_pointwise"}
+#: Convolutions are never tuned on a CPU; integer weights come packed, or not at all.
+_NEVER = {"convolution", "_convolution_pointwise", "_weight_int8pack_mm"}
 #: Products whose second factor is mostly a weight.
 _WEIGHTED = {"mm", "addmm", "bias_addmm"}
 

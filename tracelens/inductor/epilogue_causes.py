@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from tracelens.evidence import Table
-from tracelens.inductor.epilogues import Unfused, winner
-from tracelens.report import Advice, Severity
+from tracelens.inductor.epilogues import Unfused, Winners
+from tracelens.inductor.graphs import is_little
+from tracelens.report import Severity
 
-if TYPE_CHECKING:
-    from tracelens.logs.autotune import AutotuneTable
+__all__ = ["Cause", "cause_of", "moved", "reason", "severity", "why"]
 
-__all__ = ["Cause", "advice", "cause_of", "moved", "severity", "why"]
-
-#: Bytes per call of the graph that stay in the nearest cache: not worth a word.
-SMALL = 8 << 10
-#: ... and that are worth a warning: more than a core's first-level cache holds.
+#: Bytes per call of the graph that are worth a warning: more than a core's first cache holds.
 LARGE = 64 << 10
 
 
@@ -29,16 +23,17 @@ class Cause(Enum):
     UNFROZEN = "unfrozen"
     PLAIN = "plain"
     MKL = "mkl"
+    INT8 = "int8"
     ONEDNN = "onednn"
     GPU = "gpu"
 
 
-def cause_of(found: Unfused, tables: Table[AutotuneTable], *, acl: bool, training: bool) -> Cause:
+def cause_of(found: Unfused, winners: Winners, *, acl: bool, training: bool) -> Cause:
     """Return the first cause that holds, from the one that explains most.
 
     Args:
         found: The library call and the kernel after it.
-        tables: What was tuned.
+        winners: What was tuned, and won by a library.
         acl: Whether the log is of an AArch64 build with the Arm Compute Library.
         training: Whether the log holds graphs that are differentiated.
     """
@@ -46,7 +41,8 @@ def cause_of(found: Unfused, tables: Table[AutotuneTable], *, acl: bool, trainin
     whys = {
         Cause.GPU: found.kernel.device != "cpu",
         Cause.ACL: acl,
-        Cause.TUNED: winner(tables, found) is not None,
+        Cause.TUNED: winners.of(found) is not None,
+        Cause.INT8: found.call.op == "_weight_int8pack_mm",
         Cause.MKL: found.call.op == "_mkl_linear",
         Cause.ONEDNN: found.call.target.startswith("torch.ops.mkldnn."),
         Cause.PLAIN: frozen,
@@ -63,13 +59,27 @@ def moved(pairs: list[Unfused]) -> tuple[int, bool]:
 
 def severity(cause: Cause, pairs: list[Unfused]) -> Severity:
     """Judge by bytes; a consequence of another finding, or of a measurement, is a note."""
-    count, known = moved(pairs)
-    if cause in {Cause.ACL, Cause.TRAINING}:
-        return Severity.NONE
-    if count < SMALL and known and cause is not Cause.GPU:
-        return Severity.NONE
+    count, _ = moved(pairs)
     own = cause in {Cause.MKL, Cause.ONEDNN, Cause.GPU}
     return Severity.WARNING if own and count >= LARGE else Severity.INFO
+
+
+def reason(cause: Cause, pairs: list[Unfused]) -> str | None:
+    """Return why there is nothing to do; None where there is."""
+    if cause is Cause.ACL:
+        return (
+            "on AArch64 builds with the Arm Compute Library, Inductor registers no such fusions "
+            "(torch 2.6 to 2.15)"
+        )
+    if cause is Cause.TRAINING:
+        return (
+            "the model is being trained on a CPU, so its weights cannot be packed, and Inductor "
+            "generates no template for them"
+        )
+    count, known = moved(pairs)
+    if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record):
+        return "so few bytes stay in a cache, or are a small part of what the graph moves"
+    return None
 
 
 def why(cause: Cause) -> str:
@@ -77,16 +87,10 @@ def why(cause: Cause) -> str:
     return _WHY[cause]
 
 
-def advice(cause: Cause) -> tuple[Advice, ...]:
-    """Return what to do about it; nothing where nothing can be done."""
-    return _ADVICE.get(cause, ())
-
-
 _WHY = {
-    Cause.ACL: "This is expected: on AArch64 builds with the Arm Compute Library, Inductor "
-    "registers no such fusions (torch 2.6 to 2.15).",
-    Cause.TRAINING: "Nothing can take it in: the model is being trained on a CPU, so its weights "
-    "cannot be packed, and Inductor generates no template for them.",
+    Cause.ACL: "The library's call takes nothing along on AArch64.",
+    Cause.TRAINING: "Nothing can take it in.",
+    Cause.INT8: "The kernel for int8 weights takes nothing along.",
     Cause.TUNED: "AUTOTUNE measured the library as faster than the template that would take it "
     "in; it times the product alone, without what follows.",
     Cause.UNFROZEN: "It follows from IND004: the weights are inputs of the graph, so this is a "
@@ -97,41 +101,4 @@ _WHY = {
     "is added by the separate kernel.",
     Cause.ONEDNN: "oneDNN was called without a post-op: Inductor has none for what follows.",
     Cause.GPU: "The library takes nothing along; a Triton template would.",
-}
-
-_TUNE_CPU = Advice(
-    text="Tune the frozen model: Inductor's C++ template takes what follows into the product.",
-    env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
-    code='torch.compile(model, mode="max-autotune")',
-    since="2.4",
-)
-_ADVICE = {
-    Cause.TUNED: (
-        Advice(
-            text="Let the benchmark include what follows.",
-            setting="torch._inductor.config.benchmark_epilogue_fusion = True",
-            env="TORCHINDUCTOR_BENCHMARK_EPILOGUE_FUSION=1",
-        ),
-    ),
-    Cause.UNFROZEN: (
-        Advice(
-            text="Freeze the model for inference, under torch.no_grad(). Convolutions and bfloat16 "
-            "layers then take activations and sums along, and a batch norm vanishes into the "
-            "weights; float32 linear layers call MKL, and have to be tuned as well.",
-            setting="torch._inductor.config.freezing = True",
-            env="TORCHINDUCTOR_FREEZING=1",
-            since="2.1",
-        ),
-        _TUNE_CPU,
-    ),
-    Cause.PLAIN: (_TUNE_CPU,),
-    Cause.MKL: (_TUNE_CPU,),
-    Cause.ONEDNN: (_TUNE_CPU,),
-    Cause.GPU: (
-        Advice(
-            text="Let Triton templates compete: they take what follows into the product.",
-            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM=1",
-            code='torch.compile(model, mode="max-autotune")',
-        ),
-    ),
 }

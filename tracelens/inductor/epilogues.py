@@ -6,11 +6,11 @@ nothing; as a kernel of its own it writes the result to memory and reads it back
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracelens.evidence.tables import Seen, Table
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.dataflow import Content
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.statements import ExternCall, KernelCall
@@ -20,7 +20,7 @@ from tracelens.report import EvidenceLine
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable, Gemm
 
-__all__ = ["PRODUCTS", "TemplateCall", "Unfused", "template_calls", "unfused", "winner"]
+__all__ = ["PRODUCTS", "TemplateCall", "Unfused", "Winners", "template_calls", "unfused"]
 
 #: Library operators whose result could pass through an epilogue -> how AUTOTUNE calls them.
 PRODUCTS = {
@@ -33,6 +33,7 @@ PRODUCTS = {
     "_convolution_pointwise": {"convolution"},
     "_linear_pointwise": {"linear_unary", "linear_binary"},
     "_mkl_linear": {"packed_linear"},
+    "_weight_int8pack_mm": {"_weight_int8pack_mm"},
 }
 #: A kernel that comes from one of these also moves elements: no epilogue can do that.
 _MOVES = (
@@ -165,19 +166,30 @@ def template_calls(seen: Seen[OutputModule]) -> Iterator[TemplateCall]:
             yield TemplateCall(seen, step, kernel, content, flow.operands(step), left_out)
 
 
-def winner(tables: Table[AutotuneTable], found: Unfused) -> Seen[AutotuneTable] | None:
-    """Return the table in which the library call of ``found`` was measured and won."""
-    for seen in tables:
-        table = seen.record
-        best = table.best
-        if (
-            best is not None
-            and not best.is_template
-            and table.op in PRODUCTS[found.call.op]
-            and makes(table.gemm, found.content, found.operands)
-        ):
-            return seen
-    return None
+class Winners:
+    """The searches that a library won, by operator and size of the result."""
+
+    def __init__(self, tables: Iterable[Seen[AutotuneTable]]) -> None:
+        self._by_size: dict[tuple[str, int], list[Seen[AutotuneTable]]] = {}
+        seen = set()
+        for row in tables:
+            table, gemm = row.record, row.record.gemm
+            best = table.best
+            if gemm is None or best is None or best.is_template or (table.op, gemm) in seen:
+                continue
+            seen.add((table.op, gemm))
+            key = (table.op, gemm.batch * gemm.m * gemm.n)
+            self._by_size.setdefault(key, []).append(row)
+
+    def of(self, found: Unfused) -> Seen[AutotuneTable] | None:
+        """Return the table in which the library call of ``found`` was measured and won."""
+        size = found.content.count or 0
+        rows = (
+            row
+            for op in sorted(PRODUCTS[found.call.op])
+            for row in self._by_size.get((op, size), ())
+        )
+        return next((r for r in rows if makes(r.record.gemm, found.content, found.operands)), None)
 
 
 def makes(gemm: Gemm | None, result: Content, operands: Sequence[Content]) -> bool:

@@ -11,7 +11,13 @@ from tracelens.logs.output_code import OutputModule
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa
 
-__all__ = ["heaviest", "is_arm", "is_training", "listed", "size", "things"]
+__all__ = ["heaviest", "is_arm", "is_little", "is_training", "listed", "size", "things", "traffic"]
+
+#: Bytes per call of a graph that stay in the nearest cache.
+FEW = 8 << 10
+#: Bytes that no graph is slower for, where they are a small part of what it moves: 0.1 ms.
+SOME = 1 << 20
+SMALL_PART = 0.02
 
 T = TypeVar("T")
 
@@ -38,6 +44,21 @@ def heaviest(
         graphs.setdefault(graph(one), []).append(one)
     groups = graphs.values()
     return max(groups, key=lambda group: (sum(map(weight, group)), len(group)), default=[])
+
+
+def traffic(module: OutputModule) -> int:
+    """Return the bytes that the calls of a graph read and write, as far as sizes are known."""
+    flow = module.flow
+    return sum(
+        content.bytes or 0
+        for step in module.body
+        for content in (*flow.operands(step), *flow.results(step))
+    )
+
+
+def is_little(count: int, module: OutputModule) -> bool:
+    """Whether ``count`` bytes per call of the graph are not worth a word."""
+    return count < FEW or (count < SOME and count < SMALL_PART * traffic(module))
 
 
 def size(count: int) -> str:

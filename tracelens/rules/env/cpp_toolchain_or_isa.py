@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import strips
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.dynamo.settings import Setting
     from tracelens.logs.compile_errors import Failure
     from tracelens.logs.schedule import VectorizationDisabled
@@ -77,9 +80,84 @@ class CppToolchainOrIsa(Rule):
         )
     )
 
+    class Data(InRun):
+        """What is missing: a compiler, OpenMP for it, or vector instructions."""
+
+        missing: Literal["compiler", "openmp", "vectors"]
+        ended_program: bool = False
+        #: ``linux``, ``macos`` or ``windows``, as paths of the log tell; None where they do not.
+        system: str | None = None
+        #: Settings that switch vector code off.
+        settings: tuple[str, ...] = ()
+        kernels: int = 0
+
+    remedies = (
+        Remedy(
+            id="install-linux",
+            text="Install a C++ compiler: `apt-get install g++`, or `dnf install gcc-c++`; or "
+            "name the one that there is in CXX.",
+            when="no compiler, not known to be macOS or Windows",
+            applies=lambda data: data.missing == "compiler" and data.system in {None, "linux"},
+            basis="untestable",
+            proof="needs a machine without a compiler",
+        ),
+        Remedy(
+            id="install-macos",
+            text="Install Apple's compiler: `xcode-select --install`.",
+            when="no compiler, macOS",
+            applies=lambda data: data.missing == "compiler" and data.system == "macos",
+            basis="untestable",
+            proof="needs macOS",
+        ),
+        Remedy(
+            id="install-windows",
+            text="Install the C++ build tools of Visual Studio, and start from their command "
+            "prompt.",
+            when="no compiler, Windows",
+            applies=lambda data: data.missing == "compiler" and data.system == "windows",
+            basis="untestable",
+            proof="needs Windows",
+        ),
+        Remedy(
+            id="openmp-linux",
+            text="Install OpenMP for the compiler: with clang `apt-get install libomp-dev`; g++ "
+            "brings its own (`CXX=g++`).",
+            when="no OpenMP, not known to be macOS",
+            applies=lambda data: data.missing == "openmp" and data.system != "macos",
+            basis="untestable",
+            proof="needs a compiler without OpenMP",
+        ),
+        Remedy(
+            id="openmp-macos",
+            text="Install OpenMP for the compiler: `brew install libomp`.",
+            when="no OpenMP, macOS",
+            applies=lambda data: data.missing == "openmp" and data.system == "macos",
+            basis="untestable",
+            proof="needs macOS",
+        ),
+        Remedy(
+            id="unset",
+            text="Let torch choose the instruction set: `unset ATEN_CPU_CAPABILITY "
+            "TORCHINDUCTOR_VEC_ISA_OK`.",
+            when="a setting switches vector code off",
+            applies=lambda data: data.missing == "vectors" and bool(data.settings),
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/cpu_vec_isa.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="which",
+            text="See which instruction set torch found: `python -c 'from "
+            "torch._inductor.cpu_vec_isa import pick_vec_isa; print(pick_vec_isa())'`.",
+            when="no setting is known to",
+            applies=lambda data: data.missing == "vectors" and not data.settings,
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/cpu_vec_isa.py",
+        ),
+    )
+
     def check(
         self,
         *,
+        run: Table[RunFacts],
         failures: Table[Failure],
         warnings: Table[TorchWarning],
         kernels: Table[CppKernel],
@@ -94,27 +172,29 @@ class CppToolchainOrIsa(Rule):
                 "there is no working C++ compiler",
                 missing,
                 _line(missing[0]),
-                _COMPILER,
+                run,
             )
         no_omp = [row for row in failures if any(words in row.text for words in NO_OPENMP)]
         if no_omp:
             yield self._broken(
-                "openmp", "the C++ compiler has no OpenMP", no_omp, _line(no_omp[0]), _OPENMP
+                "openmp", "the C++ compiler has no OpenMP", no_omp, _line(no_omp[0]), run
             )
         elif len(said := warnings.where(lambda one: one.topic == "missing-openmp")):
             line = next(iter(said)).quote()
-            yield self._broken("openmp", "the C++ compiler has no OpenMP", said, line, _OPENMP)
+            yield self._broken("openmp", "the C++ compiler has no OpenMP", said, line, run)
         limits = [row for row in settings if row.record.value in SCALAR.get(row.record.name, ())]
-        yield from self._scalar(kernels, limits, len(reasons))
+        yield from self._scalar(kernels, limits, len(reasons), run)
 
     def _broken(
         self,
-        what: str,
+        what: Literal["compiler", "openmp"],
         title: str,
         rows: list[Seen[Failure]] | Table[TorchWarning],
         line: EvidenceLine,
-        advice: Advice,
+        run: Table[RunFacts],
     ) -> Finding:
+        system = facts_of(run).os or next(filter(None, (_system(row.text) for row in rows)), None)
+        data = self.Data.of(run, missing=what, ended_program=True, system=system)
         return self.finding(
             what,
             title=title,
@@ -122,11 +202,16 @@ class CppToolchainOrIsa(Rule):
             severity=Severity.ERROR,
             count=sum(row.count for row in rows),
             evidence=[line],
-            advice=[advice],
+            advice=self.advise(data),
+            data=data,
         )
 
     def _scalar(
-        self, kernels: Table[CppKernel], limits: list[Seen[Setting]], reasons: int
+        self,
+        kernels: Table[CppKernel],
+        limits: list[Seen[Setting]],
+        reasons: int,
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield a finding where no generated loop is a vector loop."""
         plain, vector = [], 0
@@ -144,6 +229,8 @@ class CppToolchainOrIsa(Rule):
             for row in {row.record.name: row for row in limits}.values()
         )
         why = f": {names}" if names else ""
+        told = tuple(dict.fromkeys(row.record.name for row in limits))
+        data = self.Data.of(run, missing="vectors", settings=told, kernels=len(plain))
         yield self.finding(
             "scalar",
             title=f"generated C++ code uses no vector instructions{why}",
@@ -154,8 +241,18 @@ class CppToolchainOrIsa(Rule):
             confidence=Confidence.HIGH if limits else Confidence.MEDIUM,
             count=len(plain),
             evidence=[row.quote() for row in limits] + plain[:3],
-            advice=[_LIMIT if limits else _ISA],
+            advice=self.advise(data),
+            data=data,
         )
+
+
+def _system(text: str) -> str | None:
+    """Return the operating system that the paths of an error are of."""
+    if any(word in text for word in ("/Users/", ".dylib", "xcrun", "/opt/homebrew")):
+        return "macos"
+    if "C:\\" in text or "cl.exe" in text:
+        return "windows"
+    return "linux" if any(word in text for word in ("/home/", "/usr/", "/opt/")) else None
 
 
 def _line(row: Seen[Failure]) -> EvidenceLine:
@@ -165,22 +262,3 @@ def _line(row: Seen[Failure]) -> EvidenceLine:
     return row.quote(
         at=next((n for n, line in enumerate(lines) if any(w in line for w in words)), 0)
     )
-
-
-_COMPILER = Advice(
-    text="Install a C++ compiler, or name the one that there is.",
-    code="apt-get install g++",
-    env="CXX=/usr/bin/g++",
-)
-_OPENMP = Advice(
-    text="Install OpenMP for the compiler; on macOS from Homebrew.",
-    code="brew install libomp",
-)
-_LIMIT = Advice(
-    text="Let torch choose the instruction set.",
-    code="unset ATEN_CPU_CAPABILITY TORCHINDUCTOR_VEC_ISA_OK",
-)
-_ISA = Advice(
-    text="See which instruction set torch found, and why.",
-    code='python -c "from torch._inductor.cpu_vec_isa import pick_vec_isa; print(pick_vec_isa())"',
-)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuCount
 from tracelens.onednn.summary import quote
 from tracelens.onednn.waits import Writer, writers
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
 
 __all__ = ["CpuOversubscription"]
@@ -77,10 +80,57 @@ class CpuOversubscription(Rule):
         many = Knob(f"{count} threads, one per processor", env=variables)
         return (self.experiment, replace(self.experiment, knob=many))
 
+    class Data(InRun):
+        """Executions that waited for the scheduler, or more threads than there are processors."""
+
+        #: ``waiting`` primitives, or ``counted`` threads.
+        seen: Literal["waiting", "counted"]
+        executions: int = 0
+        waited_ms: float = 0.0
+        #: Of all oneDNN execution time.
+        share: float | None = None
+        cpus: int | None = None
+
+    remedies = (
+        Remedy(
+            id="own-cores",
+            text="Give processes that run side by side cores of their own: `taskset -c 0-3 "
+            "python your_script.py`.",
+            basis="untestable",
+            proof="needs a machine that is busy with other programs",
+        ),
+        Remedy(
+            id="fewer-threads",
+            text="Use at most as many threads as there are physical cores, or as the container's "
+            "quota allows: torch.set_num_threads(N), or OMP_NUM_THREADS=N in the environment.",
+            when="the log does not say one thread",
+            applies=lambda data: data.threads != 1,
+            basis="untestable",
+            proof="needs a machine that is busy with other programs",
+        ),
+        Remedy(
+            id="idle",
+            text="Wait until the other programs are done, and record again.",
+            when="one thread: others take its core",
+            applies=lambda data: data.threads == 1,
+            basis="untestable",
+            proof="needs a machine that is busy with other programs",
+        ),
+        Remedy(
+            id="pinned",
+            text="On a server, let torch place and pin the processes: `python -m "
+            "torch.backends.xeon.run_cpu your_script.py`.",
+            when="several threads, not AArch64",
+            applies=lambda data: data.threads != 1 and data.arch != "aarch64",
+            proof="https://docs.pytorch.org/tutorials/recipes/xeon_run_cpu.html",
+        ),
+    )
+
     def check(
         self,
         execs: Table[PrimitiveExec],
         *,
+        run: Table[RunFacts],
         runtimes: Table[EngineRuntime],
         isas: Table[CpuIsa],
         counts: Table[CpuCount],
@@ -89,11 +139,11 @@ class CpuOversubscription(Rule):
         all_writers = writers(execs, runtimes, isas)
         busy = [writer for writer in all_writers if writer.is_busy]
         if busy:
-            yield self._waiting(busy, len(all_writers))
+            yield self._waiting(busy, len(all_writers), run)
             return
-        yield from self._counted(runtimes, counts)
+        yield from self._counted(runtimes, counts, run)
 
-    def _waiting(self, busy: list[Writer], number: int) -> Finding:
+    def _waiting(self, busy: list[Writer], number: int, run: Table[RunFacts]) -> Finding:
         count, ms = sum(writer.n for writer in busy), sum(writer.ms for writer in busy)
         whole = sum(writer.whole for writer in busy)
         found = sorted((wait for writer in busy for wait in writer.found), key=lambda w: -w.ms)
@@ -104,6 +154,14 @@ class CpuOversubscription(Rule):
         # Each writer's worst line: it says which inputs' times are worthless.
         first = [writer.found[0] for writer in busy]
         lines = first + [wait for wait in found if wait not in first][: max(0, 4 - len(first))]
+        data = self.Data.of(
+            run,
+            seen="waiting",
+            executions=count,
+            waited_ms=ms,
+            share=min(1.0, ms / whole),
+            threads=threads,
+        )
         return self.finding(
             "onednn",
             title="primitives wait for the scheduler: the CPU is oversubscribed",
@@ -124,11 +182,12 @@ class CpuOversubscription(Rule):
                 basis="estimated",
                 of="all oneDNN execution time",
             ),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
     def _counted(
-        self, runtimes: Table[EngineRuntime], counts: Table[CpuCount]
+        self, runtimes: Table[EngineRuntime], counts: Table[CpuCount], run: Table[RunFacts]
     ) -> Iterator[Finding]:
         """Yield a finding where oneDNN has more threads than the machine has CPUs."""
         for row in counts:
@@ -137,6 +196,7 @@ class CpuOversubscription(Rule):
             if many:
                 cpus = f"{row.record.count} CPU{'s' * (row.record.count > 1)}"
                 threads = many[0].record.nthr
+                data = self.Data.of(run, seen="counted", threads=threads, cpus=row.record.count)
                 yield self.finding(
                     "threads",
                     title=f"{threads} threads on {cpus}",
@@ -145,7 +205,8 @@ class CpuOversubscription(Rule):
                         "threads wait for each other at every barrier."
                     ),
                     evidence=[many[0].quote(), row.quote()],
-                    advice=_ADVICE,
+                    advice=self.advise(data),
+                    data=data,
                 )
                 return
 
@@ -162,21 +223,3 @@ def _who(threads: int | None) -> str:
         return "Other processes take the core of the only thread away."
     ours = f"The {threads} threads" if threads else "Its threads"
     return f"{ours} wait for each other, because more threads want to run than there are cores."
-
-
-_ADVICE = (
-    Advice(
-        text="Use at most as many threads as there are physical cores, or as the container's quota "
-        "allows.",
-        code="torch.set_num_threads(N)",
-        env="OMP_NUM_THREADS=N",
-    ),
-    Advice(
-        text="Give processes that run side by side cores of their own.",
-        code="taskset -c 0-3 python your_script.py",
-    ),
-    Advice(
-        text="On a server, let torch place and pin the processes.",
-        code="python -m torch.backends.xeon.run_cpu your_script.py",
-    ),
-)

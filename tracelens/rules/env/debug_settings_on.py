@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -132,12 +133,39 @@ class DebugSettingsOn(Rule):
 
     code = "ENV005"
     name = "debug-settings-on"
-    severity = Severity.WARNING
+    #: It is about the measurement, not about the model: what was asked about comes first.
+    severity = Severity.INFO
     suppresses = "time"
     experiment = Experiment(
         Knob("debug switches off", env={switch.env: None for switch in _SWITCHES if switch.env}),
         confirms="the switch is gone from the log, and a step gets faster",
         refutes="a step takes as long as before",
+    )
+
+    class Data(FindingData):
+        """The switch that is on."""
+
+        name: str
+        #: The same in Python, and the value that is off; empty where there is only a variable.
+        setting: str = ""
+        variable: str = ""
+        times: int
+
+    remedies = (
+        Remedy(
+            id="switch-off",
+            text=lambda data: (
+                f"Switch it off before measuring: `unset {data.variable}`."
+                if data.variable
+                else "Switch it off before measuring."
+            ),
+            setting=lambda data: data.setting or None,
+            basis="tested",
+            proof="tests/advice/ENV005/switch-off.py",
+            knob=lambda data: (
+                Knob("switched off", env={data.variable: None}) if data.variable else None
+            ),
+        ),
     )
 
     def check(self, settings: Table[Setting]) -> Iterator[Finding]:
@@ -151,6 +179,12 @@ class DebugSettingsOn(Rule):
         off = "(False)" if "set_detect" in switch.setting else " = False"
         if "repro_after" in switch.setting:
             off = " = None"
+        data = self.Data(
+            name=switch.name,
+            setting=f"{switch.setting}{off}" if switch.setting else "",
+            variable=switch.env,
+            times=len(rows),
+        )
         return self.finding(
             switch.name,
             title=f"`{switch.name}` is on",
@@ -160,11 +194,6 @@ class DebugSettingsOn(Rule):
             ),
             count=len(rows),
             evidence=[row.quote() for row in rows],
-            advice=[
-                Advice(
-                    text="Switch it off before measuring.",
-                    setting=f"{switch.setting}{off}" if switch.setting else None,
-                    code=f"unset {switch.env}" if switch.env else None,
-                )
-            ],
+            advice=self.advise(data),
+            data=data,
         )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["Python3130Guards"]
@@ -43,10 +44,26 @@ class Python3130Guards(Rule):
     severity = Severity.INFO
     unconfirmable = "it takes another Python: run the program under 3.13.1, and compare"
 
+    class Data(FindingData):
+        """torch's warning, and how often it came."""
+
+        warnings: int
+
+    remedies = (
+        Remedy(
+            id="newer-python",
+            text="Use Python 3.13.1 or later.",
+            since="2.6",
+            basis="untestable",
+            proof="needs Python 3.13.0",
+        ),
+    )
+
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding; torch prints the warning without being asked."""
         rows = [row for row in warnings if row.record.topic == "guards-on-3.13.0"]
         if rows:
+            data = self.Data(warnings=sum(row.count for row in rows))
             yield self.finding(
                 "3.13.0",
                 title="guards are slower on Python 3.13.0",
@@ -56,5 +73,6 @@ class Python3130Guards(Rule):
                 ),
                 count=sum(row.count for row in rows),
                 evidence=[row.quote() for row in rows[:3]],
-                advice=[Advice(text="Use Python 3.13.1 or later.", since="2.6")],
+                advice=self.advise(data),
+                data=data,
             )

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
+from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.logs import Joined
 from tracelens.logs.shared_libraries import LoadedLibrary, RuntimeClash, SharedLibraries
 from tracelens.logs.variables import EnvironmentVariable
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
 
 __all__ = ["TwoOpenmpRuntimes"]
 
@@ -60,6 +65,18 @@ class Loaded(Joined):
             yield Seen(cls(complaints=(seen.quote(),)), seen.count, seen.places, seen.text)
 
 
+#: Longest first: one name is in another.
+_FAMILIES = ("libiomp5", "libgomp", "libomp")
+
+
+def _met(said: str) -> str:
+    """Say whose runtimes met: two copies of one, or those of two makers."""
+    found = [name for name in _FAMILIES if name in said]
+    if len(found) == 1:
+        return f"two copies of {found[0]} met in one process"
+    return "OpenMP runtimes of two makers met in one process"
+
+
 class TwoOpenmpRuntimes(Rule):
     """Two OpenMP runtimes are loaded into one process.
 
@@ -99,8 +116,56 @@ class TwoOpenmpRuntimes(Rule):
         "which file to preload depends on the machine: preload it, record again, and compare"
     )
 
+    class Data(InRun):
+        """The runtimes of one process, or what they complain of."""
+
+        #: File names without versions.
+        files: tuple[str, ...] = ()
+        #: ``libgomp``, ``libiomp5``, ``libomp``.
+        families: tuple[str, ...] = ()
+        #: A runtime refused to start, or warned.
+        has_complaint: bool = False
+        ended_program: bool = False
+        system: str | None = None
+        #: The runtime that torch brings, where the log shows its path.
+        torchs: str = ""
+
+    remedies = (
+        Remedy(
+            id="preload",
+            text=lambda data: (
+                "Preload the runtime that torch brings, so that all libraries use it: "
+                f"`export LD_PRELOAD={data.torchs or '<path of libgomp under torch/lib>'}`."
+            ),
+            when="Linux, or unknown",
+            applies=lambda data: data.system in {None, "linux"},
+            basis="untestable",
+            proof="which file to preload depends on the machine",
+        ),
+        Remedy(
+            id="one-source",
+            text="Install all libraries from one source (one conda channel, or wheels that share "
+            "a runtime).",
+            basis="untestable",
+            proof="which libraries clash depends on the machine",
+        ),
+        Remedy(
+            id="import-first",
+            text="Import torch first, so that its libomp is the one that is loaded; remove the "
+            "copy that another package or Homebrew brings.",
+            when="macOS",
+            applies=lambda data: data.system == "macos",
+            basis="untestable",
+            proof="needs macOS",
+        ),
+    )
+
     def check(
-        self, processes: Table[Loaded], *, variables: Table[EnvironmentVariable]
+        self,
+        processes: Table[Loaded],
+        *,
+        variables: Table[EnvironmentVariable],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding per set of runtimes, and one for what runtimes complain of."""
         lines = {row.first: row.quote() for row in variables if row.record.name in BINDING}
@@ -112,22 +177,34 @@ class TwoOpenmpRuntimes(Rule):
                 files = tuple(sorted(one.record.identity for one in row.record.libraries))
                 sets[files].append(row.record)
         for loaded in sets.values():
-            yield self._several(loaded, bound)
+            yield self._several(loaded, bound, run)
         if complaints:
+            grave = "Error" in complaints[0].text
+            said = " ".join(line.text for line in complaints)
+            data = self.Data.of(
+                run,
+                has_complaint=True,
+                ended_program=grave,
+                system="macos" if ".dylib" in said else facts_of(run).os,
+                families=tuple(name for name in _FAMILIES if name in said),
+            )
             yield self.finding(
                 "complaint",
-                title="OpenMP runtimes of two makers met in one process",
+                title=_met(said),
                 message=(
                     "The second one refuses to start, or says that the program may crash, hang or "
                     "compute wrong results."
                 ),
-                severity=Severity.ERROR if "Error" in complaints[0].text else None,
+                severity=Severity.ERROR if grave else None,
                 count=len(complaints),
                 evidence=complaints,
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
 
-    def _several(self, loaded: list[Loaded], bound: list[EvidenceLine]) -> Finding:
+    def _several(
+        self, loaded: list[Loaded], bound: list[EvidenceLine], run: Table[RunFacts]
+    ) -> Finding:
         rows = loaded[0].libraries
         families = sorted({row.record.family for row in rows})
         inputs = {row.first.input for one in loaded for row in one.libraries}
@@ -141,6 +218,14 @@ class TwoOpenmpRuntimes(Rule):
         )
         if tied:
             why += " Threads are tied to cores, and both tie theirs to the same ones."
+        paths = [row.record.path for row in rows]
+        data = self.Data.of(
+            run,
+            files=tuple(row.record.identity.rpartition("/")[2] for row in rows),
+            families=tuple(families),
+            system="macos" if any(".dylib" in path for path in paths) else facts_of(run).os,
+            torchs=next((path for path in paths if "/torch/lib" in path), ""),
+        )
         return self.finding(
             *(row.record.identity.rpartition("/")[2] for row in rows),
             title=f"{what} in one process",
@@ -149,18 +234,6 @@ class TwoOpenmpRuntimes(Rule):
             confidence=Confidence.MEDIUM if from_ldd else Confidence.HIGH,
             count=len(loaded),
             evidence=[row.quote() for one in loaded for row in one.libraries] + tied[:2],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(
-        text="Preload the runtime that torch brings, so that all libraries use it.",
-        code='export LD_PRELOAD=$(python -c "import torch, glob, os; print(glob.glob('
-        "os.path.dirname(torch.__file__) + '/lib/libgomp*')[0])\")",
-    ),
-    Advice(
-        text="Or install all libraries from one source (one conda channel, or wheels that share a "
-        "runtime)."
-    ),
-)

@@ -11,7 +11,8 @@ from tracelens.inductor.epilogues import Unfused, unfused
 from tracelens.inductor.graphs import heaviest, is_arm, listed, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -63,6 +64,25 @@ class AclFusionsDisabled(Rule):
     severity = Severity.INFO
     unconfirmable = "it is a fact about the build, not a setting"
 
+    class Data(FindingData):
+        """Activations after oneDNN calls of the graph that moves most."""
+
+        activations: int
+        #: Written and read for them per call of the graph.
+        bytes: int
+        kernels: tuple[str, ...]
+
+    remedies = (
+        Remedy(
+            id="templates",
+            text="Let Inductor's own templates compete, which take activations along.",
+            env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
+            since="2.4",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
+    )
+
     def check(
         self,
         modules: Table[OutputModule],
@@ -86,6 +106,7 @@ class AclFusionsDisabled(Rule):
         names = list(dict.fromkeys(pair.kernel.fused for pair in pairs))
         moved = sum(pair.bytes or 0 for pair in pairs)
         graph = f" in the largest of {count} graphs" if count > 1 else ""
+        data = self.Data(activations=len(pairs), bytes=moved, kernels=tuple(names))
         yield self.finding(
             "acl",
             title=f"{things(len(pairs), 'activation')} after oneDNN calls cannot be fused "
@@ -100,19 +121,10 @@ class AclFusionsDisabled(Rule):
             where=user_code.where(user_code.best(frames)),
             evidence=[line for pair in pairs[:MAX_QUOTED] for line in pair.quotes()]
             + [row.quote() for row in isas][:1],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
 def _is_packed(pair: Unfused) -> bool:
     return pair.call.target.startswith("torch.ops.mkldnn.")
-
-
-_ADVICE = [
-    Advice(
-        text="Let Inductor's own templates compete, which take activations along.",
-        env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
-        code='torch.compile(model, mode="max-autotune")',
-        since="2.4",
-    )
-]

@@ -14,7 +14,8 @@ from tracelens.inductor.fallbacks import SCATTERS, fallbacks
 from tracelens.inductor.graphs import heaviest, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -78,6 +79,30 @@ class AtomicScatter(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Calls that add into indexed places, of the graph that adds most elements."""
+
+        #: A kernel with atomic operations; else a call of ATen.
+        is_atomic: bool
+        calls: int
+        elements: int
+        operators: tuple[str, ...]
+
+    remedies = (
+        Remedy(
+            id="segments",
+            text="Where the index is known in advance, sort it once and reduce by segments "
+            "(torch.segment_reduce).",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.segment_reduce.html",
+        ),
+        Remedy(
+            id="gather",
+            text="Where no place occurs twice, gather from the other side instead of scattering.",
+            basis="tested",
+            proof="tests/advice/IND009/gather.py",
+        ),
+    )
+
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for kernels with atomics, and one for calls of ATen."""
         lines = Lines(graphs)
@@ -96,6 +121,12 @@ class AtomicScatter(Rule):
         frames = lines.of(first.seen, first.step.comment, first.ops)
         total = sum(scatter.elements for scatter in found)
         how = "with atomic operations" if is_atomic else "by ATen, fused with nothing"
+        data = self.Data(
+            is_atomic=is_atomic,
+            calls=len(found),
+            elements=total,
+            operators=tuple(sorted({op for scatter in found for op in scatter.ops})),
+        )
         return self.finding(
             "atomic" if is_atomic else "fallback",
             *sorted({op for scatter in found for op in scatter.ops}),
@@ -108,7 +139,8 @@ class AtomicScatter(Rule):
                 quote(one.seen, one.step, f"{one.elements:,} elements")
                 for one in found[:MAX_QUOTED]
             ],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -132,12 +164,3 @@ def _calls(modules: Table[OutputModule]) -> Iterator[_Scatter]:
                 count = max((content.count or 0 for content in call.operands), default=0)
                 ops = (one.op.strip("_"),)
                 yield _Scatter(call.seen, call.step, one.name, ops, False, count)
-
-
-_ADVICE = [
-    Advice(
-        text="Where the index is known in advance, sort it once and reduce by segments.",
-        code='y = torch.segment_reduce(values, "sum", lengths=counts)',
-    ),
-    Advice(text="Where no place occurs twice, gather from the other side instead of scattering."),
-]

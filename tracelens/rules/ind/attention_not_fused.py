@@ -9,12 +9,13 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import Cause, advice, cause_of, severity, why
+from tracelens.inductor.attention_causes import Cause, cause_of, keys_of, reason, severity, why
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -68,6 +69,78 @@ class AttentionNotFused(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Attentions that are computed unfused, for one cause."""
+
+        #: ``written out``, ``dropout``, ``shared`` or ``decomposed``.
+        cause: str
+        attentions: int
+        #: Bytes of the scores of the largest; None for symbolic sizes.
+        bytes: int | None
+        #: Keys per query; None where that is symbolic.
+        keys: int | None
+        #: torch says that float32 products without TF32 keep the fused kernel away.
+        needs_tf32: bool
+
+    remedies = (
+        Remedy(
+            id="sdpa",
+            text="Let torch compute it; a library mostly has an option for that, such as "
+            "attn_implementation='sdpa' in transformers or attn_flash=True in x-transformers.",
+            when="the program writes attention out",
+            applies=lambda data: data.cause == "written out",
+            code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/IND017/sdpa.py",
+        ),
+        Remedy(
+            id="flex",
+            text="Where scores are changed in between, use flex_attention in compiled code.",
+            when="the program writes attention out",
+            applies=lambda data: data.cause == "written out",
+            code="from torch.nn.attention.flex_attention import flex_attention",
+            since="2.5",
+            proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
+        ),
+        Remedy(
+            id="no-dropout",
+            text="Set the dropout of attention weights to 0, if the model trains as well.",
+            when="weights are dropped at random",
+            applies=lambda data: data.cause == "dropout",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+        ),
+        Remedy(
+            id="leave-out-weights",
+            text="Leave the weights out where they are only looked at; then attention can fuse.",
+            when="something else reads the weights",
+            applies=lambda data: data.cause == "shared",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+        ),
+        Remedy(
+            id="what-it-takes",
+            text="Look for what the fused kernels do not take: a mask that needs a gradient, "
+            "head sizes or types that they do not support, weights that are returned.",
+            when="torch took scaled_dot_product_attention apart",
+            applies=lambda data: data.cause == "decomposed",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+        ),
+        Remedy(
+            id="tf32",
+            text="Allow TF32 for float32 products: without it, written-out attention is not "
+            "matched.",
+            when="torch warns of it",
+            applies=lambda data: data.needs_tf32,
+            setting='torch.set_float32_matmul_precision("high")',
+            since="2.11",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         modules: Table[OutputModule],
@@ -99,12 +172,22 @@ class AttentionNotFused(Rule):
     ) -> Finding:
         first = found[0]
         frame = user_code.best(lines.of(first.seen, first.first.comment))
-        times = things(len(found), "attention is", "attentions are")
+        calls = things(len(found), "attention call")
+        keys = keys_of(first)
+        data = self.Data(
+            cause=cause.value,
+            attentions=len(found),
+            bytes=first.scores.bytes,
+            keys=keys if isinstance(keys, int) else None,
+            needs_tf32=bool(skipped),
+        )
+        harmless = reason(cause, fused=fused)
         return self.finding(
             cause.value,
-            title=f"{times} computed with the scores in memory",
-            message=f"{_told(first, named=frame is None)} {why(cause, first, fused=fused)}",
-            severity=severity(cause, first, fused=fused),
+            title=f"{calls} computed unfused (scores materialized)",
+            message=f"{_told(first, named=frame is None)} {why(cause, first)}",
+            severity=severity(cause, first),
+            harmless=harmless,
             confidence=Confidence.MEDIUM if cause is Cause.DECOMPOSED else Confidence.HIGH,
             count=len(found),
             where=user_code.where(frame),
@@ -114,7 +197,8 @@ class AttentionNotFused(Rule):
                 quote(first.seen, first.last, "reads the weights"),
                 *skipped[:1],
             ],
-            advice=advice(cause, tf32=bool(skipped)),
+            advice=() if harmless else self.advise(data),
+            data=data,
         )
 
 

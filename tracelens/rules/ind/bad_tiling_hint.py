@@ -17,7 +17,8 @@ from tracelens.logs.perf_hints import (
     ReductionOrder,
     TilingLimited,
 )
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["BadTilingHint"]
@@ -84,6 +85,45 @@ class BadTilingHint(Rule):
         structure="stays",
     )
 
+    class Data(FindingData):
+        """One kind of hint, and how many kernels it is about."""
+
+        #: ``BadTiling``, ``ReductionOrder`` or ``TilingLimited``.
+        hint: str
+        kernels: int
+
+    remedies = (
+        Remedy(
+            id="nd-tiling",
+            text="Let tiles follow all dimensions, and measure.",
+            when="no tiling suits all tensors",
+            applies=lambda data: data.hint == "BadTiling",
+            setting="torch._inductor.config.triton.prefer_nd_tiling = True",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="tile-reductions",
+            text="Let reductions have tiles, and measure.",
+            when="a reduction across the memory",
+            applies=lambda data: data.hint == "ReductionOrder",
+            setting="torch._inductor.config.triton.tile_reductions = True",
+            since="2.7",
+            basis="untestable",
+            proof="needs a GPU",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="more-tiles",
+            text="Allow one dimension more, and measure.",
+            when="fewer tiles than would be best",
+            applies=lambda data: data.hint == "TilingLimited",
+            setting="torch._inductor.config.triton.max_tiles = 3",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         hinted: Table[Hinted],
@@ -104,6 +144,7 @@ class BadTilingHint(Rule):
     def _finding(self, kind: type[R], group: Table[R]) -> Finding:
         count = group.count
         title, message = _TOLD[kind]
+        data = self.Data(hint=kind.__name__, kernels=count)
         return self.finding(
             kind.__name__,
             title=f"{things(count, 'kernel')}: {title}",
@@ -111,7 +152,8 @@ class BadTilingHint(Rule):
             confidence=Confidence.MEDIUM,
             count=count,
             evidence=[_quote(row) for row in group][:MAX_QUOTED],
-            advice=_ADVICE[kind],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -133,26 +175,5 @@ _TOLD: dict[type[Record], tuple[str, str]] = {
     TilingLimited: (
         "fewer tiles than would be best",
         "Inductor found a tiling with more dimensions than the configuration allows.",
-    ),
-}
-_ADVICE: dict[type[Record], tuple[Advice, ...]] = {
-    BadTiling: (
-        Advice(
-            text="Let tiles follow all dimensions, and measure.",
-            setting="torch._inductor.config.triton.prefer_nd_tiling = True",
-        ),
-    ),
-    ReductionOrder: (
-        Advice(
-            text="Let reductions have tiles, and measure.",
-            setting="torch._inductor.config.triton.tile_reductions = True",
-            since="2.7",
-        ),
-    ),
-    TilingLimited: (
-        Advice(
-            text="Allow one dimension more, and measure.",
-            setting="torch._inductor.config.triton.max_tiles = 3",
-        ),
     ),
 }

@@ -10,7 +10,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.graphs import things
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -61,6 +62,34 @@ class BakedThreadCountMismatch(Rule):
     severity = Severity.WARNING
     unconfirmable = EMPTY_CACHES
 
+    class Data(FindingData):
+        """Kernels that were compiled for another number of threads."""
+
+        kernels: int
+        compiled_for: int
+        available: int
+
+    remedies = (
+        Remedy(
+            id="dynamic-threads",
+            text="Let kernels take the number at run time.",
+            setting="torch._inductor.config.cpp.dynamic_threads = True",
+            env="TORCHINDUCTOR_CPP_DYNAMIC_THREADS=1",
+            basis="untestable",
+            proof="kernels must come from a cache of another machine",
+        ),
+        Remedy(
+            id="same-number",
+            text=lambda data: (
+                "Or set the same number when compiling and when running, and clear the cache "
+                "after it "
+                f"changed: OMP_NUM_THREADS={data.available}."
+            ),
+            basis="untestable",
+            proof="kernels must come from a cache of another machine",
+        ),
+    )
+
     def check(self, kernels: Table[CppKernel], runtimes: Table[EngineRuntime]) -> Iterator[Finding]:
         """Yield one finding for the whole log."""
         available = next((r.record.nthr for r in runtimes if r.record.engine == "cpu"), None)
@@ -78,6 +107,7 @@ class BakedThreadCountMismatch(Rule):
             else f"{available - threads} of {available} threads stay idle in these kernels."
         )
         also = f" Others have {', '.join(str(n) for n, _ in others)} threads." if others else ""
+        data = self.Data(kernels=len(found), compiled_for=threads, available=available)
         yield self.finding(
             "more" if more else "fewer",
             title=f"{things(count, 'kernel was', 'kernels were')} compiled for {threads} threads, "
@@ -87,7 +117,8 @@ class BakedThreadCountMismatch(Rule):
             count=len(found),
             evidence=[_quote(seen) for seen, _ in found[:MAX_QUOTED]]
             + [row.quote("what torch runs with") for row in runtimes][:1],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -95,17 +126,3 @@ def _quote(seen: Seen[CppKernel]) -> EvidenceLine:
     lines = seen.record.source.split("\n")
     at = next((number for number, line in enumerate(lines) if "num_threads(" in line), 0)
     return seen.quote(f"in {seen.record.label}", at=at)
-
-
-_ADVICE = [
-    Advice(
-        text="Set the same number when compiling and when running, and clear the cache after it "
-        "changed.",
-        env="OMP_NUM_THREADS=N",
-    ),
-    Advice(
-        text="Or let kernels take the number at run time.",
-        setting="torch._inductor.config.cpp.dynamic_threads = True",
-        env="TORCHINDUCTOR_CPP_DYNAMIC_THREADS=1",
-    ),
-]

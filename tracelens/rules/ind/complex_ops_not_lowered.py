@@ -12,7 +12,8 @@ from tracelens.inductor.fallbacks import ARITHMETIC, Fallback, fallbacks
 from tracelens.inductor.graphs import heaviest, listed, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -56,6 +57,25 @@ class ComplexOpsNotLowered(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Operators on complex numbers, and what they read and write."""
+
+        operators: tuple[str, ...]
+        #: Per call of the graph that moves most.
+        calls: int
+        bytes: int
+
+    remedies = (
+        Remedy(
+            id="real-numbers",
+            text="Compute with real numbers: a rotation of pairs (a, b) is a * cos - b * sin and "
+            "a * sin + b * cos.",
+            code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
+            basis="tested",
+            proof="tests/advice/IND010/real-numbers.py",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -70,21 +90,25 @@ class ComplexOpsNotLowered(Rule):
         shown = [one for one in found if one.is_complex]
         if not (warned or shown):
             return
-        shown += [one for one in found if one.op in ARITHMETIC and one not in shown]
+        shown += [one for one in found if one.op in ARITHMETIC and not one.is_complex]
         calls = [call for one in shown for call in one.calls]
         if calls:
             calls = heaviest(calls, lambda call: id(call.seen), lambda call: call.bytes)
         frame = None
         if calls:
             frame = user_code.best(Lines(graphs).of(calls[0].seen, calls[0].step.comment))
+        moved = sum(call.bytes for call in calls)
+        names = tuple(one.name for one in shown)
+        data = self.Data(operators=names, calls=len(calls), bytes=moved)
         yield self.finding(
             "complex",
             title="operators on complex numbers are not compiled",
-            message=_message(shown, len(calls), sum(call.bytes for call in calls)),
+            message=_message(shown, len(calls), moved),
             count=max(1, len(calls)),
             where=user_code.where(frame),
             evidence=[*warned[:1], *(line for one in shown[:3] for line in one.quotes()[:1])],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -96,11 +120,3 @@ def _message(shown: list[Fallback], calls: int, moved: int) -> str:
         return f"{names} call ATen."
     read = f", and {size(moved)} are read and written for them alone" if moved else ""
     return f"{names}: {things(calls, 'call')} of ATen per call of the graph{read}."
-
-
-_ADVICE = [
-    Advice(
-        text="Write the rotation with real numbers.",
-        code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
-    )
-]

@@ -14,7 +14,8 @@ from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.scalar import Slow, slow
 from tracelens.logs._stack import StackFrame
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -76,6 +77,67 @@ class CppKernelNotVectorised(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Loops that compute element by element, of the graph where they go over most elements."""
+
+        #: ``none`` at all, ``lanes``, ``wraps``, ``gathers``, ``double`` or ``scalar``.
+        cause: str
+        kernels: tuple[str, ...]
+        #: Functions that are called for each element.
+        functions: tuple[str, ...]
+        elements: int
+
+    remedies = (
+        Remedy(
+            id="instruction-set",
+            text="See which instruction set torch found: "
+            "`print(torch.backends.cpu.get_cpu_capability())`. ATEN_CPU_CAPABILITY, "
+            "cpp.simdlen and a compiler that does not know the CPU restrict it.",
+            when="no vector loop, or no reason in the code",
+            applies=lambda data: data.cause in {"none", "scalar"},
+            since="2.0",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="other-operator",
+            text="Replace the operator, or keep it out of the part that is hot.",
+            when="an operator without a vector form",
+            applies=lambda data: data.cause == "lanes",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="precompute",
+            text="Compute what depends on positions only (sine and cosine of rotary embeddings) "
+            "once, and pass it in.",
+            when="an index wraps around",
+            applies=lambda data: data.cause == "wraps",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="look-up-once",
+            text="Look the values up once, before the loop over the other dimensions.",
+            when="an index comes from a tensor",
+            applies=lambda data: data.cause == "gathers",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="float32",
+            text="Use float32, where that is precise enough.",
+            when="float64",
+            applies=lambda data: data.cause == "double",
+            code="x = x.float()",
+            basis="tested",
+            proof="tests/advice/IND005/float32.py",
+        ),
+        Remedy(
+            id="newer-torch",
+            text="Newer torch vectorises more: integers since 2.5, masks since 2.4.",
+            when="no reason in the code",
+            applies=lambda data: data.cause == "scalar",
+            proof="https://github.com/pytorch/pytorch/pull/122961",
+        ),
+    )
+
     def check(
         self,
         kernels: Table[CppKernel],
@@ -119,6 +181,12 @@ class CppKernelNotVectorised(Rule):
             words = [*found[0].functions, *first.fused.split("_")]
             frames = lines.of(first.module, ops=words)
         functions = tuple(dict.fromkeys(name for one in found for name in one.functions))
+        data = self.Data(
+            cause=cause,
+            kernels=tuple(dict.fromkeys(one.seen.record.kernel for one in found)),
+            functions=functions,
+            elements=sum(one.elements for one in found),
+        )
         return self.finding(
             cause,
             *sorted(functions),
@@ -130,7 +198,8 @@ class CppKernelNotVectorised(Rule):
             where=user_code.where(user_code.best(frames)),
             evidence=[one.seen.quote(_note(one), at=one.strip.at) for one in found[:MAX_QUOTED]]
             + reasons,
-            advice=_ADVICE[cause],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -170,28 +239,4 @@ _WHY = {
     "gathers": "An index comes from a tensor, so neighbours in the result are none in memory.",
     "double": "The loop computes in float64.",
     "scalar": "Inductor did not choose a vector form.",
-}
-_ISA = Advice(
-    text="See which instruction set torch found; ATEN_CPU_CAPABILITY, cpp.simdlen and a compiler "
-    "that does not know the CPU restrict it.",
-    code="print(torch.backends.cpu.get_cpu_capability())",
-    since="2.0",
-)
-_ADVICE = {
-    "none": (_ISA,),
-    "lanes": (Advice(text="Replace the operator, or keep it out of the part that is hot."),),
-    "wraps": (
-        Advice(
-            text="Compute what depends on positions only (sine and cosine of rotary embeddings) "
-            "once, and pass it in.",
-        ),
-    ),
-    "gathers": (
-        Advice(text="Look the values up once, before the loop over the other dimensions."),
-    ),
-    "double": (Advice(text="Use float32, where that is precise enough.", code="x = x.float()"),),
-    "scalar": (
-        Advice(text="Newer torch vectorises more: integers since 2.5, masks since 2.4."),
-        _ISA,
-    ),
 }

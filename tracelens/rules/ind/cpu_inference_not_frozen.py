@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import Experiment
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, is_arm, is_training, size, things
+from tracelens.inductor.graphs import heaviest, is_arm, is_little, is_training, size, things
 from tracelens.inductor.origins import Lines
+from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, freeze, lacks_float16
 from tracelens.inductor.weights import Unprepared, unprepared
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import CpuIsa
 
@@ -25,9 +29,9 @@ __all__ = ["CpuInferenceNotFrozen"]
 
 #: Bytes of weights per graph from which it is worth a warning: more than a core's own caches hold.
 LARGE = 1 << 20
-#: ... and up to which it is not worth a word: they stay in the nearest cache.
-SMALL = 8 << 10
 MAX_QUOTED = 3
+#: Bytes of weights that a second copy of matters for.
+MANY = 1 << 28
 
 
 class CpuInferenceNotFrozen(Rule):
@@ -71,16 +75,71 @@ class CpuInferenceNotFrozen(Rule):
     name = "cpu-inference-not-frozen"
     severity = Severity.WARNING
     experiment = Experiment(
-        Knob("freezing", config={"torch._inductor.config.freezing": True}),
+        FREEZING,
         confirms="packed operators replace the calls, and a step takes less time",
         refutes="a step takes longer",
         leaves_open="the difference is within that of two unchanged runs",
+    )
+
+    class Data(InRun):
+        """The graph that takes most bytes of weights as inputs."""
+
+        products: int
+        convolutions: int
+        #: Bytes of its weights, as far as sizes are known.
+        bytes: int
+        #: Weights that kernels copy to another layout in every call.
+        copied: int
+        graphs: int
+        #: Data type of the largest weight.
+        dtypes: str
+
+    remedies = (
+        freeze(
+            "IND004",
+            text="Freeze the model, if it is only used for inference. Call it under "
+            "torch.no_grad().",
+        ),
+        Remedy(
+            id="discard-parameters",
+            text="Where memory is short, drop the original weights after freezing.",
+            when="large weights",
+            applies=lambda data: can_freeze(data) and data.bytes >= MANY,
+            setting="torch._inductor.config.freezing_discard_parameters = True",
+            since="2.1",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+        ),
+        bfloat16("IND004"),
+        Remedy(
+            id="float32",
+            text="Use float32: this CPU multiplies neither float16 nor bfloat16, and freezing "
+            "changes nothing for float16.",
+            when="float16 on a CPU without float16 and bfloat16",
+            applies=lambda data: lacks_float16(data) and "bf16" not in (data.native_types or ()),
+            code="model = model.float()\nx = x.float()",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+        ),
+        Remedy(
+            id="newer-torch",
+            text="Update torch to 2.15, then freeze: bfloat16 layers that are frozen run in "
+            "reference kernels before.",
+            when="bfloat16 on AArch64 before torch 2.15",
+            applies=lambda data: (
+                data.arch == "aarch64"
+                and data.dtypes == "bfloat16"
+                and (data.torch or (2,)) < (2, 15)
+            ),
+            since="2.15",
+            basis="untestable",
+            proof="needs an AArch64 machine",
+        ),
     )
 
     def check(
         self,
         modules: Table[OutputModule],
         *,
+        run: Table[RunFacts],
         graphs: Table[FxGraph],
         isas: Table[CpuIsa],
     ) -> Iterator[Finding]:
@@ -97,15 +156,30 @@ class CpuInferenceNotFrozen(Rule):
         found.sort(key=lambda product: -product.bytes)
         total = sum(product.bytes for product in found)
         arm = is_arm(isas) and any(p.weight.dtype == "bfloat16" for p in found)
+        ops = Counter(product.call.op == "convolution" for product in found)
+        data = self.Data.of(
+            run,
+            products=ops[False],
+            convolutions=ops[True],
+            bytes=total,
+            copied=sum(product.is_copied for product in found),
+            graphs=count,
+            dtypes=found[0].weight.dtype,
+        )
+        little = total > 0 and is_little(total, found[0].seen.record)
         yield self.finding(
             "not frozen",
             title=f"an inference graph takes the weights of {_told(found)} as inputs",
             message=_message(found, total, count, arm=arm),
-            severity=_severity(total, arm=arm),
+            severity=Severity.WARNING if total >= LARGE and not arm else Severity.INFO,
+            harmless="the weights are a small part of what the graph reads, or stay in a cache"
+            if little
+            else None,
             count=len(found),
             where=user_code.where(user_code.best(lines.of(found[0].seen, found[0].step.comment))),
             evidence=[quote(p.seen, p.step, _note(p)) for p in found[:MAX_QUOTED]],
-            advice=_ARM if arm else _ADVICE,
+            advice=() if little else self.advise(data),
+            data=data,
         )
 
 
@@ -113,12 +187,6 @@ def _has_state(lines: Lines, row: Seen[OutputModule]) -> bool:
     """Whether a model is compiled, as far as the traced graph tells: it names what it owns."""
     inputs = lines.inputs(row)
     return not inputs or any("self" in name.lower() or "__" in name for name in inputs)
-
-
-def _severity(total: int, *, arm: bool) -> Severity:
-    if 0 < total < SMALL:
-        return Severity.NONE
-    return Severity.WARNING if total >= LARGE and not arm else Severity.INFO
 
 
 def _told(found: list[Unprepared]) -> str:
@@ -143,26 +211,3 @@ def _message(found: list[Unprepared], total: int, count: int, *, arm: bool) -> s
 def _note(product: Unprepared) -> str:
     shape = "x".join(map(str, product.weight.size or ())) or "unknown size"
     return f"weight {product.weight.name}: {shape}, {product.weight.dtype or 'unknown type'}"
-
-
-_ADVICE = [
-    Advice(
-        text="Freeze the model, if it is only used for inference. Call it under torch.no_grad().",
-        setting="torch._inductor.config.freezing = True",
-        env="TORCHINDUCTOR_FREEZING=1",
-        since="2.1",
-    ),
-    Advice(
-        text="Where memory is short, drop the original weights after freezing.",
-        setting="torch._inductor.config.freezing_discard_parameters = True",
-        since="2.1",
-    ),
-]
-_ARM = [
-    Advice(
-        text="Update torch, then freeze: bfloat16 layers that are frozen run in reference kernels "
-        "before.",
-        env="TORCHINDUCTOR_FREEZING=1",
-        since="2.15",
-    )
-]

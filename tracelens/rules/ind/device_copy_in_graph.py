@@ -14,7 +14,8 @@ from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.statements import Allocation
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -75,6 +76,42 @@ class DeviceCopyInGraph(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Copies between devices, of the graph that copies most; none where a warning is all."""
+
+        source: str = ""
+        target: str = ""
+        copies: int = 0
+        bytes: int = 0
+
+    remedies = (
+        Remedy(
+            id="on-the-device",
+            text="Create the tensor on the device: torch.ones(n, n, device=x.device).",
+            when="copies to a device, or unknown which",
+            applies=lambda data: data.target != "cpu",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="buffer",
+            text="Make a constant of a module a buffer (self.register_buffer): it moves with the "
+            "model.",
+            when="copies to a device, or unknown which",
+            applies=lambda data: data.target != "cpu",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="stay",
+            text="Keep the result on the device, and move it once, after the compiled function.",
+            when="copies to the CPU",
+            applies=lambda data: data.target == "cpu",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -99,7 +136,8 @@ class DeviceCopyInGraph(Rule):
                 confidence=Confidence.MEDIUM,
                 count=sum(row.count for row in warned),
                 evidence=[row.quote() for row in warned[:MAX_QUOTED]],
-                advice=_ADVICE,
+                advice=self.advise(self.Data()),
+                data=self.Data(),
             )
 
     def _finding(self, found: list[_Copy], lines: Lines) -> Finding:
@@ -112,6 +150,7 @@ class DeviceCopyInGraph(Rule):
         small = len(found) == 1 and first.bytes is not None and first.bytes < SMALL
         amount = f"{size(total)} go" if total else "They go"
         waits = " The CPU waits for each copy." if first.target == "cpu" else ""
+        data = self.Data(source=first.source, target=first.target, copies=len(found), bytes=total)
         return self.finding(
             first.source,
             first.target,
@@ -123,7 +162,8 @@ class DeviceCopyInGraph(Rule):
             count=len(found),
             where=user_code.where(user_code.best(frames)),
             evidence=[quote(copy.seen, copy.step) for copy in found[:MAX_QUOTED]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -142,15 +182,3 @@ def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
         if source and target and source != target:
             count = next((content.bytes for content in flow.results(step)), None)
             yield _Copy(row, step, source, target, count)
-
-
-_ADVICE = [
-    Advice(
-        text="Create the tensor on the device.",
-        code="mask = torch.ones(n, n, device=x.device)",
-    ),
-    Advice(
-        text="Make a constant of a module a buffer: it moves with the model.",
-        code='self.register_buffer("table", table)',
-    ),
-]

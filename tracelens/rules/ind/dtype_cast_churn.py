@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, is_training, size, things
 from tracelens.inductor.origins import Lines
+from tracelens.inductor.remedies import can_freeze, freeze
 from tracelens.inductor.weights import weight_of
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["DtypeCastChurn"]
@@ -82,7 +86,40 @@ class DtypeCastChurn(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
-    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+    class Data(InRun):
+        """Weights that are cast in every call, of the graph that casts most bytes."""
+
+        weights: int
+        bytes: int
+        #: What they become: ``bfloat16``.
+        dtypes: str
+        #: Where the graph runs: ``cpu``, ``cuda``.
+        device: str
+
+    remedies = (
+        Remedy(
+            id="convert-once",
+            text="Convert the model once, instead of casting under autocast.",
+            when="bfloat16 and float16",
+            applies=lambda data: data.dtypes in {"bfloat16", "float16"},
+            code="model = model.to(torch.bfloat16)",
+            basis="tested",
+            proof="tests/advice/IND011/convert-once.py",
+        ),
+        freeze(
+            "IND011",
+            text="On a CPU, or freeze it: constants are cast in advance.",
+            applies=lambda data: data.device == "cpu" and can_freeze(data),
+        ),
+    )
+
+    def check(
+        self,
+        modules: Table[OutputModule],
+        *,
+        graphs: Table[FxGraph],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""
         found = [] if is_training(modules) else [cast for row in modules for cast in _casts(row)]
         if not found:
@@ -95,6 +132,13 @@ class DtypeCastChurn(Rule):
         first = found[0]
         users = [reader.comment for reader in first.result.readers]
         frames = [frame for user in users for frame in Lines(graphs).of(first.seen, user)]
+        data = self.Data.of(
+            run,
+            weights=len(found),
+            bytes=total,
+            dtypes=first.result.dtype,
+            device=first.seen.record.device,
+        )
         yield self.finding(
             "weights",
             first.result.dtype,
@@ -105,7 +149,8 @@ class DtypeCastChurn(Rule):
             count=len(found),
             where=user_code.where(user_code.best(frames)),
             evidence=_quotes(found),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -133,17 +178,3 @@ def _quotes(found: list[_Cast]) -> list[EvidenceLine]:
         quote(cast.seen, cast.step, f"{cast.source.name} becomes {cast.result.name}")
         for cast in sorted(steps.values(), key=lambda cast: -cast.bytes)[:MAX_QUOTED]
     ]
-
-
-_ADVICE = [
-    Advice(
-        text="Convert the model once, instead of casting under autocast.",
-        code="model = model.to(torch.bfloat16)",
-    ),
-    Advice(
-        text="On a CPU, or freeze it: constants are cast in advance.",
-        setting="torch._inductor.config.freezing = True",
-        env="TORCHINDUCTOR_FREEZING=1",
-        since="2.1",
-    ),
-]

@@ -20,7 +20,8 @@ from tracelens.inductor.fallbacks import (
 from tracelens.inductor.graphs import heaviest, listed, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -73,6 +74,37 @@ class FallbackKernel(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Calls of ATen, of the graph that moves most; or operators that are right as calls."""
+
+        operators: tuple[str, ...]
+        #: Per call of the graph.
+        calls: int
+        bytes: int
+
+    remedies = (
+        Remedy(
+            id="precompute",
+            text="Where it counts positions of a mask, compute these once, outside of the "
+            "compiled function, and pass them in.",
+            when="cumsum",
+            applies=lambda data: any(
+                name.startswith(("aten.cumsum", "cumsum")) for name in data.operators
+            ),
+            basis="tested",
+            proof="tests/advice/IND001/precompute.py",
+        ),
+        Remedy(
+            id="rewrite",
+            text="Write it with operators that Inductor generates code for, or move it out of "
+            "the compiled function where its inputs do not change.",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+        ),
+    )
+
     def check(
         self,
         lowered: Table[Lowered],
@@ -104,6 +136,7 @@ class FallbackKernel(Rule):
         if first is not None:
             frame = user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
         grave = moved >= LARGE or len(calls) >= MANY
+        data = self.Data(operators=(one.name,), calls=len(calls), bytes=moved)
         return self.finding(
             one.name,
             title=f"`{one.name}` is not compiled: {_times(calls)}",
@@ -113,7 +146,8 @@ class FallbackKernel(Rule):
             count=max(1, len(calls)),
             where=user_code.where(frame),
             evidence=one.quotes(),
-            advice=_advice(one.op),
+            advice=self.advise(data),
+            data=data,
         )
 
     def _note(self, right: list[Fallback]) -> Finding:
@@ -121,8 +155,9 @@ class FallbackKernel(Rule):
         return self.finding(
             "as it should be",
             title=f"{things(len(names), 'operator is', 'operators are')} called in a library",
-            message=f"{listed(names)}: that is what they are for, or they are your own.",
-            severity=Severity.NONE,
+            message=f"{listed(names)}: no code is generated for them.",
+            harmless="a library is what they are for, or they are your own",
+            data=self.Data(operators=tuple(names), calls=0, bytes=0),
             count=len(names),
             evidence=[one.hints[0].quote(at=one.hints[0].record.at) for one in right[:3]],
         )
@@ -142,21 +177,3 @@ def _message(one: Fallback, calls: list[Call], moved: int) -> str:
     text += f". {graphs} graphs of the log call it." if graphs > 1 else "."
     nodes = calls[0].step.comment.nodes if calls and calls[0].step.comment else ()
     return f"{text} It computes `{nodes[-1]}`." if nodes else text
-
-
-def _advice(op: str) -> list[Advice]:
-    if op == "cumsum":
-        return [
-            Advice(
-                text="Where it counts positions of a mask, compute these once and pass them in.",
-                code="position_ids = mask.cumsum(-1) - 1  # outside of the compiled function",
-            ),
-            _REWRITE,
-        ]
-    return [_REWRITE]
-
-
-_REWRITE = Advice(
-    text="Write it with operators that Inductor generates code for, or move it out of the compiled "
-    "function where its inputs do not change.",
-)

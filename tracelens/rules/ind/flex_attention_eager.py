@@ -11,7 +11,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import fused_calls
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity, Where
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -56,6 +57,33 @@ class FlexAttentionEager(Rule):
     severity = Severity.ERROR
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """A call of flex_attention in eager mode."""
+
+        warnings: int
+        #: A graph breaks at the call.
+        is_broken: bool
+        #: Elsewhere in the log it is compiled.
+        is_compiled_elsewhere: bool
+
+    remedies = (
+        Remedy(
+            id="compile",
+            text="Compile the function that calls it, or the call itself.",
+            code="flex_attention = torch.compile(flex_attention)",
+            since="2.5",
+            basis="tested",
+            proof="tests/advice/IND025/compile.py",
+        ),
+        Remedy(
+            id="compile-mask",
+            text="Build the block mask in compiled code as well, once for all layers and steps: "
+            "create_block_mask(..., _compile=True).",
+            since="2.5",
+            proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -76,6 +104,11 @@ class FlexAttentionEager(Rule):
             message += " A graph break at the call sends it to eager mode."
         elif compiled:
             message += " Elsewhere in this log it is compiled."
+        data = self.Data(
+            warnings=sum(row.count for row in rows),
+            is_broken=broken is not None,
+            is_compiled_elsewhere=compiled,
+        )
         yield self.finding(
             "flex_attention",
             title="flex_attention runs in eager mode",
@@ -84,7 +117,8 @@ class FlexAttentionEager(Rule):
             count=sum(row.count for row in rows),
             where=_where(rows[0].record),
             evidence=[rows[0].quote(), *([broken.quote()] if broken is not None else [])],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -100,17 +134,3 @@ def _where(warning: TorchWarning) -> Where | None:
     """Return the line of the program, where the warning names it and not torch's own."""
     inside = user_code.distance(warning.file) > 0
     return None if inside else Where(file=warning.file, line=warning.line or None)
-
-
-_ADVICE = [
-    Advice(
-        text="Compile the function that calls it, or the call itself.",
-        code="flex_attention = torch.compile(flex_attention)",
-        since="2.5",
-    ),
-    Advice(
-        text="Build the block mask in compiled code as well.",
-        code="mask = create_block_mask(mask_mod, B, H, S, S, _compile=True)",
-        since="2.5",
-    ),
-]

@@ -12,7 +12,8 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.fusions import Pair, apart
 from tracelens.inductor.graphs import things
 from tracelens.logs import fusion as log
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["FusionRefused"]
@@ -64,6 +65,36 @@ class FusionRefused(Rule):
         structure="fewer",
     )
 
+    class Data(FindingData):
+        """Pairs of nodes that stayed apart for one reason, or the small ones for any."""
+
+        reason: str
+        pairs: int
+        #: That both nodes of the first pair go over; 0 where the log does not say.
+        elements: int
+        is_large: bool
+
+    remedies = (
+        Remedy(
+            id="reorder-loops",
+            text="Let Inductor exchange loops to fuse more; newer versions do so by default.",
+            when="large nodes",
+            applies=lambda data: data.is_large,
+            setting="torch._inductor.config.loop_ordering_after_fusion = True",
+            env="TORCHINDUCTOR_LOOP_ORDERING_AFTER_FUSION=1",
+            since="2.5",
+            proof="https://github.com/pytorch/pytorch/pull/126255",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="same-dimensions",
+            text="Compute both results over the same dimensions, in one layout.",
+            when="large nodes",
+            applies=lambda data: data.is_large,
+            proof="https://github.com/pytorch/pytorch/pull/126255",
+        ),
+    )
+
     def check(
         self,
         attempts: Table[log.FusionAttempt],
@@ -93,6 +124,7 @@ class FusionRefused(Rule):
         first = pairs[0]
         nodes = (node for pair in pairs for node in (pair.first,) if node is not None)
         frames = [frame for node in nodes for frame in node.stack]
+        data = self.Data(reason=reason, pairs=len(pairs), elements=first.elements, is_large=True)
         return self.finding(
             reason,
             title=f"{things(len(pairs), 'pair')} of large nodes stayed apart: {reason}",
@@ -104,7 +136,8 @@ class FusionRefused(Rule):
             count=len(pairs),
             where=user_code.where(user_code.best(frames)),
             evidence=[_quote(pair) for pair in pairs[:MAX_QUOTED]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
     def _note(
@@ -116,8 +149,9 @@ class FusionRefused(Rule):
         return self.finding(
             "small",
             title=f"{things(total, 'pair')} of small nodes stayed apart",
-            message=f"{told}. Nothing is to be won there.",
-            severity=Severity.NONE,
+            message=f"{told}.",
+            harmless="so small nodes stay in a cache: nothing is to be won there",
+            data=self.Data(reason=next(iter(rest)), pairs=total, elements=0, is_large=False),
             count=total,
             evidence=[_quote(pair) for pair in firsts[:MAX_QUOTED]],
         )
@@ -130,16 +164,3 @@ def _kind(reason: str) -> str:
 
 def _quote(pair: Pair) -> EvidenceLine:
     return pair.row.quote(at=pair.row.record.at, place=pair.place)
-
-
-_ADVICE = [
-    Advice(
-        text="Compute both results over the same dimensions, in one layout.",
-    ),
-    Advice(
-        text="Let Inductor exchange loops to fuse more; newer versions do so by default.",
-        setting="torch._inductor.config.loop_ordering_after_fusion = True",
-        env="TORCHINDUCTOR_LOOP_ORDERING_AFTER_FUSION=1",
-        since="2.5",
-    ),
-]

@@ -10,7 +10,7 @@ from tracelens.inductor.graphs import things
 from tracelens.logs.kineto import ProfilerLine
 from tracelens.logs.perf_hints import PaddingSkipped
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import EvidenceLine, Finding, Severity
+from tracelens.report import EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["HarmlessPerfHints"]
@@ -59,6 +59,11 @@ class HarmlessPerfHints(Rule):
     severity = Severity.NONE
     unconfirmable = "it is harmless: there is nothing to change"
 
+    class Data(FindingData):
+        """What the lines say, and how many there are."""
+
+        lines: dict[str, int]
+
     def check(
         self,
         *,
@@ -87,6 +92,8 @@ class HarmlessPerfHints(Rule):
             "harmless",
             title=f"{things(total, 'harmless line')}",
             message=f"{told[0].upper()}{told[1:]}.",
+            harmless="they say nothing about the program",
+            data=self.Data(lines=dict(counts)),
             count=total,
             evidence=lines[:MAX_QUOTED],
         )

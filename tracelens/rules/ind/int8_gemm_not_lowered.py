@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import Experiment
 from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
+from tracelens.inductor.remedies import FREEZING, can_freeze, freeze
 from tracelens.inductor.statements import KernelCall
 from tracelens.inductor.weights import tensors, weight_of
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["Int8GemmNotLowered"]
@@ -80,9 +84,49 @@ class Int8GemmNotLowered(Rule):
     code = "IND021"
     name = "int8-gemm-not-lowered"
     severity = Severity.WARNING
-    experiment = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
+    experiment = Experiment(FREEZING)
 
-    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+    class Data(InRun):
+        """Layers of 8-bit weights that multiply in floating point, of one graph."""
+
+        layers: int
+        #: Activations are of 8 bits, too.
+        is_full: bool
+        #: The weights are constants of the graph.
+        are_constants: bool
+        bytes: int
+
+    remedies = (
+        freeze(
+            text="Freeze the model: the pattern needs weights that are constants.",
+            applies=lambda data: not data.are_constants and can_freeze(data),
+        ),
+        Remedy(
+            id="register-patterns",
+            text="Register the patterns by importing torchao's quantiser for Inductor.",
+            code="import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer",
+            since="2.14",
+            proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
+            "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
+            "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
+        ),
+        Remedy(
+            id="weight-only",
+            text="Quantise the activations, too, or use torchao's weight-only scheme "
+            "(Int8WeightOnlyConfig), which multiplies packed weights.",
+            when="the weights are constants already",
+            applies=lambda data: data.are_constants,
+            proof="https://github.com/pytorch/ao/tree/main/torchao/quantization",
+        ),
+    )
+
+    def check(
+        self,
+        modules: Table[OutputModule],
+        *,
+        graphs: Table[FxGraph],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
         """Yield one finding for layers in 8 bits, and one for those with 8-bit weights only."""
         lines = Lines(graphs)
         found = [product for row in modules for product in _products(row)]
@@ -90,15 +134,22 @@ class Int8GemmNotLowered(Rule):
             group = [product for product in found if product.is_full is is_full]
             if group:
                 heavy = heaviest(group, lambda one: id(one.seen), lambda one: one.weight.bytes or 0)
-                yield self._finding(heavy, lines)
+                yield self._finding(heavy, lines, run)
 
-    def _finding(self, found: list[_Product], lines: Lines) -> Finding:
+    def _finding(self, found: list[_Product], lines: Lines, run: Table[RunFacts]) -> Finding:
         found.sort(key=lambda product: -(product.weight.bytes or 0))
         first = found[0]
         total = sum(product.weight.bytes or 0 for product in found)
         frames = lines.of(first.seen, first.step.comment)
         kind = "layer" if first.is_full else "layer with 8-bit weights"
         many = "layers" if first.is_full else "layers with 8-bit weights"
+        data = self.Data.of(
+            run,
+            layers=len(found),
+            is_full=first.is_full,
+            are_constants=first.is_frozen,
+            bytes=total,
+        )
         return self.finding(
             "full" if first.is_full else "weights",
             title=f"{things(len(found), f'quantised {kind}', f'quantised {many}')} "
@@ -119,7 +170,8 @@ class Int8GemmNotLowered(Rule):
                     quote(product.seen, product.step, f"multiplies {product.weight.name}"),
                 )
             ],
-            advice=_FROZEN if first.is_frozen else _UNFROZEN,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -152,25 +204,3 @@ def _is_quantised(content: Content) -> bool:
     step = content.producer
     name = step.code.kernel if step is not None and isinstance(step.code, KernelCall) else ""
     return "_quantize" in name.replace("dequantize", "")
-
-
-_FREEZE = Advice(
-    text="Freeze the model: the pattern needs weights that are constants.",
-    setting="torch._inductor.config.freezing = True",
-    env="TORCHINDUCTOR_FREEZING=1",
-    since="2.1",
-)
-_REGISTER = Advice(
-    text="Register the patterns by importing torchao's quantiser for Inductor.",
-    code="import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer",
-    since="2.14",
-)
-_UNFROZEN = (_FREEZE, _REGISTER)
-_FROZEN = (
-    _REGISTER,
-    Advice(
-        text="Quantise the activations, too, or use torchao's weight-only scheme, which multiplies "
-        "packed weights.",
-        code="quantize_(model, Int8WeightOnlyConfig())",
-    ),
-)

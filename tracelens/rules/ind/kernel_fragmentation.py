@@ -10,7 +10,8 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["KernelFragmentation"]
@@ -70,6 +71,47 @@ class KernelFragmentation(Rule):
         structure="fewer",
     )
 
+    class Data(FindingData):
+        """The graph with the most small kernels."""
+
+        small: int
+        kernels: int
+        #: The most that one of the small ones goes over.
+        elements: int
+        is_gpu: bool
+
+    remedies = (
+        Remedy(
+            id="cudagraphs",
+            text="Capture the calls in a CUDA graph.",
+            when="GPU",
+            applies=lambda data: data.is_gpu,
+            code='model = torch.compile(model, mode="reduce-overhead")',
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="combo-kernels",
+            text="Let independent kernels run as one.",
+            when="GPU",
+            applies=lambda data: data.is_gpu,
+            setting="torch._inductor.config.combo_kernels = True",
+            since="2.6",
+            basis="untestable",
+            proof="needs a GPU",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="cpp-wrapper",
+            text="Let the calls be made from C++ instead of Python.",
+            when="CPU",
+            applies=lambda data: not data.is_gpu,
+            setting="torch._inductor.config.cpp_wrapper = True",
+            env="TORCHINDUCTOR_CPP_WRAPPER=1",
+            proof="https://docs.pytorch.org/tutorials/unstable/inductor_cpp_wrapper_tutorial.html",
+        ),
+    )
+
     def check(self, modules: Table[OutputModule]) -> Iterator[Finding]:
         """Yield one finding, about the graph with the most small kernels."""
         small = [call for row in modules for call in _small(row)]
@@ -82,6 +124,7 @@ class KernelFragmentation(Rule):
         total = sum(1 for _ in row.record.kernel_calls())
         most = max(call.elements for call in found)
         gpu = row.record.device not in {"cpu", ""}
+        data = self.Data(small=len(found), kernels=total, elements=most, is_gpu=gpu)
         yield self.finding(
             "calls",
             title=f"one graph calls {len(found)} small kernels",
@@ -93,7 +136,8 @@ class KernelFragmentation(Rule):
                 quote(call.seen, call.step, f"{call.elements:,} elements")
                 for call in found[:MAX_QUOTED]
             ],
-            advice=_GPU if gpu else _CPU,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -107,22 +151,3 @@ def _small(row: Seen[OutputModule]) -> Iterator[_Small]:
         known = [count for count in counts if count is not None]
         if known and len(known) == len(counts) and max(known) < SMALL:
             yield _Small(row, step, max(known))
-
-
-_GPU = (
-    Advice(
-        text="Capture the calls in a CUDA graph.", code='torch.compile(f, mode="reduce-overhead")'
-    ),
-    Advice(
-        text="Let independent kernels run as one.",
-        setting="torch._inductor.config.combo_kernels = True",
-        since="2.6",
-    ),
-)
-_CPU = (
-    Advice(
-        text="Let the calls be made from C++ instead of Python.",
-        setting="torch._inductor.config.cpp_wrapper = True",
-        env="TORCHINDUCTOR_CPP_WRAPPER=1",
-    ),
-)

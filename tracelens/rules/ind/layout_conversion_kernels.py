@@ -14,9 +14,11 @@ from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.origins import Lines
+from tracelens.inductor.remedies import channels_last, channels_last_3d
 from tracelens.inductor.statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -93,6 +95,42 @@ class LayoutConversionKernels(Rule):
         leaves_open="no compiled module has weights of four dimensions",
     )
 
+    class Data(FindingData):
+        """Kernel calls that only copy, of the graph that copies most bytes."""
+
+        #: ``convolution``: for one; ``copy``: the program asks for it, or an operator does.
+        cause: str
+        copies: int
+        bytes: int
+        kernel: str
+        #: Dimensions of what is copied.
+        ranks: tuple[int, ...] = ()
+
+    remedies = (
+        channels_last(
+            "IND008", applies=lambda data: data.cause == "convolution" and 4 in data.ranks
+        ),
+        channels_last_3d(applies=lambda data: data.cause == "convolution" and 5 in data.ranks),
+        Remedy(
+            id="no-contiguous",
+            text="Leave out .contiguous() and .clone() where the layout does not matter.",
+            when="copies that the program asks for; signals of 3 dimensions have no "
+            "channels-last layout",
+            applies=lambda data: data.cause == "copy" or not {4, 5} & set(data.ranks),
+            basis="tested",
+            proof="tests/advice/IND008/no-contiguous.py",
+        ),
+        Remedy(
+            id="free-strides",
+            text="Let results of the graph have the strides that are cheapest.",
+            when="copies that are not for convolutions",
+            applies=lambda data: data.cause == "copy",
+            setting="torch._inductor.config.keep_output_stride = False",
+            env="TORCHINDUCTOR_KEEP_OUTPUT_STRIDE=0",
+            proof="https://github.com/pytorch/pytorch/pull/145871",
+        ),
+    )
+
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for convolutions and one for everything else."""
         lines = Lines(graphs)
@@ -112,6 +150,14 @@ class LayoutConversionKernels(Rule):
         frames = lines.of(first.seen, first.kernel.comment, _ASKED)
         total = sum(copy.bytes for copy in found)
         why = "for convolutions " if cause == "convolution" else ""
+        written = (result for copy in found for result in copy.seen.record.flow.results(copy.step))
+        data = self.Data(
+            cause=cause,
+            copies=len(found),
+            bytes=total,
+            kernel=first.kernel.kernel,
+            ranks=tuple(sorted({len(result.size) for result in written if result.size})),
+        )
         return self.finding(
             cause,
             title=f"{things(len(found), 'kernel call')} only copy data {why}to another layout"
@@ -122,7 +168,8 @@ class LayoutConversionKernels(Rule):
             count=len(found),
             where=user_code.where(user_code.best(frames)),
             evidence=[quote(copy.seen, copy.step, size(copy.bytes)) for copy in found[:MAX_QUOTED]],
-            advice=_ADVICE[cause],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -151,22 +198,3 @@ def _is_product(module: OutputModule, step: Step) -> bool:
         return step.code.op in _PRODUCTS
     kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
     return kernel is not None and kernel.is_template
-
-
-_ADVICE = {
-    "convolution": (
-        Advice(
-            text="Give model and input the channels-last layout once.",
-            code="model = model.to(memory_format=torch.channels_last)\n"
-            "x = x.to(memory_format=torch.channels_last)",
-        ),
-    ),
-    "copy": (
-        Advice(text="Leave out .contiguous() and .clone() where the layout does not matter."),
-        Advice(
-            text="Let results of the graph have the strides that are cheapest.",
-            setting="torch._inductor.config.keep_output_stride = False",
-            env="TORCHINDUCTOR_KEEP_OUTPUT_STRIDE=0",
-        ),
-    ),
-}

@@ -8,7 +8,8 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.graphs import things
 from tracelens.logs.inductor_debug import LayoutForced, LayoutSkipped
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["LayoutOptimisationSkipped"]
@@ -64,6 +65,37 @@ class LayoutOptimisationSkipped(Rule):
         )
     )
 
+    class Data(FindingData):
+        """Why a graph kept its layout, in the words of Inductor."""
+
+        reason: str
+        graphs: int
+        #: Inductor is right: there is nothing to win.
+        is_right: bool
+
+    remedies = (
+        Remedy(
+            id="force",
+            text="Force channels-last layout, and measure.",
+            when="a rule of thumb that may be wrong here",
+            applies=lambda data: not data.is_right,
+            setting="torch._inductor.config.force_layout_optimization = True",
+            env="TORCHINDUCTOR_FORCE_LAYOUT_OPT=1",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/IND024/force.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="part",
+            text="Or choose it for the part of the model that gains, with "
+            ".to(memory_format=torch.channels_last).",
+            when="a rule of thumb that may be wrong here",
+            applies=lambda data: not data.is_right,
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        ),
+    )
+
     def check(
         self, *, skipped: Table[LayoutSkipped], forced: Table[LayoutForced]
     ) -> Iterator[Finding]:
@@ -73,27 +105,16 @@ class LayoutOptimisationSkipped(Rule):
             reason = row.record.reason
             start = next((start for start in _WHY if reason.startswith(start)), "")
             others = f" In other graphs it was changed for {things(changed, 'convolution')}."
+            right = start in _RIGHT
+            data = self.Data(reason=start or reason, graphs=row.count, is_right=right)
             yield self.finding(
                 start or reason,
                 title="convolutions keep their memory layout",
                 message=f"{_WHY.get(start, reason)}{others if changed else ''}",
-                severity=Severity.NONE if start in _RIGHT else Severity.INFO,
+                harmless="in such a graph channels-last wins nothing" if right else None,
                 confidence=Confidence.MEDIUM,
                 count=row.count,
                 evidence=[row.quote()],
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
-
-
-_ADVICE = [
-    Advice(
-        text="Force channels-last layout, and measure.",
-        setting="torch._inductor.config.force_layout_optimization = True",
-        env="TORCHINDUCTOR_FORCE_LAYOUT_OPT=1",
-        since="2.1",
-    ),
-    Advice(
-        text="Or choose it for the part of the model that gains.",
-        code="model.stem = model.stem.to(memory_format=torch.channels_last)",
-    ),
-]

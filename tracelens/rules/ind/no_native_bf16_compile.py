@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["NoNativeBf16Compile"]
@@ -46,6 +47,22 @@ class NoNativeBf16Compile(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """The device without bfloat16."""
+
+        device: str
+        warnings: int
+
+    remedies = (
+        Remedy(
+            id="float16",
+            text="Use float16 on this device; in training with a gradient scaler.",
+            code='with torch.autocast("cuda", torch.float16): model(x)',
+            basis="untestable",
+            proof="needs a GPU without bfloat16",
+        ),
+    )
+
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding per device."""
         devices: dict[str, list[Seen[TorchWarning]]] = {}
@@ -53,6 +70,7 @@ class NoNativeBf16Compile(Rule):
             if row.record.topic == "no-native-bf16":
                 devices.setdefault(row.record.subject or "the device", []).append(row)
         for device, rows in devices.items():
+            data = self.Data(device=device, warnings=sum(row.count for row in rows))
             yield self.finding(
                 device,
                 title=f"bfloat16 graphs are not compiled on {device}",
@@ -60,13 +78,6 @@ class NoNativeBf16Compile(Rule):
                 "no bfloat16 arithmetic.",
                 count=sum(row.count for row in rows),
                 evidence=[row.quote() for row in rows[:2]],
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
-
-
-_ADVICE = [
-    Advice(
-        text="Use float16 on this device; in training with a gradient scaler.",
-        code='with torch.autocast("cuda", torch.float16):\n    loss = model(x)',
-    )
-]

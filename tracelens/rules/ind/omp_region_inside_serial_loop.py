@@ -14,7 +14,8 @@ from tracelens.inductor.graphs import heaviest, things
 from tracelens.inductor.loops import Region, regions
 from tracelens.inductor.origins import Lines
 from tracelens.logs._stack import StackFrame
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -85,6 +86,36 @@ class OmpRegionInsideSerialLoop(Rule):
     severity = Severity.ERROR
     experiment = Experiment(Knob("one OpenMP thread", env={"OMP_NUM_THREADS": "1"}))
 
+    class Data(FindingData):
+        """Parallel regions inside of serial loops, of the graph that enters most."""
+
+        kernels: tuple[str, ...]
+        #: Entries per call of the graph, as far as they are known.
+        entries: int
+        all_known: bool
+
+    remedies = (
+        Remedy(
+            id="one-thread",
+            text="Run a small model on one thread.",
+            setting="torch.set_num_threads(1)",
+            env="OMP_NUM_THREADS=1",
+            proof="https://github.com/pytorch/pytorch/issues/190757",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="other-dimension",
+            text="Let the reduction run over another dimension, or pad the last one to 16 "
+            "elements.",
+            proof="https://github.com/pytorch/pytorch/issues/190757",
+        ),
+        Remedy(
+            id="newer-torch",
+            text="Update torch: versions after 2.14 count the loops correctly.",
+            proof="https://github.com/pytorch/pytorch/pull/190928",
+        ),
+    )
+
     def check(self, kernels: Table[CppKernel], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding: it is one defect of the generator, whatever kernels it hits."""
         found = [
@@ -105,6 +136,11 @@ class OmpRegionInsideSerialLoop(Rule):
         if first.module is not None:
             frames = Lines(graphs).of(first.module, ops=first.fused.split("_"))
         least = "" if known else "at least "
+        data = self.Data(
+            kernels=tuple(one.seen.record.kernel for one in found),
+            entries=entries,
+            all_known=known,
+        )
         yield self.finding(
             *sorted({one.seen.record.fused for one in found}),
             title=f"threads are started inside of a serial loop: {least}"
@@ -120,19 +156,6 @@ class OmpRegionInsideSerialLoop(Rule):
             evidence=[
                 one.seen.quote("the serial loop", at=one.region.at) for one in found[:MAX_QUOTED]
             ],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = [
-    Advice(
-        text="Let the reduction run over another dimension, or pad the last one to 16 elements.",
-        code="y = x.transpose(1, 2).contiguous().sum(-1)  # instead of x.sum(1)",
-    ),
-    Advice(text="Update torch: versions after 2.14 count the loops correctly (pytorch#190928)."),
-    Advice(
-        text="Run a small model on one thread.",
-        setting="torch.set_num_threads(1)",
-        env="OMP_NUM_THREADS=1",
-    ),
-]

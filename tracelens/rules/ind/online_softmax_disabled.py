@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["OnlineSoftmaxDisabled"]
@@ -52,15 +53,30 @@ class OnlineSoftmaxDisabled(Rule):
         Knob("reductions are not split", config={"torch._inductor.config.split_reductions": False})
     )
 
+    class Data(FindingData):
+        """torch's warning, and how often it came."""
+
+        warnings: int
+
+    remedies = (
+        Remedy(
+            id="nothing",
+            text="Nothing is needed; torch 2.13 does not print this any more.",
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/lowering.py",
+        ),
+    )
+
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding: torch warns once per place."""
         rows = [row for row in warnings if row.record.topic == "online-softmax"]
         if rows:
+            data = self.Data(warnings=sum(row.count for row in rows))
             yield self.finding(
                 "split",
                 title="a softmax takes two passes over its rows",
                 message="Inductor split the reduction, which mostly is worth more than the pass.",
                 count=sum(row.count for row in rows),
                 evidence=[row.quote(at=1) for row in rows[:1]],
-                advice=[Advice(text="Nothing is needed; torch 2.13 does not print this any more.")],
+                advice=self.advise(data),
+                data=data,
             )

@@ -9,7 +9,8 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.graphs import listed, things
 from tracelens.logs.benchmarking import ConfigRun
 from tracelens.logs.fusion import FusionRefused
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["RegisterSpill"]
@@ -59,6 +60,40 @@ class RegisterSpill(Rule):
         )
     )
 
+    class Data(FindingData):
+        """Kernels whose best configuration spills, the worst first."""
+
+        kernels: tuple[str, ...]
+        spills: int
+        registers: int
+
+    remedies = (
+        Remedy(
+            id="coordinate-descent",
+            text="Search more configurations.",
+            setting="torch._inductor.config.coordinate_descent_tuning = True",
+            env="TORCHINDUCTOR_COORDINATE_DESCENT_TUNING=1",
+            basis="untestable",
+            proof="needs a GPU",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="tune-pointwise",
+            text="For kernels without a product, let all configurations compete.",
+            setting="torch._inductor.config.max_autotune_pointwise = True",
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE=1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="fuse-less",
+            text="Let kernels fuse less (30 by default).",
+            setting="torch._inductor.config.realize_opcount_threshold = 15",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(self, runs: Table[ConfigRun], *, refused: Table[FusionRefused]) -> Iterator[Finding]:
         """Yield one finding for all kernels whose best configuration spills."""
         # The last line on a kernel counts. A search along one parameter names no kernel.
@@ -70,6 +105,11 @@ class RegisterSpill(Rule):
         found.sort(key=lambda row: -row.record.spills)
         first = found[0].record
         fusions = [row for row in refused if "register spilling" in row.record.reason]
+        data = self.Data(
+            kernels=tuple(row.record.kernel for row in found),
+            spills=first.spills,
+            registers=first.registers,
+        )
         yield self.finding(
             *sorted(row.record.kernel for row in found),
             title=f"{things(len(found), 'Triton kernel')} keep{'s' if len(found) == 1 else ''} "
@@ -81,23 +121,6 @@ class RegisterSpill(Rule):
             count=len(found),
             evidence=[row.quote(at=row.record.at) for row in found[:MAX_QUOTED]]
             + [row.quote(at=row.record.at) for row in fusions[:1]],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = [
-    Advice(
-        text="Search more configurations.",
-        setting="torch._inductor.config.coordinate_descent_tuning = True",
-        env="TORCHINDUCTOR_COORDINATE_DESCENT_TUNING=1",
-    ),
-    Advice(
-        text="For kernels without a product, let all configurations compete.",
-        setting="torch._inductor.config.max_autotune_pointwise = True",
-        env="TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE=1",
-    ),
-    Advice(
-        text="Let kernels fuse less.",
-        setting="torch._inductor.config.realize_opcount_threshold = 15  # instead of 30",
-    ),
-]

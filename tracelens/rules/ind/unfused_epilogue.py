@@ -6,15 +6,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.epilogue_causes import Cause, advice, cause_of, moved, severity, why
-from tracelens.inductor.epilogues import Unfused, unfused, winner
+from tracelens.inductor.epilogue_causes import Cause, cause_of, moved, reason, severity, why
+from tracelens.inductor.epilogues import Unfused, Winners, unfused
+from tracelens.inductor.remedies import (
+    FREEZING,
+    bfloat16,
+    can_freeze,
+    freeze,
+    lacks_float16,
+)
 from tracelens.logs.output_code import OutputModule
+from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
@@ -82,15 +92,98 @@ class UnfusedEpilogue(Rule):
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
         """Freeze where nothing is frozen yet; that may do. Else freeze and tune."""
-        if why(Cause.UNFROZEN) not in finding.message:
+        if finding.data.get("cause") != Cause.UNFROZEN.value:
             return (self.experiment,)
-        frozen = Knob("freezing", config={"torch._inductor.config.freezing": True})
-        return replace(self.experiment, knob=frozen), self.experiment
+        return replace(self.experiment, knob=FREEZING), self.experiment
+
+    class Data(InRun):
+        """The pairs of the graph that moves most; the first pair moves most of it."""
+
+        #: The library's operator: ``addmm``, ``_linear_pointwise``, ``convolution``.
+        operator: str
+        cause: str
+        pairs: int
+        #: Written and read for nothing per call of the graph, as far as sizes are known.
+        bytes: int
+        all_known: bool
+        #: The kernel that reads the result back, and the operators in it.
+        kernel: str
+        fused: str
+        dtypes: str
+
+    remedies = (
+        Remedy(
+            id="benchmark-epilogue",
+            text="Let the benchmark include what follows.",
+            when="AUTOTUNE took the library's kernel",
+            applies=lambda data: data.cause == "tuned",
+            setting="torch._inductor.config.benchmark_epilogue_fusion = True",
+            env="TORCHINDUCTOR_BENCHMARK_EPILOGUE_FUSION=1",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/"
+            "torch.compiler_inductor_profiling.html",
+        ),
+        freeze(
+            "IND002",
+            text="Freeze the model for inference, under torch.no_grad(). Convolutions and bfloat16 "
+            "layers then take activations and sums along, and a batch norm vanishes into the "
+            "weights; float32 linear layers call MKL, and have to be tuned as well.",
+            when="the weights are inputs of the graph",
+            applies=lambda data: data.cause == "unfrozen" and can_freeze(data),
+        ),
+        bfloat16(),
+        Remedy(
+            id="tune",
+            text="Tune the frozen model, and measure: Inductor's C++ template takes what follows "
+            "into the product.",
+            when="a library call on the CPU, inference; not float16 on a CPU without it",
+            applies=lambda data: (
+                data.cause in {"unfrozen", "plain", "mkl", "onednn"}
+                and data.operator not in {"convolution", "_convolution_pointwise"}
+                and not lacks_float16(data)
+            ),
+            env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/IND002/tune.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="int8-activations",
+            text="Compare with 8-bit activations, too: oneDNN's int8 product takes bias and "
+            "activation along. Inductor's template for int8 weights does as well, but is slower.",
+            when="int8 weights",
+            applies=lambda data: data.cause == "int8",
+            proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/"
+            "pt2e_quant_x86_inductor.html",
+        ),
+        Remedy(
+            id="write-it-out",
+            text="Where it matters, keep the layer and what follows it adjacent, and use an "
+            "activation that oneDNN has: relu, gelu, silu, sigmoid, tanh, hardtanh.",
+            when="oneDNN's convolutions",
+            applies=lambda data: (
+                data.cause in {"plain", "onednn"}
+                and data.operator in {"convolution", "_convolution_pointwise"}
+            ),
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_attributes_post_ops.html",
+        ),
+        Remedy(
+            id="triton",
+            text="Let Triton templates compete: they take what follows into the product.",
+            when="GPU",
+            applies=lambda data: data.cause == "gpu",
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM=1",
+            code='model = torch.compile(model, mode="max-autotune")',
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
 
     def check(
         self,
         modules: Table[OutputModule],
         *,
+        run: Table[RunFacts],
         tables: Table[AutotuneTable],
         isas: Table[CpuIsa],
         execs: Table[PrimitiveExec],
@@ -100,35 +193,56 @@ class UnfusedEpilogue(Rule):
             "acl" in row.record.impl for row in execs
         )
         training = any(row.record.graph in {"forward", "backward"} for row in modules)
+        winners = Winners(tables)
         groups: dict[tuple[str, Cause], list[Unfused]] = {}
         for row in modules:
             for found in unfused(row):
-                cause = cause_of(found, tables, acl=acl, training=training)
+                cause = cause_of(found, winners, acl=acl, training=training)
                 groups.setdefault((found.call.op, cause), []).append(found)
         for (op, cause), group in groups.items():
-            yield self._finding(op, cause, group, tables)
+            yield self._finding(op, cause, _heaviest(group), winners, run=run)
 
     def _finding(
-        self, op: str, cause: Cause, group: list[Unfused], tables: Table[AutotuneTable]
+        self,
+        op: str,
+        cause: Cause,
+        pairs: list[Unfused],
+        winners: Winners,
+        *,
+        run: Table[RunFacts],
     ) -> Finding:
-        pairs = _heaviest(group)
         lines = [line for pair in pairs[:MAX_QUOTED] for line in pair.quotes()]
-        table = winner(tables, pairs[0]) if cause is Cause.TUNED else None
+        table = winners.of(pairs[0]) if cause is Cause.TUNED else None
         if table is not None and table.record.best is not None:
             lines.append(table.quote("the library won", at=table.record.best.at))
         results = f"{len(pairs)} results of `{op}` pass"
         if len(pairs) == 1:
             results = f"one result of `{op}` passes"
+        count, known = moved(pairs)
+        data = self.Data.of(
+            run,
+            operator=op,
+            cause=cause.value,
+            pairs=len(pairs),
+            bytes=count,
+            all_known=known,
+            kernel=pairs[0].kernel.kernel,
+            fused=pairs[0].kernel.fused,
+            dtypes=pairs[0].content.dtype,
+        )
+        harmless = reason(cause, pairs)
         return self.finding(
             op,
             cause.value,
             title=f"{results} through memory to a separate kernel",
             message=f"{_told(pairs)} {why(cause)}",
             severity=severity(cause, pairs),
-            confidence=Confidence.HIGH if moved(pairs)[1] else Confidence.MEDIUM,
+            harmless=harmless,
+            confidence=Confidence.HIGH if known else Confidence.MEDIUM,
             count=len(pairs),
             evidence=lines,
-            advice=advice(cause),
+            advice=() if harmless else self.advise(data),
+            data=data,
         )
 
 

@@ -94,7 +94,7 @@ def of(
         by_kind.setdefault(seen.record.what, []).append(seen)
     for kind, held in by_kind.items():
         words = _WORDS[kind]
-        advice = Advice(text=words.text, env=words.env)
+        advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")
         quotes = [seen.quote() for seen in held[:2]]
         yield Part(words.what, words.means, words.rest, advice, _count(held), quotes)
     if len(rows):
@@ -120,8 +120,9 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
         means,
         "The operator and its shapes stand in the line above them, and a faster candidate may.",
         Advice(
+            id="whole-table",
             text="Post the tables from their first line on, the one that begins with AUTOTUNE.",
-            code="python your_script.py > run.log 2>&1",
+            basis="source",
         ),
         sum(row.count for row in rows),
         [row.quote() for row in rows[:2]],
@@ -142,7 +143,12 @@ def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
         "single lines of oneDNN",
         means,
         "What share of a step that is, and what oneDNN refused before, is not in them.",
-        Advice(text="Record all executions and refusals.", env="ONEDNN_VERBOSE=profile,dispatch"),
+        Advice(
+            id="executions",
+            text="Record all executions and refusals.",
+            env="ONEDNN_VERBOSE=profile,dispatch",
+            basis="source",
+        ),
         sum(row.count for row in rows),
         [row.quote() for row in rows[:2]],
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from tracelens.evidence import Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["ExecutionsNotRecorded"]
 
 R = TypeVar("R", bound=Record)
-
-_ALL = Advice(
-    text="Record executions and refusals.",
-    env="ONEDNN_VERBOSE=profile,dispatch",
-)
-_BEFORE = Advice(
-    text="Before oneDNN 3.1 (torch 2.0), numbers only.",
-    env="ONEDNN_VERBOSE=2",
-    until="oneDNN 3.0",
-)
 
 
 class ExecutionsNotRecorded(Rule):
@@ -72,6 +63,28 @@ class ExecutionsNotRecorded(Rule):
     claim = "absence"
     unconfirmable = ABOUT_THE_LOG
 
+    class Data(FindingData):
+        """What the log holds instead of executions, or the filter that hides some."""
+
+        #: Kinds of lines, with their numbers.
+        held: tuple[str, ...] = ()
+        is_filtered: bool = False
+
+    remedies = (
+        Remedy(
+            id="executions",
+            text="Record executions and refusals.",
+            env="ONEDNN_VERBOSE=profile,dispatch",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+        ),
+        Remedy(
+            id="older",
+            text="Before oneDNN 3.1 (torch 2.0), numbers only.",
+            env="ONEDNN_VERBOSE=2",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+        ),
+    )
+
     def check(
         self,
         versions: Table[LibraryVersion],
@@ -98,6 +111,7 @@ class ExecutionsNotRecorded(Rule):
         ]
         if not held:
             return
+        data = self.Data(held=tuple(line.note for line in held))
         yield self.finding(
             "nothing executed",
             title="what oneDNN executed is not in the log",
@@ -108,7 +122,8 @@ class ExecutionsNotRecorded(Rule):
             ),
             confidence=Confidence.HIGH if len(executed) or len(creates) else Confidence.MEDIUM,
             evidence=held[:3],
-            advice=[_ALL, _BEFORE],
+            advice=self.advise(data),
+            data=data,
         )
 
     def _filtered(self, notices: Table[Notice], execs: Table[PrimitiveExec]) -> Iterator[Finding]:
@@ -119,11 +134,9 @@ class ExecutionsNotRecorded(Rule):
             yield self.finding(
                 "filtered",
                 title=f"a filter lets only {kinds} into the log",
-                message=(
-                    "ONEDNN_VERBOSE has a filter. Totals and shares are those of what it lets "
-                    "through."
-                ),
-                severity=Severity.NONE,
+                message="ONEDNN_VERBOSE has a filter.",
+                harmless="totals and shares are those of what it lets through",
+                data=self.Data(is_filtered=True),
                 evidence=[row.quote("the filter") for row in filters[:1]],
             )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs.recording import LeftOut
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.log import _parts
 
@@ -59,6 +60,33 @@ class LogIncomplete(Rule):
     suppresses = "absence"
     unconfirmable = ABOUT_THE_LOG
 
+    class Data(FindingData):
+        """What is missing of the log."""
+
+        #: ``cut``, ``part`` or ``shortened``.
+        how: Literal["cut", "part", "shortened"]
+        what: str = ""
+        lines: int | None = None
+
+    remedies = (
+        Remedy(
+            id="whole-run",
+            text="Record the whole run into one file: `python your_script.py > run.log 2>&1`.",
+            when="the log is cut",
+            applies=lambda data: data.how == "cut",
+            basis="untestable",
+            proof="it is about the log",
+        ),
+        Remedy(
+            id="fewer-steps",
+            text="Record fewer steps: the first ones tell most.",
+            when="a long recording left lines out",
+            applies=lambda data: data.how == "shortened",
+            basis="untestable",
+            proof="it is about the log",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -82,6 +110,7 @@ class LogIncomplete(Rule):
                 count=part.seen,
                 evidence=part.quotes,
                 advice=[part.advice],
+                data=self.Data(how="part", what=part.what),
             )
         by_input: dict[str, list[tuple[str, int]]] = {}
         for gap in gaps:
@@ -93,12 +122,9 @@ class LogIncomplete(Rule):
                 title=f"the log {what}",
                 message=f"{name} {what}: counts are lower bounds, and absence proves nothing.",
                 evidence=[gap.quote(gap.record.what) for gap in gaps if gap.first.input == name],
-                advice=[
-                    Advice(
-                        text="Record the whole run into one file.",
-                        code="python your_script.py > run.log 2>&1",
-                    )
-                ],
+                harmless="what it holds is judged as far as it goes",
+                advice=self.advise(self.Data(how="cut")),
+                data=self.Data(how="cut", what=what),
             )
 
     def _shortened(self, left_out: Table[LeftOut]) -> Iterator[Finding]:
@@ -110,5 +136,7 @@ class LogIncomplete(Rule):
                 message=f"Between the log's head and its tail {record.lines:,} lines "
                 f"({record.bytes / 1e6:,.0f} MB) were not kept: counts are lower bounds.",
                 evidence=[seen.quote("what was left out")],
-                advice=[Advice(text="Record fewer steps: the first ones tell most.")],
+                harmless="what it holds is judged as far as it goes",
+                advice=self.advise(self.Data(how="shortened")),
+                data=self.Data(how="shortened", lines=record.lines),
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs import Record
-from tracelens.report import EvidenceLine, Finding, Severity
+from tracelens.report import EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ class UnitOrFormatDrift(Rule):
     severity = Severity.NONE
     unconfirmable = ABOUT_THE_LOG
 
+    class Data(FindingData):
+        """The older formats that were read."""
+
+        formats: tuple[str, ...]
+
     def check(
         self,
         *,
@@ -89,6 +94,8 @@ class UnitOrFormatDrift(Rule):
                 title="older formats were read in today's terms",
                 message=f"In this log, {'; '.join(found)}.",
                 evidence=found.values(),
+                harmless="the numbers are those of today's terms",
+                data=self.Data(formats=tuple(found)),
             )
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.logs.graph_code import FxGraph, TensorType
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -66,6 +67,36 @@ class LowPrecisionFusionDifference(Rule):
     severity = Severity.INFO
     unconfirmable = "the comparison is in the program: set both settings, and compare again"
 
+    class Data(FindingData):
+        """A failed comparison of compiled and eager results, or other random numbers."""
+
+        is_random: bool
+        #: ``bf16`` or ``f16``.
+        dtype: str = ""
+        greatest: float | None = None
+
+    remedies = (
+        Remedy(
+            id="round-as-eager",
+            text="For a comparison, let compiled code round as eager code does.",
+            when="a comparison failed",
+            applies=lambda data: not data.is_random,
+            setting="torch._inductor.config.emulate_precision_casts = True",
+            env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
+            since="2.6",
+            proof="https://github.com/pytorch/pytorch/pull/145942",
+        ),
+        Remedy(
+            id="eager-generator",
+            text="For a comparison, let compiled code use eager code's generator; it is slower.",
+            when="random numbers differ",
+            applies=lambda data: data.is_random,
+            setting="torch._inductor.config.fallback_random = True",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -81,6 +112,7 @@ class LowPrecisionFusionDifference(Rule):
                     yield self._compared(row, dtype)
         random = warnings.where(lambda one: one.topic == "triton-random")
         if len(random):
+            data = self.Data(is_random=True)
             yield self.finding(
                 "random",
                 title="compiled code draws other random numbers than eager code",
@@ -90,7 +122,8 @@ class LowPrecisionFusionDifference(Rule):
                 ),
                 count=random.count,
                 evidence=[row.quote() for row in list(random)[:2]],
-                advice=[_RANDOM],
+                advice=self.advise(data),
+                data=data,
             )
 
     def _compared(self, row: Seen[Failure], dtype: str) -> Finding:
@@ -98,6 +131,7 @@ class LowPrecisionFusionDifference(Rule):
         most = f" The greatest difference is {record.greatest:.2g}." if record.greatest else ""
         lines = row.text.split("\n")
         at = next((n for n, line in enumerate(lines) if "not close" in line), 0)
+        data = self.Data(is_random=False, dtype=dtype, greatest=record.greatest)
         return self.finding(
             dtype,
             title=f"compiled and eager {dtype} results differ by rounding",
@@ -109,7 +143,8 @@ class LowPrecisionFusionDifference(Rule):
             where=user_code.where(user_code.best(record.stack_frames)),
             count=row.count,
             evidence=[row.quote(at=at)],
-            advice=[_ROUND],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -124,15 +159,3 @@ def _of_graphs(row: Seen[Failure], graphs: Table[FxGraph]) -> str:
             if isinstance(parameter.type, TensorType) and parameter.type.dtype in {"bf16", "f16"}:
                 return parameter.type.dtype
     return ""
-
-
-_ROUND = Advice(
-    text="For a comparison, let compiled code round as eager code does.",
-    setting="torch._inductor.config.emulate_precision_casts = True",
-    env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
-    since="2.6",
-)
-_RANDOM = Advice(
-    text="For a comparison, let compiled code use eager code's generator; it is slower.",
-    setting="torch._inductor.config.fallback_random = True",
-)

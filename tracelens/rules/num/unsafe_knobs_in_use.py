@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.dynamo import user_code
 from tracelens.dynamo.settings import SKIPPED_GUARDS, Setting
 from tracelens.evidence import Seen, Table
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -127,19 +128,47 @@ class UnsafeKnobsInUse(Rule):
     severity = Severity.WARNING
     unconfirmable = "a skipped check shows only with inputs that it would have caught"
 
+    class Data(FindingData):
+        """The setting, and how to set it to what is safe."""
+
+        name: str
+        setting: str = ""
+        variable: str = ""
+        times: int
+
+    remedies = (
+        Remedy(
+            id="compare",
+            text=lambda data: (
+                "Compare results with and without it, and keep it only where what it skips cannot "
+                "change." + (f" `unset {data.variable}` does without." if data.variable else "")
+            ),
+            setting=lambda data: data.setting or None,
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/"
+            "torch.compiler_faq.html",
+        ),
+    )
+
     def check(self, settings: Table[Setting], *, failures: Table[Failure]) -> Iterator[Finding]:
         """Yield one finding per setting."""
         for knob in _KNOBS:
             rows = [row for row in settings if knob.has(row)]
             if rows:
                 safe = "{}" if "cacheable_functions" in knob.setting else str(knob.inverted)
+                data = self.Data(
+                    name=knob.name,
+                    setting=f"{knob.setting} = {safe}" if knob.setting else "",
+                    variable=knob.env,
+                    times=len(rows),
+                )
                 yield self.finding(
                     knob.name,
                     title=f"`{knob.name}` is {'off' if knob.inverted else 'on'}",
                     message=f"With this setting, {knob.risk}. Nothing fails when that is wrong.",
                     count=len(rows),
                     evidence=[row.quote() for row in rows],
-                    advice=[_advice(f"{knob.setting} = {safe}", knob.env)],
+                    advice=self.advise(data),
+                    data=data,
                 )
         for name in SKIPPED_GUARDS:
             rows = [row for row in settings if row.record.name == name]
@@ -150,6 +179,8 @@ class UnsafeKnobsInUse(Rule):
         """Return the finding for guards that the program leaves out."""
         stacks = [row.record.stack_frames for row in failures if name in row.text]
         frame = user_code.best(frame for stack in stacks for frame in stack)
+        stance = "torch.compiler.set_stance(skip_guard_eval_unsafe=False)"
+        data = self.Data(name=name, setting=stance if "eval" in name else "", times=len(rows))
         return self.finding(
             name,
             title=f"guards are skipped: `{name}`",
@@ -160,16 +191,6 @@ class UnsafeKnobsInUse(Rule):
             count=len(rows),
             where=user_code.where(frame),
             evidence=[row.quote() for row in rows],
-            advice=[_advice("torch.compiler.set_stance(skip_guard_eval_unsafe=False)", "")]
-            if "eval" in name
-            else [_advice("", "")],
+            advice=self.advise(data),
+            data=data,
         )
-
-
-def _advice(setting: str, env: str) -> Advice:
-    return Advice(
-        text="Compare results with and without it, and keep it only where what it skips cannot "
-        "change.",
-        setting=setting or None,
-        code=f"unset {env}" if env else None,
-    )

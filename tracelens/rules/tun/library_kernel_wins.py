@@ -9,7 +9,14 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.inductor.autotune_search import first_of_each, lost, spent
 from tracelens.inductor.autotune_tables import implausible, label
-from tracelens.inductor.epilogues import TemplateCall, makes, quote, template_calls, unfused, winner
+from tracelens.inductor.epilogues import (
+    TemplateCall,
+    Winners,
+    makes,
+    quote,
+    template_calls,
+    unfused,
+)
 from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
@@ -214,11 +221,9 @@ def _inside(call: TemplateCall) -> str:
 
 def _left_over(rows: list[Seen[AutotuneTable]], modules: Table[OutputModule]) -> list[str]:
     """Return the kernels that re-read what the winning library calls wrote."""
-    wanted = Table(rows)
+    winners = Winners(rows)
     pairs = [pair for module in modules for pair in unfused(module)]
-    return list(
-        dict.fromkeys(f"`{p.kernel.kernel}`" for p in pairs if winner(wanted, p) is not None)
-    )
+    return list(dict.fromkeys(f"`{p.kernel.kernel}`" for p in pairs if winners.of(p) is not None))
 
 
 def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
