@@ -28,7 +28,21 @@ if TYPE_CHECKING:
     #: A reason, the place where it was seen, and the record that holds it.
     Sighting = tuple[Place, Seen[CudagraphSkip]]
 
-__all__ = ["CPU", "DEVICES", "MUTATION", "OPERATION", "Cut", "Skip", "cuts", "is_cpu_only", "skips"]
+__all__ = [
+    "CPU",
+    "DEVICES",
+    "MUTATION",
+    "NO_GPU",
+    "OPERATION",
+    "Cut",
+    "Skip",
+    "cuts",
+    "is_cpu_only",
+    "skips",
+]
+
+#: Why a skip costs nothing where no graph runs on a GPU.
+NO_GPU = "all graphs of this log run on the CPU: there is nothing to record"
 
 #: First words of the causes, by what has to be changed.
 CPU = ("cpu device", "cpu ops", "non gpu ops", "DeviceCopy ops")

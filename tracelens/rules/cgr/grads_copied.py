@@ -8,7 +8,8 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs import perf_hints
 from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun, Partitions
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["GradsCopied"]
@@ -49,6 +50,24 @@ class GradsCopied(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Gradients that are copied."""
+
+        gradients: int
+        #: The log shows CUDA graphs.
+        has_cudagraphs: bool
+
+    remedies = (
+        Remedy(
+            id="keep-gradients",
+            text="Keep the gradients (optimizer.zero_grad(set_to_none=False)), and mark them "
+            "before the step is compiled: torch._dynamo.mark_static_address(parameter.grad).",
+            since="2.6",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         hints: Table[perf_hints.GradsCopied],
@@ -65,24 +84,17 @@ class GradsCopied(Rule):
         names = {name for row in hints for name in row.record.names.strip("[]").split('", "')}
         number = len(names)
         gradients = f"{number} gradients are" if number > 1 else "a gradient is"
-        why = (
-            "Their addresses are not known to stay the same, so the recorded step works on copies."
-            if in_use
-            else "The log shows no sign of CUDA graphs; without them nothing is copied."
-        )
+        data = self.Data(gradients=number, has_cudagraphs=in_use)
         yield self.finding(
             "gradients",
             title=f"{gradients} copied at each replay of the optimizer's step",
-            message=why,
-            severity=self.severity if in_use else Severity.NONE,
+            message="Their addresses are not known to stay the same, so the recorded step works on "
+            "copies.",
+            harmless=None
+            if in_use
+            else "the log shows no sign of CUDA graphs; without them nothing is copied",
             count=hints.count,
             evidence=[row.quote() for row in list(hints)[:2]],
-            advice=[
-                Advice(
-                    text="Keep the gradients, and mark them before the step is compiled.",
-                    code="torch._dynamo.mark_static_address(parameter.grad)\n"
-                    "optimizer.zero_grad(set_to_none=False)",
-                    since="2.6",
-                )
-            ],
+            advice=self.advise(data),
+            data=data,
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.cudagraphs import CudagraphRecording, ManyShapes
-from tracelens.report import Advice, Confidence, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["OneGraphPerSize"]
@@ -70,6 +71,40 @@ class OneGraphPerSize(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """A graph, and the sizes that it was recorded for."""
+
+        graph: str = ""
+        sizes: int
+        #: Regular and few, as a list that somebody chose.
+        is_chosen: bool = False
+
+    remedies = (
+        Remedy(
+            id="pad",
+            text="Pad the inputs to a few sizes, and run each of them once at the start.",
+            code="x = torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="capture-sizes",
+            text="Record only the sizes that come often; the others run without CUDA graphs.",
+            setting="torch._inductor.config.triton.cudagraph_capture_sizes = (1, 8, 64)",
+            since="2.8",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="skip-dynamic",
+            text="Or record no graph with symbolic sizes.",
+            setting="torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True",
+            since="2.4",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self, *, warnings: Table[ManyShapes], recordings: Table[CudagraphRecording]
     ) -> Iterator[Finding]:
@@ -90,26 +125,27 @@ class OneGraphPerSize(Rule):
         listed = ", ".join(_written(key) for key in keys[:MAX_LISTED])
         more = ", ..." if len(keys) > MAX_LISTED else ""
         graph = f"graph {recorded.graph}" if recorded.graph else "one graph"
-        why = (
-            "They are regular and few, as a list that was chosen: the recordings end with them."
-            if chosen
-            else "Each of them costs a warm-up, a recording and memory, and the log shows no end."
-        )
+        why = "Each of them costs a warm-up, a recording and memory."
+        data = self.Data(graph=recorded.graph, sizes=len(keys), is_chosen=chosen)
         return self.finding(
             recorded.graph,
             title=f"{graph} was recorded for {len(keys)} sizes",
             message=f"The sizes are {listed}{more}. {why}",
-            severity=Severity.NONE if chosen else self.severity,
+            harmless="they are regular and few, as a list that was chosen, and end with it"
+            if chosen
+            else None,
             count=len(keys),
             evidence=[
                 *(row.quote() for row in list(warnings)[:1]),
                 *(row.quote("recording", at=row.record.at) for row in recorded.rows[-2:]),
             ],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
     def _warned(self, warnings: Table[ManyShapes]) -> Finding:
         most = max(row.record.sizes for row in warnings)
+        data = self.Data(sizes=most)
         lines: list[EvidenceLine] = [row.quote() for row in list(warnings)[-2:]]
         return self.finding(
             "warned",
@@ -119,7 +155,8 @@ class OneGraphPerSize(Rule):
             confidence=Confidence.MEDIUM,
             count=warnings.count,
             evidence=lines,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -139,21 +176,3 @@ def _are_regular(keys: list[tuple[int, ...]]) -> bool:
     return all(
         n % 8 == 0 or (n > 0 and n & (n - 1) == 0) for column in varying for n in set(column)
     )
-
-
-_ADVICE = (
-    Advice(
-        text="Pad the inputs to a few sizes, and run each of them once at the start.",
-        code="x = torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))",
-    ),
-    Advice(
-        text="Record only the sizes that come often; the others run without CUDA graphs.",
-        setting="torch._inductor.config.triton.cudagraph_capture_sizes = (1, 8, 64)",
-        since="2.8",
-    ),
-    Advice(
-        text="Or record no graph with symbolic sizes.",
-        setting="torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True",
-        since="2.4",
-    ),
-)

@@ -8,7 +8,8 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.compile_errors import Failure
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["OutputOverwritten"]
@@ -49,6 +50,53 @@ class OutputOverwritten(Rule):
     severity = Severity.ERROR
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """What was overwritten."""
+
+        is_gradient: bool
+        ended_program: bool = True
+
+    remedies = (
+        Remedy(
+            id="clone",
+            text="Clone what is kept from one call to the next, outside of the compiled function.",
+            when="an output",
+            applies=lambda data: not data.is_gradient,
+            code="y = model(x).clone()",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="mark-step",
+            text="Where several calls make one step of inference, say where the step begins.",
+            when="an output",
+            applies=lambda data: not data.is_gradient,
+            code="torch.compiler.cudagraph_mark_step_begin()",
+            since="2.1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="make-gradients",
+            text="For gradient accumulation, make the .grad tensors before the compiled backward "
+            "runs.",
+            when="a gradient",
+            applies=lambda data: data.is_gradient,
+            code="for p in model.parameters(): p.grad = torch.zeros_like(p)",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="drop-gradients",
+            text="Otherwise drop the gradients before each backward.",
+            when="a gradient",
+            applies=lambda data: data.is_gradient,
+            code="optimizer.zero_grad(set_to_none=True)",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(self, *, failures: Table[Failure]) -> Iterator[Finding]:
         """Yield one finding per tensor and line that reads it."""
         for seen in failures:
@@ -64,6 +112,7 @@ class OutputOverwritten(Rule):
         by = f", which `{made.code}` made," if made and made.code else ""
         at = f" at `{read.code}`" if read and read.code else ""
         place = read or made
+        data = self.Data(is_gradient=gradient)
         return self.finding(
             user_code.short(place.file) if place else "",
             place.code if place else "",
@@ -74,7 +123,8 @@ class OutputOverwritten(Rule):
             count=seen.count,
             where=user_code.where(place),
             evidence=[seen.quote(at=_line_of_error(seen))],
-            advice=_GRADIENT if gradient else _OUTPUT,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -82,26 +132,3 @@ def _line_of_error(seen: Seen[Failure]) -> int:
     lines = seen.text.split("\n")
     start = f"{seen.record.error}: "
     return next((i for i, line in enumerate(lines) if line.startswith(start)), 0)
-
-
-_OUTPUT = (
-    Advice(
-        text="Clone what is kept from one call to the next, outside of the compiled function.",
-        code="y = model(x).clone()",
-    ),
-    Advice(
-        text="Where several calls make one step of inference, say where the step begins.",
-        code="torch.compiler.cudagraph_mark_step_begin()",
-        since="2.1",
-    ),
-)
-_GRADIENT = (
-    Advice(
-        text="For gradient accumulation, make the .grad tensors before the compiled backward runs.",
-        code="for p in model.parameters(): p.grad = torch.zeros_like(p)",
-    ),
-    Advice(
-        text="Otherwise drop the gradients before each backward.",
-        code="optimizer.zero_grad(set_to_none=True)",
-    ),
-)

@@ -8,7 +8,8 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Advice, Finding, Severity, Where
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 __all__ = ["PendingBackward"]
@@ -49,6 +50,35 @@ class PendingBackward(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """torch's warning, and how often it came."""
+
+        warnings: int
+
+    remedies = (
+        Remedy(
+            id="no-grad",
+            text="Run without gradients what needs none.",
+            code="with torch.no_grad(): y = model(x)",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="detach",
+            text="Detach outputs that are only kept or logged.",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="mark-step",
+            text="Or say where a step begins.",
+            code="torch.compiler.cudagraph_mark_step_begin()",
+            since="2.1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(self, *, warnings: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one finding: the warning does not say which calls it is about."""
         rows = [row for row in warnings if row.record.topic == "pending-backward"]
@@ -56,6 +86,7 @@ class PendingBackward(Rule):
             return
         place = rows[0].record
         own = user_code.distance(place.file) == 0
+        data = self.Data(warnings=sum(row.count for row in rows))
         yield self.finding(
             "pending",
             title="CUDA graphs do not replay: outputs of earlier calls wait for their backward",
@@ -65,19 +96,6 @@ class PendingBackward(Rule):
             count=sum(row.count for row in rows),
             where=Where(file=place.file, line=place.line) if own and place.file else None,
             evidence=[row.quote() for row in rows[:2]],
-            advice=[
-                Advice(
-                    text="Run without gradients what needs none.",
-                    code="with torch.no_grad():\n    y = model(x)",
-                ),
-                Advice(
-                    text="Detach outputs that are only kept or logged.",
-                    code="losses.append(loss.detach())",
-                ),
-                Advice(
-                    text="Or say where a step begins.",
-                    code="torch.compiler.cudagraph_mark_step_begin()",
-                    since="2.1",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )

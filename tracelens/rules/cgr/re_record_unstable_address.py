@@ -8,7 +8,8 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.cudagraphs import FunctionRun, PointerChange, RerecordLimit
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["ReRecordUnstableAddress"]
@@ -62,6 +63,49 @@ class ReRecordUnstableAddress(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """A function that was recorded again and again."""
+
+        function: str
+        recordings: int
+        #: An input moved; else outputs of an earlier call are still in use.
+        has_moved: bool
+        #: What moved, as far as the log names it.
+        inputs: tuple[str, ...] = ()
+        #: torch gave up, and launches the kernels one by one.
+        is_given_up: bool
+
+    remedies = (
+        Remedy(
+            id="write-into",
+            text="Write new values into the tensor instead of putting another one in its place: "
+            "parameter.data.copy_(new), not parameter.data = new.",
+            when="an input moved",
+            applies=lambda data: data.has_moved,
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="keep-gradients",
+            text="Keep the gradients, if it is they that move.",
+            when="an input moved",
+            applies=lambda data: data.has_moved,
+            code="optimizer.zero_grad(set_to_none=False)",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="mark-step",
+            text="Let go of the outputs of the step before, or say where a step begins.",
+            when="nothing moved",
+            applies=lambda data: not data.has_moved,
+            code="torch.compiler.cudagraph_mark_step_begin()",
+            since="2.1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(self, *, limits: Table[RerecordLimit], runs: Table[FunctionRun]) -> Iterator[Finding]:
         """Yield one finding per function that hit the limit, or that is recorded often."""
         for place, seen in limits.events():
@@ -82,6 +126,13 @@ class ReRecordUnstableAddress(Rule):
         moved = MOVED in limit.reason
         why = f": {_named(changes)} moved" if changes else f": {limit.reason}"
         frame = user_code.best(f for change in changes for f in change.stack_frames)
+        data = self.Data(
+            function=str(limit.function_id),
+            recordings=limit.limit,
+            has_moved=moved,
+            inputs=tuple(dict.fromkeys(change.input for change in changes)),
+            is_given_up=True,
+        )
         return self.finding(
             limit.reason,
             *(change.input for change in changes[:MAX_NAMED]),
@@ -91,7 +142,8 @@ class ReRecordUnstableAddress(Rule):
             count=seen.count,
             where=user_code.where(frame),
             evidence=[seen.quote(place=place)],
-            advice=_MOVED if moved else _DEAD,
+            advice=self.advise(data),
+            data=data,
         )
 
     def _often(self, target: str, events: Sequence[tuple[Place, Seen[FunctionRun]]]) -> Finding:
@@ -100,6 +152,13 @@ class ReRecordUnstableAddress(Rule):
         moved = MOVED in how or bool(changes)
         frame = user_code.best(f for change in changes for f in change.stack_frames)
         named = f" What moved: {_named(changes)}." if changes else ""
+        data = self.Data(
+            function=target,
+            recordings=len(events),
+            has_moved=moved,
+            inputs=tuple(dict.fromkeys(change.input for change in changes)),
+            is_given_up=False,
+        )
         return self.finding(
             target,
             title=f"`{target}` was recorded again {len(events)} times",
@@ -110,7 +169,8 @@ class ReRecordUnstableAddress(Rule):
             evidence=[
                 seen.quote(at=seen.record.at, place=place) for place, seen in events[:MAX_QUOTED]
             ],
-            advice=_MOVED if moved else _DEAD,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -118,22 +178,3 @@ def _named(changes: Sequence[PointerChange]) -> str:
     names = list(dict.fromkeys(change.input for change in changes))
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(f"`{name}`" for name in names[:MAX_NAMED]) + more
-
-
-_MOVED = (
-    Advice(
-        text="Write new values into the tensor instead of putting another one in its place.",
-        code="parameter.data.copy_(new)  # not: parameter.data = new",
-    ),
-    Advice(
-        text="Keep the gradients, if it is they that move.",
-        code="optimizer.zero_grad(set_to_none=False)",
-    ),
-)
-_DEAD = (
-    Advice(
-        text="Let go of the outputs of the step before, or say where a step begins.",
-        code="torch.compiler.cudagraph_mark_step_begin()",
-        since="2.1",
-    ),
-)

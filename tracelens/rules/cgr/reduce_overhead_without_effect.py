@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cudagraph_skips import is_cpu_only
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
     from tracelens.logs.aot_graphs import AotGraph
-    from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, FunctionRun, Partitions
+    from tracelens.logs.cudagraphs import (
+        CudagraphNote,
+        CudagraphRecording,
+        CudagraphSkip,
+        FunctionRun,
+        Partitions,
+    )
     from tracelens.logs.inductor_debug import CompileStep, HashDetails
 
 __all__ = ["ReduceOverheadWithoutEffect"]
@@ -66,6 +74,47 @@ class ReduceOverheadWithoutEffect(Rule):
         time="any",
     )
 
+    class Data(FindingData):
+        """What was asked for, and why there is nothing of it."""
+
+        #: ``cpu`` alone, every graph ``skipped``, or ``nothing`` recorded.
+        why: Literal["cpu", "skipped", "nothing"]
+        graphs: int = 0
+        causes: tuple[str, ...] = ()
+
+    remedies = (
+        Remedy(
+            id="default-mode",
+            text="Use the default mode.",
+            when="everything runs on the CPU",
+            applies=lambda data: data.why == "cpu",
+            code="model = torch.compile(model)",
+            basis="tested",
+            proof="tests/advice/CGR011/default-mode.py",
+        ),
+        Remedy(
+            id="no-cudagraphs",
+            text="Or the mode that tunes without CUDA graphs.",
+            when="everything runs on the CPU",
+            applies=lambda data: data.why == "cpu",
+            code='model = torch.compile(model, mode="max-autotune-no-cudagraphs")',
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/CGR011/no-cudagraphs.py",
+        ),
+        Remedy(
+            id="cudagraph-or-error",
+            text="Let torch stop at the first graph that it leaves out.",
+            when="graphs on a GPU are left out",
+            applies=lambda data: data.why != "cpu",
+            setting="torch._inductor.config.triton.cudagraph_or_error = True",
+            env="TORCHINDUCTOR_CUDAGRAPH_OR_ERROR=1",
+            since="2.9",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -77,18 +126,38 @@ class ReduceOverheadWithoutEffect(Rule):
         recordings: Table[CudagraphRecording],
         runs: Table[FunctionRun],
         partitions: Table[Partitions],
+        settings: Table[Setting],
+        notes: Table[CudagraphNote],
     ) -> Iterator[Finding]:
         """Yield one finding about the whole log."""
         parts = any(row.record.recorded for row in partitions)
         if parts or len(recordings) or any("ecording" in row.record.run for row in runs):
             return
         asked = [quote for row in details for quote in _asked(row)]
+        asked += [row.quote() for row in settings if _switches_on(row.record)]
         if asked and is_cpu_only(modules, graphs):
             yield self._on_cpu(asked)
         elif len(skips):
             yield from self._skipped(skips, modules, steps)
+        elif asked and len(notes):
+            yield self._nothing(asked, [row.quote() for row in notes][:1])
+
+    def _nothing(self, asked: list[EvidenceLine], silent: list[EvidenceLine]) -> Finding:
+        data = self.Data(why="nothing")
+        return self.finding(
+            "nothing",
+            title="CUDA graphs were asked for, and none was recorded",
+            message="The log of CUDA graphs is on, and shows neither a recording nor a graph that "
+            "was left out: the function may have been called too seldom, twice at least.",
+            confidence=Confidence.LOW,
+            count=len(asked),
+            evidence=[*asked[:2], *silent],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _on_cpu(self, asked: list[EvidenceLine]) -> Finding:
+        data = self.Data(why="cpu", graphs=len(asked))
         return self.finding(
             "cpu",
             title="CUDA graphs were asked for, and everything runs on the CPU",
@@ -96,14 +165,8 @@ class ReduceOverheadWithoutEffect(Rule):
             'mode="max-autotune" do. All graphs of this log run on the CPU, where there are none.',
             count=len(asked),
             evidence=asked[:2],
-            advice=[
-                Advice(text="Use the default mode.", code="torch.compile(model)"),
-                Advice(
-                    text="Or the mode that tunes without CUDA graphs.",
-                    code='torch.compile(model, mode="max-autotune-no-cudagraphs")',
-                    since="2.1",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )
 
     def _skipped(
@@ -119,21 +182,25 @@ class ReduceOverheadWithoutEffect(Rule):
         if len(compiled) < 2 or not compiled <= left_out:  # one graph has a finding of its own
             return
         causes = list(dict.fromkeys(row.record.cause or row.record.unknown for row in skips))
+        data = self.Data(why="skipped", graphs=len(compiled), causes=tuple(causes))
         yield self.finding(
             "skipped",
             title=f"all {len(compiled)} graphs run without CUDA graphs",
             message=f"Each of them was left out: {'; '.join(causes[:MAX_CAUSES])}.",
             count=len(compiled),
             evidence=[row.quote() for row in list(skips)[:MAX_CAUSES]],
-            advice=[
-                Advice(
-                    text="Let torch stop at the first graph that it leaves out.",
-                    setting="torch._inductor.config.triton.cudagraph_or_error = True",
-                    env="TORCHINDUCTOR_CUDAGRAPH_OR_ERROR=1",
-                    since="2.9",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )
+
+
+def _switches_on(setting: Setting) -> bool:
+    """Whether a setting, or a variable, asks for CUDA graphs in the whole program."""
+    name = setting.name
+    return setting.is_on and name in {
+        "torch._inductor.config.triton.cudagraphs",
+        "TORCHINDUCTOR_CUDAGRAPHS",
+    }
 
 
 def _asked(row: Seen[HashDetails]) -> Iterator[EvidenceLine]:

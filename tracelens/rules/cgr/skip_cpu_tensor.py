@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.cudagraph_skips import CPU, Cut, Skip, cuts, is_cpu_only, skips
+from tracelens.inductor.cudagraph_skips import CPU, NO_GPU, Cut, Skip, cuts, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -26,12 +27,6 @@ __all__ = ["SkipCpuTensor"]
 
 #: What AOTAutograd calls the inputs of a graph.
 INPUTS = ("arg", "primals_", "tangents_")
-_PARTS = Advice(
-    text="Or let Inductor cut the graph around what runs on the CPU, and record the rest; torch "
-    "does so by default since 2.9.",
-    setting="torch._inductor.config.graph_partition = True",
-    since="2.7",
-)
 
 
 class SkipCpuTensor(Rule):
@@ -76,6 +71,46 @@ class SkipCpuTensor(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """A tensor on the CPU, and what it does to its graph."""
+
+        #: The input or operation, as Inductor names it.
+        name: str = ""
+        is_input: bool = False
+        #: The graph is recorded in parts, not left out.
+        is_cut: bool = False
+
+    remedies = (
+        Remedy(
+            id="move-input",
+            text="Move the tensor to the GPU before the call.",
+            when="an input of the graph",
+            applies=lambda data: data.is_input,
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="make-on-gpu",
+            text="Make the tensor on the GPU (device=x.device), and keep .cpu(), .item() and "
+            ".numpy() out of the compiled function.",
+            when="made within the function",
+            applies=lambda data: not data.is_input,
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="partition",
+            text="Or let Inductor cut the graph around what runs on the CPU, and record the "
+            "rest; torch does so by default since 2.9.",
+            when="the graph is left out",
+            applies=lambda data: not data.is_cut,
+            setting="torch._inductor.config.graph_partition = True",
+            since="2.7",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -98,24 +133,23 @@ class SkipCpuTensor(Rule):
         is_input = skip.detail.startswith(INPUTS)
         what = f"input `{skip.detail}`" if is_input else f"`{skip.detail}`"
         title = f"{what} is on the CPU" if skip.detail else "a tensor is on the CPU"
-        message = (
-            "All graphs of this log run on the CPU: there is nothing to record."
-            if no_gpu
-            else "Inductor leaves the whole graph out of CUDA graphs because of it: at each call, "
-            "every kernel is launched by itself."
-        )
+        data = self.Data(name=skip.detail, is_input=is_input)
         return self.finding(
             *skip.subject,
             title=f"{title}{skip.line}: the graph is not recorded",
-            message=message,
-            severity=Severity.NONE if no_gpu else self.severity,
+            message="Inductor leaves the whole graph out of CUDA graphs because of it: at each "
+            "call, "
+            "every kernel is launched by itself.",
+            harmless=NO_GPU if no_gpu else None,
             count=skip.count,
             where=skip.where,
             evidence=skip.quotes(),
-            advice=[] if no_gpu else [_INPUT if is_input else _MADE, _PARTS],
+            advice=[] if no_gpu else self.advise(data),
+            data=data,
         )
 
     def _cut(self, cut: Cut) -> Finding:
+        data = self.Data(name=cut.operation, is_cut=True)
         name = f"`{cut.operation}`" if cut.operation else "an operation"
         return self.finding(
             "cut",
@@ -126,16 +160,6 @@ class SkipCpuTensor(Rule):
             severity=Severity.INFO,
             where=user_code.where(cut.frame),
             evidence=[cut.quote],
-            advice=[_MADE],
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_INPUT = Advice(
-    text="Move the tensor to the GPU before the call.",
-    code="factor = factor.to(x.device)",
-)
-_MADE = Advice(
-    text="Make the tensor on the GPU, and keep .cpu(), .item() and .numpy() out of the compiled "
-    "function.",
-    code="torch.full(size, value, device=x.device)",
-)

@@ -14,7 +14,8 @@ from tracelens.logs.cudagraphs import (
     PartitionCut,
     PartitionStack,
 )
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["SkipIncompatibleOp"]
@@ -62,6 +63,35 @@ class SkipIncompatibleOp(Rule):
         Knob("graphs are partitioned", config={"torch._inductor.config.graph_partition": True})
     )
 
+    class Data(FindingData):
+        """An operation that cannot be recorded."""
+
+        operation: str
+        #: The graph is recorded in parts, not left out.
+        is_cut: bool = False
+
+    remedies = (
+        Remedy(
+            id="partition",
+            text="Cut the graph around the operation and record the rest; torch does so by "
+            "default since 2.9.",
+            when="the graph is left out, and not for torch.cond",
+            applies=lambda data: not data.is_cut and "torch.cond" not in data.operation,
+            setting="torch._inductor.config.graph_partition = True",
+            since="2.7",
+            basis="untestable",
+            proof="needs a GPU",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            id="fixed-size",
+            text="Use an operation whose result has a fixed size, such as torch.where(mask, x, "
+            "0) instead of x[mask], or move this one out of the compiled function.",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -90,8 +120,9 @@ class SkipIncompatibleOp(Rule):
             count=skip.count,
             where=skip.where,
             evidence=skip.quotes(),
-            # Torch cuts no graph around a torch.cond (2.13).
-            advice=[_REPLACE] if "torch.cond" in skip.detail else [_PARTS, _REPLACE],
+            # Torch cuts no graph around a torch.cond (2.13): the remedy knows.
+            advice=self.advise(self.Data(operation=skip.detail)),
+            data=self.Data(operation=skip.detail),
         )
 
     def _cut(self, cut: Cut, number: int) -> Finding:
@@ -104,23 +135,14 @@ class SkipIncompatibleOp(Rule):
             title=f"{what}{line} cannot be recorded: its graph is recorded in parts",
             message="Inductor cuts the graph there. What comes before and after is recorded; each "
             "part costs a call of its own.",
-            severity=Severity.INFO if number >= MANY_CUTS else Severity.NONE,
+            severity=Severity.INFO,
+            harmless=None if number >= MANY_CUTS else "a few parts cost a call each",
             where=user_code.where(cut.frame),
             evidence=[cut.quote],
-            advice=[_REPLACE],
+            advice=self.advise(self.Data(operation=cut.operation, is_cut=True)),
+            data=self.Data(operation=cut.operation, is_cut=True),
         )
 
 
 #: Cuts from which on a graph falls to pieces.
 MANY_CUTS = 4
-_PARTS = Advice(
-    text="Cut the graph around the operation and record the rest; torch does so by default since "
-    "2.9.",
-    setting="torch._inductor.config.graph_partition = True",
-    since="2.7",
-)
-_REPLACE = Advice(
-    text="Use an operation whose result has a fixed size, or move this one out of the compiled "
-    "function.",
-    code="torch.where(mask, x, 0)  # instead of x[mask]",
-)

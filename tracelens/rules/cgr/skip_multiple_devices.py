@@ -8,7 +8,8 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cudagraph_skips import DEVICES, skips
 from tracelens.logs.cudagraphs import CudagraphSkip
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["SkipMultipleDevices"]
@@ -47,11 +48,27 @@ class SkipMultipleDevices(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """The devices of a graph, as Inductor lists them."""
+
+        devices: str
+
+    remedies = (
+        Remedy(
+            id="break",
+            text="Break the graph where the tensors change the device.",
+            code="torch._dynamo.graph_break()",
+            basis="untestable",
+            proof="needs several GPUs",
+        ),
+    )
+
     def check(self, *, skipped: Table[CudagraphSkip]) -> Iterator[Finding]:
         """Yield one finding per set of devices."""
         for skip in skips(skipped, DEVICES):
             graphs = f" Graphs: {', '.join(skip.graphs)}." if skip.graphs else ""
             named = f" ({skip.detail})" if skip.detail else ""
+            data = self.Data(devices=skip.detail)
             yield self.finding(
                 skip.detail,
                 *skip.subject,
@@ -61,10 +78,6 @@ class SkipMultipleDevices(Rule):
                 count=skip.count,
                 where=skip.where,
                 evidence=skip.quotes(),
-                advice=[
-                    Advice(
-                        text="Break the graph where the tensors change the device.",
-                        code="torch._dynamo.graph_break()",
-                    )
-                ],
+                advice=self.advise(data),
+                data=data,
             )

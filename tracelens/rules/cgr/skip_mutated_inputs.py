@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.cudagraph_skips import MUTATION, Skip, is_cpu_only, skips
+from tracelens.inductor.cudagraph_skips import MUTATION, NO_GPU, Skip, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -59,6 +60,38 @@ class SkipMutatedInputs(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
+    class Data(FindingData):
+        """Inputs that a graph writes to."""
+
+        #: As Inductor counts them; None where it does not.
+        inputs: int | None = None
+        #: Their storage is replaced, not their values.
+        is_storage: bool = False
+
+    remedies = (
+        Remedy(
+            id="return-it",
+            text="Return the new value, and let the caller keep it.",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="buffer",
+            text="Keep a tensor that must stay in place in a buffer of the module "
+            "(self.register_buffer).",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            id="static-address",
+            text="Or promise that its address stays the same, before the first call: "
+            "torch._dynamo.mark_static_address(tensor).",
+            since="2.1",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+    )
+
     def check(
         self,
         *,
@@ -83,31 +116,17 @@ class SkipMutatedInputs(Rule):
         inputs = f"{number} inputs are" if number.isdecimal() and number != "1" else "One input is"
         if storage or not number.isdecimal():
             inputs = "An input is"
+        data = self.Data(inputs=int(number) if number.isdecimal() else None, is_storage=storage)
         return self.finding(
             *skip.subject,
             title=f"{line or f'a graph {what} an input'}: it is not recorded as a CUDA graph",
-            message="All graphs of this log run on the CPU: there is nothing to record."
-            if no_gpu
-            else f"{inputs} changed inside of the graph, so that a replay on copies of the inputs "
-            f"would lose the change. Every kernel is launched by itself at each call.",
-            severity=Severity.NONE if no_gpu else self.severity,
+            message=f"{inputs} changed inside of the graph, so that a replay on copies of the "
+            f"inputs would lose the change. Every kernel is launched by itself at each call.",
+            harmless=NO_GPU if no_gpu else None,
             confidence=Confidence.MEDIUM if recorded else Confidence.HIGH,
             count=skip.count,
             where=skip.where,
             evidence=skip.quotes(),
-            advice=[] if no_gpu else _ADVICE,
+            advice=[] if no_gpu else self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(text="Return the new value, and let the caller keep it.", code="return output, keys"),
-    Advice(
-        text="Keep a tensor that must stay in place in a buffer of the module.",
-        code='self.register_buffer("cache", torch.zeros(size), persistent=False)',
-    ),
-    Advice(
-        text="Or promise that its address stays the same, before the first call.",
-        code="torch._dynamo.mark_static_address(cache)",
-        since="2.1",
-    ),
-)

@@ -115,7 +115,11 @@ class CpuInferenceNotFrozen(Rule):
             text="Use float32: this CPU multiplies neither float16 nor bfloat16, and freezing "
             "changes nothing for float16.",
             when="float16 on a CPU without float16 and bfloat16",
-            applies=lambda data: lacks_float16(data) and "bf16" not in (data.native_types or ()),
+            applies=lambda data: (
+                lacks_float16(data)
+                and data.native_types is not None
+                and "bf16" not in data.native_types
+            ),
             code="model = model.float()\nx = x.float()",
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
         ),
