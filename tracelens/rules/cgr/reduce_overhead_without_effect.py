@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cudagraph_skips import is_cpu_only
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.stories import SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -114,6 +116,10 @@ class ReduceOverheadWithoutEffect(Rule):
             proof="needs a GPU",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [SKIPPED_GRAPHS] if finding.data.get("why") == "skipped" else ()
 
     def check(
         self,

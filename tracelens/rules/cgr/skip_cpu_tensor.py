@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -10,8 +10,10 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cudagraph_skips import CPU, NO_GPU, Cut, Skip, cuts, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.stories import SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -110,6 +112,10 @@ class SkipCpuTensor(Rule):
             proof="needs a GPU",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        return [SKIPPED_GRAPHS] if not finding.data.get("is_cut") else ()
 
     def check(
         self,

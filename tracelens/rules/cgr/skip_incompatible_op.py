@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
@@ -14,8 +14,10 @@ from tracelens.logs.cudagraphs import (
     PartitionCut,
     PartitionStack,
 )
+from tracelens.onednn.stories import SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 __all__ = ["SkipIncompatibleOp"]
@@ -91,6 +93,10 @@ class SkipIncompatibleOp(Rule):
             proof="needs a GPU",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        return [SKIPPED_GRAPHS] if not finding.data.get("is_cut") else ()
 
     def check(
         self,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cudagraph_skips import DEVICES, skips
 from tracelens.logs.cudagraphs import CudagraphSkip
+from tracelens.onednn.stories import SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 __all__ = ["SkipMultipleDevices"]
@@ -62,6 +64,11 @@ class SkipMultipleDevices(Rule):
             proof="needs several GPUs",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        del finding
+        return [SKIPPED_GRAPHS]
 
     def check(self, *, skipped: Table[CudagraphSkip]) -> Iterator[Finding]:
         """Yield one finding per set of devices."""

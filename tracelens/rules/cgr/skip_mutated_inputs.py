@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cudagraph_skips import MUTATION, NO_GPU, Skip, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.stories import SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -91,6 +93,11 @@ class SkipMutatedInputs(Rule):
             proof="needs a GPU",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        del finding
+        return [SKIPPED_GRAPHS]
 
     def check(
         self,

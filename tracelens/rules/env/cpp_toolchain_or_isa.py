@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from tracelens.dynamo.run_facts import InRun, facts_of
@@ -10,8 +10,10 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.loops import strips
+from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -153,6 +155,10 @@ class CppToolchainOrIsa(Rule):
             proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/cpu_vec_isa.py",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        return [NO_VECTORS] if finding.data.get("missing") == "vectors" else ()
 
     def check(
         self,

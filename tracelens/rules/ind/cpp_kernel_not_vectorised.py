@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -14,8 +14,10 @@ from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.scalar import Slow, slow
 from tracelens.logs._stack import StackFrame
+from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -137,6 +139,10 @@ class CppKernelNotVectorised(Rule):
             proof="https://github.com/pytorch/pytorch/pull/122961",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [NO_VECTORS] if finding.data.get("cause") == "none" else ()
 
     def check(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -16,8 +16,10 @@ from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, freeze, lacks_float16
 from tracelens.inductor.weights import Unprepared, unprepared
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.stories import FLOAT16, UNFROZEN
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -138,6 +140,15 @@ class CpuInferenceNotFrozen(Rule):
             proof="needs an AArch64 machine",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        del finding
+        return [UNFROZEN]
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [FLOAT16] if finding.data.get("dtypes") == "float16" else ()
 
     def check(
         self,

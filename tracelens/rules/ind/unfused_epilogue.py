@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,10 @@ from tracelens.inductor.remedies import (
     lacks_float16,
 )
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.stories import UNFROZEN
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -178,6 +180,10 @@ class UnfusedEpilogue(Rule):
             proof="needs a GPU",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [UNFROZEN] if finding.data.get("cause") == "unfrozen" else ()
 
     def check(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tracelens.evidence import Seen, Table
@@ -21,9 +21,11 @@ from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
 from tracelens.onednn.runs import instruction_set
+from tracelens.onednn.stories import primitive
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -119,6 +121,14 @@ class DeferredToNobody(Rule):
             proof="it is a report",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return (
+            [primitive(str(finding.data.get("primitive")), str(finding.data.get("dtypes")))]
+            if finding.data.get("was_run")
+            else ()
+        )
 
     def check(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,10 @@ from tracelens.inductor.graphs import heaviest, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import bfloat16
 from tracelens.logs.output_code import OutputModule, Step
+from tracelens.onednn.stories import FLOAT16
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -88,6 +90,11 @@ class Float16OutsideOnednn(Rule):
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        del finding
+        return [FLOAT16]
 
     def check(
         self,

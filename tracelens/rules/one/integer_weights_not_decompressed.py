@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
@@ -11,9 +11,11 @@ from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.shapes import unpacks
+from tracelens.onednn.stories import primitive
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -83,6 +85,10 @@ class IntegerWeightsNotDecompressed(Rule):
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_matmul.html",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [primitive(str(finding.data.get("primitive")), str(finding.data.get("dtypes")))]
 
     def check(
         self, execs: Table[PrimitiveExec], *, isas: Table[CpuIsa], run: Table[RunFacts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
@@ -13,10 +13,12 @@ from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, is_excerpt
 from tracelens.onednn.implementations import Grade, grade
 from tracelens.onednn.runs import Spent, instruction_set, steady, times
 from tracelens.onednn.shapes import Product, product_of
+from tracelens.onednn.stories import UNFROZEN
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -114,6 +116,10 @@ class PlainLayoutWeights(Rule):
             proof="needs an AArch64 machine",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [UNFROZEN] if finding.data.get("is_compiled") else ()
 
     def check(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo.run_facts import facts_of
@@ -14,10 +14,12 @@ from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
 from tracelens.onednn.remedies import RefusedData, fixed_in, for_recurrent, for_reference
 from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, times
+from tracelens.onednn.stories import primitive
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import applicable
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -107,6 +109,10 @@ class ReferenceKernelDispatch(Rule):
         """The executions on the reference implementation."""
 
     remedies = (*for_reference(), *for_recurrent())
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        return [primitive(str(finding.data.get("primitive")), str(finding.data.get("dtypes")))]
 
     def check(
         self,

@@ -15,9 +15,11 @@ from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.parts import MemoryDescriptor
 from tracelens.onednn.runs import Spent, steady
+from tracelens.onednn.stories import UNFROZEN
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -130,6 +132,10 @@ class WeightReorderEveryIteration(Rule):
         ),
         bfloat16(),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [UNFROZEN] if finding.data.get("is_compiled") else ()
 
     def check(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tracelens.evidence import Seen, Table
@@ -10,8 +10,10 @@ from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
+from tracelens.onednn.stories import BUSY_TUNING
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -139,6 +141,10 @@ class Bf16OnFp32Microkernel(Rule):
             proof="https://docs.pytorch.org/tutorials/recipes/amx.html",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [BUSY_TUNING] if finding.data.get("is_doubtful") else ()
 
     def check(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.run_facts import InRun
@@ -21,8 +21,10 @@ from tracelens.inductor.autotune_untuned import (
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.remedies import FREEZING, can_freeze, freeze
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.stories import UNFROZEN
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -114,6 +116,10 @@ class CpuMaxAutotuneInert(Rule):
             proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of."""
+        return [UNFROZEN] if finding.data.get("cause") == "weights" else ()
 
     def check(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
@@ -11,8 +11,10 @@ from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.onednn.stories import BUSY_TUNING
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -110,6 +112,11 @@ class ImplausibleAutotuneTiming(Rule):
             proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is the cause of."""
+        del finding
+        return [BUSY_TUNING]
 
     def check(
         self,

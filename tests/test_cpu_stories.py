@@ -1,0 +1,40 @@
+"""One cause is told once: what rules about CPU code tell together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+RULES = Path(__file__).parents[1] / "fixtures" / "rules"
+
+
+def told(name: str) -> dict[str, Finding]:
+    report = analyze(str(RULES / name))
+    return {finding.code: finding for finding in report.findings}
+
+
+def test_what_follows_from_weights_that_are_inputs() -> None:
+    found = told("IND002-unfused-epilogue/fires-unfrozen-bert.log.gz")
+    assert found["IND002"].explained_by == found["IND004"].id
+    assert found["IND004"].explained_by is None
+
+
+def test_float16_is_told_before_freezing() -> None:
+    found = told("ONE023-float16-outside-onednn/fires-two-linears.log")
+    assert found["IND004"].explained_by == found["ONE023"].id
+    advice = {one.id for finding in found.values() for one in finding.advice}
+    assert "freeze" not in advice
+    assert "bfloat16" in advice
+
+
+def test_a_frozen_model_in_bfloat16_has_neither() -> None:
+    found = told("ONE023-float16-outside-onednn/quiet-bfloat16.log")
+    assert "ONE023" not in found
+    assert [one.id for one in found["IND004"].advice] == ["freeze"]
+
+
+def test_a_refusal_belongs_to_what_runs_instead() -> None:
+    found = told("ONE020-deferred-to-nobody/fires-float16-convolution.log")
+    assert found["ONE020"].explained_by == found["ONE001"].id
