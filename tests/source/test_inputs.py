@@ -149,6 +149,19 @@ def test_one_line_of_fifty_megabytes(tmp_path: Path) -> None:
     assert evidence.kinds["recompiles"] >= 2
 
 
+def test_an_xz_stream_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
+    text = LOG
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}]
+    path = tmp_path / "log.xz"
+    path.write_bytes(lzma.compress(text, filters=filters))
+    evidence, (source,) = read([str(path)])
+    assert source.truncated
+    assert any("needs more than 128 MiB" in note for note in evidence.notes)
+    path.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
+    _, (source,) = read([str(path)])
+    assert (source.truncated, source.lines) == (False, LOG.count(b"\n"))
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
 def test_a_compression_bomb_is_cut(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,9 @@ SNIFF = 4096
 #: Longest line kept; the rest of a longer one is dropped and noted.
 MAX_LINE = 8 << 20
 #: Most bytes that one compressed byte may become, over the whole stream, past the first 64 MiB.
-MAX_RATIO = 2000
+MAX_RATIO = 300
+#: Most memory that an xz stream may ask for: ``xz -9`` takes 65 MiB.
+MAX_DICTIONARY = 128 << 20
 _FREE = 64 << 20
 _CORRUPT: tuple[type[Exception], ...] = (
     zlib.error,
@@ -248,7 +250,10 @@ class _Inflated:
             self._raw = b""
             try:
                 out = self._object.decompress(raw, size)
-            except _CORRUPT:
+            except _CORRUPT as error:
+                if "limit" in str(error):  # of all the errors, the one about memory
+                    most = MAX_DICTIONARY >> 20
+                    self._stream.notes.append(f"{self._stream.path}: needs more than {most} MiB")
                 self._stream.truncated = True
                 return b""
             self._out += len(out)
@@ -286,7 +291,7 @@ def _gzip() -> _Decompressor:
 
 
 def _xz() -> _Decompressor:
-    return cast("_Decompressor", lzma.LZMADecompressor())
+    return cast("_Decompressor", lzma.LZMADecompressor(memlimit=MAX_DICTIONARY))
 
 
 class _Guarded:
