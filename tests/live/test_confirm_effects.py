@@ -25,7 +25,7 @@ pytestmark = pytest.mark.live
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "programs"
 #: Many more threads than the two processors that they get. MKL would not allow it.
-THREADS = 64
+THREADS = 256
 CROWDED = {
     "OMP_NUM_THREADS": str(THREADS),
     "MKL_DYNAMIC": "FALSE",

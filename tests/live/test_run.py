@@ -3,6 +3,7 @@
 The programs here only print what torch and oneDNN would; ``test_run_torch.py`` has real ones.
 """
 
+import gzip
 import json
 import os
 import signal
@@ -230,3 +231,44 @@ def test_a_program_that_ends_badly_is_not_said_to_be_well(run: Run, ends: str, w
     assert "Nothing to fix" not in ran.err + ran.out
     assert ran.report["runs"][0]["ended"] == "error"
     assert f"# tracelens: ended {words}" in ran.log
+
+
+@pytest.mark.parametrize("piped", [True, False])
+def test_standard_input_is_passed_on_and_kept(
+    room: Path, environment: dict[str, str], piped: bool
+) -> None:
+    """A pipe of more than a pipe holds, to the end; or a file, from where it was read to."""
+    text = "line\n" * 60_000
+    (room / "given").write_text(text)
+    bundle = room / f"input-{piped}"
+    program = "import sys; print(len(sys.stdin.read()))"
+    words = [*TRACELENS, "run", "-q", "-o", str(bundle), "--", sys.executable, "-c", program]
+    with (room / "given").open() as given:
+        done = subprocess.run(
+            words,
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            **({"input": text} if piped else {"stdin": given}),
+        )
+    assert (done.returncode, done.stdout) == (0, f"{len(text)}\n")
+    assert gzip.decompress((bundle / "stdin.gz").read_bytes()).decode() == text
+
+
+def test_what_a_program_does_not_read_is_left_for_the_next(
+    room: Path, environment: dict[str, str]
+) -> None:
+    words = [*TRACELENS, "run", "-q", "-o", str(room / "left"), "--", sys.executable, "-c", "pass"]
+    program = f"import subprocess; subprocess.run({words!r}, check=True); print(input())"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        input="for the next\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout == "for the next\n"

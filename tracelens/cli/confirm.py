@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import sys
 import time
 from pathlib import Path
@@ -131,7 +132,7 @@ def confirm(
         found,
         path,
         plan if output else None,
-        workload=_workload(command, entry, interpreter),
+        workload=_with_input(_workload(command, entry, interpreter), path.parent),
         python=interpreter,
         log_code=Path(report) if execute_log_code else None,
         seconds=minutes * 60,
@@ -298,6 +299,29 @@ def _python() -> str:
     if importlib.util.find_spec("torch") is not None:
         return sys.executable
     return shutil.which("python") or shutil.which("python3") or sys.executable
+
+
+def _with_input(workload: Workload | None, folder: Path) -> Workload | None:
+    """Have a command read what it read when it was recorded, or the file that is given now."""
+    from dataclasses import replace
+
+    from tracelens.live import keeping, stdin
+
+    if workload is None or workload.title:
+        return workload
+    try:
+        is_file = stat.S_ISREG(os.fstat(0).st_mode)
+    except OSError:
+        is_file = False
+    if is_file:
+        return replace(workload, stdin=Path("/proc/self/fd/0").resolve())
+    data = stdin.kept(folder)
+    if data is None:
+        return workload
+    room = keeping.beside(folder / "report.json")
+    room.mkdir(exist_ok=True)
+    (room / "stdin").write_bytes(data)
+    return replace(workload, stdin=room / "stdin")
 
 
 def _workload(command: list[str] | None, entry: str | None, python: str) -> Workload | None:

@@ -178,7 +178,8 @@ class Keeper:
         cwd = workload.cwd or Path.cwd()
         words = [self._word(word, cwd) for word in workload.argv]
         program = shutil.which(workload.argv[0]) or workload.argv[0]
-        return [program, str(cwd), words, sorted(workload.env.items())]
+        given = _hash(workload.stdin) if workload.stdin else ""
+        return [program, str(cwd), words, sorted(workload.env.items()), given]
 
     def _word(self, word: str, cwd: Path) -> list[str]:
         path = cwd / word

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import IO, Literal, Self, TypeVar
 
 from tracelens import engine
 from tracelens.errors import SourceError
@@ -219,14 +220,16 @@ class Lab(AbstractContextManager["Lab"]):
             log_tail=KEPT,
         )
         words = LastWords()
-        done = recording.record(
-            side.workload.argv,
-            folder,
-            base={**self._base, **side.workload.env},
-            cwd=side.workload.cwd,
-            wishes=wishes,
-            show=words,
-        )
+        with _input(side) as given:
+            done = recording.record(
+                side.workload.argv,
+                folder,
+                base={**self._base, **side.workload.env},
+                cwd=side.workload.cwd,
+                wishes=wishes,
+                show=words,
+                stdin=given,
+            )
         try:
             if failed := trouble(done.finished, words.text, seconds):
                 if done.finished.reason == "time" and not usual:
@@ -353,16 +356,18 @@ class Lab(AbstractContextManager["Lab"]):
         caches = _caches_in(cache) if cache is not None else {}
         base = {**self._base, **side.workload.env, **caches}
         words = LastWords()
-        finished = process.run(
-            side.workload.argv,
-            env=injection.environment(
-                side.knob, told, base=base, sync=True, enough=plenty.spec if plenty else None
-            ),
-            cwd=side.workload.cwd,
-            limits=Limits(seconds=allowed, memory=self._memory),
-            enough=plenty.noticed(told) if plenty else None,
-            on_output=words,
-        )
+        with _input(side) as given:
+            finished = process.run(
+                side.workload.argv,
+                env=injection.environment(
+                    side.knob, told, base=base, sync=True, enough=plenty.spec if plenty else None
+                ),
+                cwd=side.workload.cwd,
+                limits=Limits(seconds=allowed, memory=self._memory),
+                enough=plenty.noticed(told) if plenty else None,
+                on_output=words,
+                stdin=given,
+            )
         made = steps.read(told)
         shutil.rmtree(told, ignore_errors=True)
         if failed := trouble(finished, words.text, allowed):
@@ -395,6 +400,11 @@ def driven(side: Side) -> bool:
     return str(DRIVER) in side.workload.argv[:2]
 
 
+def _input(side: Side) -> IO[bytes]:
+    """Open what a side reads as standard input, anew for each run."""
+    return (side.workload.stdin or Path(os.devnull)).open("rb")
+
+
 def _silent(text: str) -> None:
     del text
 
@@ -406,7 +416,7 @@ def _under(side: Side) -> str:
 def _key(side: Side) -> str:
     """Name a side: equal sides have equal names."""
     workload, knob = side.workload, side.knob
-    parts = (workload.argv, str(workload.cwd), dict(workload.env))
+    parts = (workload.argv, str(workload.cwd), dict(workload.env), str(workload.stdin))
     return json.dumps([parts, knob.settings], sort_keys=True)
 
 

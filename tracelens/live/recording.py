@@ -28,6 +28,7 @@ from tracelens.live.keeping import beside
 from tracelens.live.logfile import LogFile
 from tracelens.live.process import Finished, Limits, StreamName
 from tracelens.live.splitting import Pieces, Splitter
+from tracelens.live.stdin import Copied
 from tracelens.live.steps import Process
 
 __all__ = [
@@ -63,7 +64,7 @@ TOLD = ".processes"
 LOWER_ANEW = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 TUNE_ANEW: dict[str, Value] = {"torch._inductor.config.autotune_local_cache": False}
 #: The files of a bundle that we write; others are not ours to remove.
-OURS = ("report.json", "report.html", "log.txt.gz", "environment.json")
+OURS = ("report.json", "report.html", "log.txt.gz", "environment.json", "stdin.gz")
 
 
 @dataclass(frozen=True)
@@ -165,15 +166,16 @@ def record(
     tape = _Tape(folder, wishes, show or _nowhere)
     killed = load.killed_for_memory()
     try:
-        finished = process.run(
-            argv,
-            env=_environment(wishes, folder, base),
-            cwd=cwd,
-            limits=wishes.limits,
-            on_output=tape.take,
-            on_pause=tape.pause,
-            stdin=stdin,
-        )
+        with Copied(stdin, folder) as given:
+            finished = process.run(
+                argv,
+                env=_environment(wishes, folder, base),
+                cwd=cwd,
+                limits=wishes.limits,
+                on_output=tape.take,
+                on_pause=tape.pause,
+                stdin=given.file,
+            )
     except BaseException:
         tape.close(b"")
         raise

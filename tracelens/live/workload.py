@@ -21,6 +21,8 @@ class Workload:
     env: Mapping[str, str] = field(default_factory=dict)
     #: What to call it; the command line when empty.
     title: str = ""
+    #: What it reads as standard input; nothing where None.
+    stdin: Path | None = None
 
     def __str__(self) -> str:
         return self.title or shlex.join(self.argv)
