@@ -26,7 +26,11 @@ class KeyAveragesLog(Log):
 
     name = "key_averages"
     switch = "print(prof.key_averages().table())"
-    begins = re.compile(r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU % ")
+    begins = re.compile(
+        r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU % "
+        r"| *(?:aten::|cuda[A-Z]|ProfilerStep|autograd::|Memcpy [HD])[^\n]{0,120}?"
+        r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
+    )
     continues = re.compile(
         r" *Name  |-{10,}  -{5,}|[^\n]{0,4000}?\d%  | {20,}\S[^\n]*\(\d+\): |Self \w+ time total: "
     )
@@ -95,9 +99,19 @@ class KeyAverages(Record):
     def averages(self) -> Iterator[Average]:
         """Yield the rows, typed. A name that holds two blanks takes more than one cell."""
         for cells in (row.cells for row in self.rows):
-            extra = max(0, len(cells) - len(self.header))
+            header = self.columns
+            extra = max(0, len(cells) - len(header))
             name = "  ".join(cells[: extra + 1])
-            yield self._average(dict(zip(self.header, (name, *cells[extra + 1 :]), strict=False)))
+            yield self._average(dict(zip(header, (name, *cells[extra + 1 :]), strict=False)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; of a table without its head, by how many there are."""
+        if self.header:
+            return self.header
+        widest = max((len(row.cells) for row in self.rows), default=0)
+        device = _ON_DEVICE if widest >= len(_ON_CPU) + len(_ON_DEVICE) else ()
+        return (*_ON_CPU[:-1], *device, _ON_CPU[-1])
 
     def _average(self, row: dict[str, str]) -> Average:
         device = next((c[5:] for c in row if c.startswith("Self ") and c[5:] in _DEVICES), "")
@@ -112,4 +126,15 @@ class KeyAverages(Record):
         )
 
 
+#: The columns that a table has at least, and those that it has of a device.
+_ON_CPU = (
+    "Name",
+    "Self CPU %",
+    "Self CPU",
+    "CPU total %",
+    "CPU total",
+    "CPU time avg",
+    "# of Calls",
+)
+_ON_DEVICE = ("Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg")
 _DEVICES = frozenset({"CUDA", "XPU", "HPU", "MTIA", "PrivateUse1", "MPS"})

@@ -11,9 +11,10 @@ from tracelens.report import Advice, EvidenceLine
 if TYPE_CHECKING:
     from tracelens.logs.autotune import LooseChoices
     from tracelens.logs.fragments import Fragment
+    from tracelens.logs.key_averages import KeyAverages
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
 
-__all__ = ["Part", "of"]
+__all__ = ["Part", "of", "of_tables"]
 
 #: Lines of oneDNN, without its header, that are a quotation and no log.
 FEW_LINES = 5
@@ -101,6 +102,32 @@ def of(
         yield _choices(list(rows))
     if 0 < execs.count <= FEW_LINES and not len(versions):
         yield _lines(list(execs))
+
+
+def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
+    """Yield the rows of the profiler's tables whose head is missing."""
+    held = [row for row in averages if not row.record.header]
+    if not held:
+        return
+    rows = [one for seen in held for one in seen.record.averages()]
+    most = max(rows, key=lambda row: row.self_device_ms or row.self_cpu_ms or 0.0)
+    ms, where = (
+        (most.self_device_ms, "of the device")
+        if most.self_device_ms
+        else (most.self_cpu_ms, "of the host")
+    )
+    times = f", in {most.calls:,} calls" if most.calls else ""
+    yield Part(
+        "rows of the profiler's table",
+        f"Most time in them, {ms or 0.0:,.4g} ms {where}, is that of `{most.name}`{times}.",
+        "The columns are taken as those that torch prints; totals and the other rows are missing.",
+        Advice(
+            text="Print the whole table, sorted by what matters.",
+            code='print(prof.key_averages().table(sort_by="self_cuda_time_total", row_limit=30))',
+        ),
+        sum(seen.count for seen in held),
+        [seen.quote() for seen in held[:2]],
+    )
 
 
 def _count(rows: Iterable[Seen[Fragment]]) -> int:

@@ -16,6 +16,7 @@ from tracelens.rules.log import _parts
 if TYPE_CHECKING:
     from tracelens.logs.autotune import LooseChoices
     from tracelens.logs.fragments import Fragment
+    from tracelens.logs.key_averages import KeyAverages
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
 
 __all__ = ["LogIncomplete"]
@@ -94,12 +95,16 @@ class LogIncomplete(Rule):
         left_out: Table[LeftOut],
         fragments: Table[Fragment],
         rows: Table[LooseChoices],
+        averages: Table[KeyAverages],
         execs: Table[PrimitiveExec],
         versions: Table[LibraryVersion],
     ) -> Iterator[Finding]:
         """Yield one finding per input that was cut, one per kind of part, one if shortened."""
         yield from self._shortened(left_out)
-        for part in _parts.of(fragments, rows, execs, versions):
+        for part in (
+            *_parts.of(fragments, rows, execs, versions),
+            *_parts.of_tables(averages),
+        ):
             yield self.finding(
                 "part",
                 part.what,

@@ -11,6 +11,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.printed import DeviceProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, length, percent
 from tracelens.traces.views import View, generated, stories, views
@@ -18,6 +19,8 @@ from tracelens.traces.views import View, generated, stories, views
 __all__ = ["LaunchBound"]
 
 MIN_KERNELS = 500
+#: In a printed table, which is of many steps.
+MIN_PRINTED = 1000
 SHORT_US = 10.0
 #: Share of the step that the calls take which launch kernels.
 MIN_LAUNCHING = 0.3
@@ -49,6 +52,9 @@ class LaunchBound(Rule):
     ## When it is harmless
     While the GPU is at work for more than 80 % of the time the launches are hidden, and the rule keeps
     quiet; as it does for CUDA graphs, which start many kernels with one call.
+
+    Printed tables, of ``key_averages()`` or of Nsight Systems, have sums alone: they are judged with
+    less confidence.
 
     ## What to do
     Fuse: ``torch.compile``. Launch once: CUDA graphs. In the optimizer ``fused=True``.
@@ -89,14 +95,23 @@ class LaunchBound(Rule):
 
     def check(
         self,
+        profiles: Table[DeviceProfile],
+        *,
         windows: Table[Window],
         timelines: Table[Timeline],
-        *,
         steps: Table[Step],
         held: Table[HeldBy],
         kernels: Table[KernelTime],
+        printed: Table[PrintedProfile],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace whose host launches more slowly than the device works."""
+        """Yield one finding per trace whose host launches more slowly than the device works.
+
+        And per printed table that shows as much.
+        """
+        del profiles
+        for row in printed:
+            if _is_launching(row.record):
+                yield self._printed(row)
         for view in views(windows, steps, timelines, held):
             run = view.run
             n, launches = run.total("kernels"), run.total("launches")
@@ -105,6 +120,39 @@ class LaunchBound(Rule):
             late = view.late_ms - _in_long_gaps(view)
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
                 yield self._finding(view, late, list(kernels.within(view.source)))
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Finding:
+        told = row.record
+        each = 1000 * told.launch_ms / told.launches
+        host = told.host_ms - told.wait_ms
+        data = Launches(
+            kernels=told.launches,
+            launches=told.launches,
+            late_ms=max(0.0, host - told.device_ms) if told.device_ms is not None else 0.0,
+            window_ms=told.host_ms,
+            compiled=told.compiled,
+        )
+        if told.device_ms is None:
+            means = f"That is {percent(told.launch_ms / told.host_ms)} of the time in CUDA's calls."
+        else:
+            means = (
+                f"They kept the GPU busy for {length(told.device_ms)}, "
+                f"{1000 * told.device_ms / told.launches:.2g} us each, while the host worked for "
+                f"{length(host)} to launch them."
+            )
+        return self.finding(
+            "printed",
+            title=f"{told.launches:,} kernels were launched, {each:.2g} us each"
+            + ("" if told.device_ms is None else ": launching takes longer than computing"),
+            message=f"Launching took {length(told.launch_ms)}. {means} Whether the GPU waited, "
+            "only a trace tells.",
+            severity=Severity.INFO if told.device_ms is None else None,
+            confidence=Confidence.MEDIUM,
+            count=told.launches,
+            evidence=[told.table.quote()],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """A device that waits for launches is idle."""
@@ -149,6 +197,16 @@ class LaunchBound(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_launching(told: PrintedProfile) -> bool:
+    """Tell whether a printed table shows many short kernels, and a host that is slower."""
+    if told.launches < MIN_PRINTED or told.host_ms <= 0:
+        return False
+    if told.device_ms is None:
+        return not told.by_torch and told.launch_ms >= MIN_LAUNCHING * told.host_ms
+    short = 1000 * told.device_ms < 2 * SHORT_US * told.launches
+    return short and told.host_ms - told.wait_ms > 1.25 * told.device_ms
 
 
 def _in_long_gaps(view: View) -> float:

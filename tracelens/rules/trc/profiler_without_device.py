@@ -10,6 +10,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 
 __all__ = ["ProfilerWithoutDevice"]
 
@@ -75,17 +76,32 @@ class ProfilerWithoutDevice(Rule):
             ),
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
         ),
+        Remedy(
+            id="supported",
+            text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
+            "missing, in use, or for administrators only.",
+            when="the activity was asked for already",
+            code="print(torch.profiler.supported_activities())",
+            since="1.8.1",
+            proof="https://docs.pytorch.org/docs/stable/profiler.html",
+        ),
     )
 
     def check(
         self,
-        windows: Table[Window],
+        profiles: Table[AnyProfile],
         *,
+        windows: Table[Window],
+        printed: Table[PrintedProfile],
         calls: Table[RuntimeCall],
         collectives: Table[Collective],
         operators: Table[Operator],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace that lacks the device."""
+        """Yield one finding per trace, or printed table, that lacks the device."""
+        del profiles
+        for row in printed:
+            if row.record.by_torch and row.record.device_ms is None:
+                yield self._printed(row)
         for window in windows:
             if window.record.kernels or window.record.busy_ms:
                 continue
@@ -101,6 +117,27 @@ class ProfilerWithoutDevice(Rule):
             ]
             if launches or shown:
                 yield self._finding(launches, shown)
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Finding:
+        """Return what a table without columns of a device means; on a CPU there are none."""
+        shown = row.record.on_gpu
+        data = Undevised(launches=row.record.launches, operators=shown)
+        names = ", ".join(f"`{name}`" for name in shown[:MAX_QUOTED])
+        return self.finding(
+            "printed",
+            title="the table has no columns of a GPU",
+            message=(
+                f"{names} show that a GPU was used: how long it worked is not in this table."
+                if shown
+                else "Harmless for a program on the CPU. If it used a GPU, the profiler saw "
+                "nothing of it: CUDA was not among its activities, or CUPTI could not be used."
+            ),
+            severity=None if shown else Severity.NONE,
+            confidence=Confidence.HIGH if shown else Confidence.LOW,
+            evidence=[row.record.table.quote()],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self,

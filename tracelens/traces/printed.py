@@ -1,0 +1,133 @@
+"""What printed tables of profilers say of launches: key_averages, and those of Nsight Systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import ConfigDict, SkipValidation
+
+from tracelens.evidence import Seen, Table
+from tracelens.logs import Record
+from tracelens.logs.key_averages import Average, KeyAverages
+from tracelens.logs.nsys_stats import NsysTable
+from tracelens.traces.measured import Window
+from tracelens.traces.rows import Timeline
+
+__all__ = ["AnyProfile", "DeviceProfile", "PrintedProfile"]
+
+#: Calls that start a kernel, and calls that wait for the device.
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "hipModuleLaunchKernel")
+WAITS = ("Synchronize", "cudaEventQuery", "cudaMemcpy")
+#: Names that only a program on a GPU has.
+ON_GPU = ("cuda", "cudnn", "hipLaunch", "nccl:", "Memcpy HtoD", "Memcpy DtoH", "miopen")
+
+
+class PrintedProfile(Record):
+    """One printed table, or those of one report. Times in milliseconds."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True
+    )
+
+    launches: int = 0
+    launch_ms: float = 0.0
+    #: Of the host in all, and of it waiting for the device.
+    host_ms: float = 0.0
+    wait_ms: float = 0.0
+    #: Of the device; None where the table does not say.
+    device_ms: float | None = None
+    #: Names in it that only a program on a GPU has.
+    on_gpu: tuple[str, ...] = ()
+    #: Whether some of the code was compiled.
+    compiled: bool = False
+    table: SkipValidation[Seen[KeyAverages] | Seen[NsysTable]]
+
+    @property
+    def by_torch(self) -> bool:
+        """Whether torch's own profiler printed it."""
+        return isinstance(self.table.record, KeyAverages)
+
+    @classmethod
+    def join(
+        cls, *, averages: Table[KeyAverages], reports: Table[NsysTable]
+    ) -> Iterator[Seen[PrintedProfile]]:
+        """Yield one per table of torch, and one for all tables of Nsight Systems."""
+        for seen in averages:
+            yield Seen(_of_torch(seen), seen.count, seen.places, seen.text)
+        tables = list(reports)
+        if tables:
+            first = next((row for row in tables if not row.record.of_kernels), tables[0])
+            yield Seen(_of_nsys(tables, first), first.count, first.places, first.text)
+
+
+class DeviceProfile(Record):
+    """Some profile that holds launches: a trace, or a printed table."""
+
+    switch: ClassVar[str] = "torch.profiler.profile(...)"
+
+    @classmethod
+    def join(
+        cls, *, timelines: Table[Timeline], printed: Table[PrintedProfile]
+    ) -> Iterator[Seen[DeviceProfile]]:
+        """Yield one if there is any."""
+        rows = [*timelines, *(row for row in printed if row.record.launches)]
+        for row in rows[:1]:
+            yield Seen(cls(), 1, row.places, row.text)
+
+
+class AnyProfile(Record):
+    """Some profile: a trace, or a printed table."""
+
+    switch: ClassVar[str] = "torch.profiler.profile(...)"
+
+    @classmethod
+    def join(
+        cls, *, windows: Table[Window], printed: Table[PrintedProfile]
+    ) -> Iterator[Seen[AnyProfile]]:
+        """Yield one if there is any."""
+        for row in [*windows, *printed][:1]:
+            yield Seen(cls(), 1, row.places, row.text)
+
+
+def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
+    rows = list(seen.record.averages())
+    totals = {total.total.strip(): total.duration for total in seen.record.totals}
+    host = next((ms for name, ms in totals.items() if name == "Self CPU" and ms), None)
+    devices = [ms for name, ms in totals.items() if name != "Self CPU" and ms is not None]
+    columns = any(name.startswith("Self ") and "CPU" not in name for name in seen.record.columns)
+    timed = [row for row in rows if row.self_device_ms]
+    return PrintedProfile(
+        launches=sum(row.calls or 0 for row in rows if row.name.startswith(LAUNCHES)),
+        launch_ms=sum(row.self_cpu_ms or 0 for row in rows if row.name.startswith(LAUNCHES)),
+        host_ms=host or sum(row.self_cpu_ms or 0.0 for row in rows),
+        wait_ms=sum(row.self_cpu_ms or 0.0 for row in rows if any(w in row.name for w in WAITS)),
+        device_ms=devices[0] if devices else _total(timed) if columns else None,
+        on_gpu=tuple(dict.fromkeys(row.name for row in rows if _is_on_gpu(row.name)))[:5],
+        compiled=any("CompiledFxGraph" in r.name or "triton_" in r.name for r in rows),
+        table=seen,
+    )
+
+
+def _total(rows: list[Average]) -> float:
+    return sum(row.self_device_ms or 0.0 for row in rows)
+
+
+def _is_on_gpu(name: str) -> bool:
+    return name.startswith(ON_GPU) or "cudnn_" in name or "_flash_attention" in name
+
+
+def _of_nsys(tables: list[Seen[NsysTable]], first: Seen[NsysTable]) -> PrintedProfile:
+    calls = [row for seen in tables if not seen.record.of_kernels for row in seen.record.typed()]
+    calls = [row for row in calls if row.name.startswith(("cu", "hip"))]
+    kernels = [row for seen in tables if seen.record.of_kernels for row in seen.record.typed()]
+    return PrintedProfile(
+        launches=sum(row.calls for row in calls if row.name.startswith(LAUNCHES)),
+        launch_ms=sum(row.ms for row in calls if row.name.startswith(LAUNCHES)),
+        host_ms=sum(row.ms for row in calls),
+        wait_ms=sum(row.ms for row in calls if any(word in row.name for word in WAITS)),
+        device_ms=sum(row.ms for row in kernels) if kernels else None,
+        on_gpu=tuple(row.name for row in calls[:3]),
+        compiled=any(row.name.startswith("triton_") for row in kernels),
+        table=first,
+    )
