@@ -67,6 +67,11 @@ _KNOWN = {
         "Where the time of the trace went, by name.",
         ("name", "count", "ms", "share"),
     ),
+    "ops": About(
+        "Operators on the device",
+        "What each had to do, by its shapes, and how much of the device's bound it reaches.",
+        ("name", "shapes", "dtype", "n", "sum_ms", "tflops", "tbs", "share_of_bound"),
+    ),
     "precision": About(
         "Precision",
         "What each product of oneDNN or MKL was allowed to run in, and what it ran in.",

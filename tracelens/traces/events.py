@@ -58,6 +58,7 @@ class Arguments(msgspec.Struct, gc=False):
     #: Of operators, with ``record_shapes=True``: read for products only.
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)
+    values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=_NOTHING)
     #: Of kernels: gigabytes and operations, where torch was told to write them.
     gb: Any = msgspec.field(name="kernel_num_gb", default=None)
     flop: Any = msgspec.field(name="kernel_flop", default=None)
@@ -225,7 +226,7 @@ def decode_tolerantly(text: bytes) -> Event:
 def _without_shapes(event: Any) -> Any:
     """Return an event as it is but for what is only decoded when it is asked for."""
     if isinstance(event, dict) and isinstance(event.get("args"), dict):
-        for name in ("Input Dims", "Input type"):
+        for name in ("Input Dims", "Input type", "Concrete Inputs"):
             event["args"].pop(name, None)
     return event
 

@@ -24,6 +24,8 @@ __all__ = ["MIN_SPAN_US", "Around", "Host", "Kind", "Stretch"]
 MIN_SPAN_US = 100.0
 #: Spans that are kept; beyond, the shorter ones go.
 MAX_SPANS = 1 << 17
+#: Frames that are looked at, from the innermost on: one of them is the program's.
+MAX_FRAMES = 40
 #: How much of a stretch a span has to cover.
 MOST = 0.5
 
@@ -151,6 +153,8 @@ class Host:
             kind = self.kinds[at]
             if kind == Kind.FRAME:
                 frames.append(name)
+                if len(frames) >= MAX_FRAMES:
+                    break
             elif kind == Kind.OPERATOR:
                 operator = operator or name
             else:

@@ -7,6 +7,7 @@ FlashAttention, Inductor and NCCL, as traces hold them; one that says nothing is
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, TraceEvent
 from tracelens.traces.chains import work_of
@@ -72,7 +73,11 @@ def kind_of(record: TraceEvent) -> str:
     if isinstance(record, InductorKernel):
         generated = {"poi": "elementwise", "red": "reduction", "per": "reduction", "tem": "gemm"}
         return generated.get(record.kind, "other")
-    name = str(record).replace("fbgemm_gpu", "")
+    return _kind_of(str(record).replace("fbgemm_gpu", ""))
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(name: str) -> str:
     return next((kind for kind, pattern in _KINDS if pattern.search(name)), "other")
 
 

@@ -202,6 +202,8 @@ class KernelWork(Measured):
 
     #: The operator, or the kernel.
     what: str
+    #: ``product``, ``attention``, ``convolution``, ``memory``, or ``annotated`` by Inductor.
+    kind: str = "annotated"
     shape: str = ""
     #: ``bf16``, ``f16``, ``f32``; empty where only the kernel is known.
     dtype: str = ""

@@ -1,4 +1,4 @@
-"""What kernels had to do: matrix products by the shapes of their operators, others as annotated.
+"""What kernels had to do: by the shapes of their operators, or as they are annotated.
 
 An operator that was recorded with ``record_shapes=True`` names its shapes, and the kernels that it
 started carry its ``External id``. Kernels of Inductor may carry their work themselves, where torch
@@ -7,7 +7,6 @@ was told to write it (``kernel_num_gb``, ``kernel_flop``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,16 +15,13 @@ import msgspec
 
 from tracelens.traces.events import Complete
 from tracelens.traces.names import Name
+from tracelens.traces.op_work import job_of
 
-__all__ = ["Products", "Work", "is_product"]
+__all__ = ["Products", "Work"]
 
 #: Operators whose kernels are waited for, and distinct shapes that are told apart.
 MAX_OPERATORS = 200_000
 MAX_SHAPES = 5_000
-#: Operator -> which of its inputs are the factors.
-FACTORS = {"mm": (0, 1), "addmm": (1, 2), "bmm": (0, 1), "baddbmm": (1, 2)}
-SIZES = {"c10::BFloat16": 2, "c10::Half": 2, "float": 4}
-DTYPES = {"c10::BFloat16": "bf16", "c10::Half": "f16", "float": "f32"}
 
 
 @dataclass(slots=True)
@@ -41,11 +37,8 @@ class Work:
     text: str
     count: int = 0
     us: float = 0.0
-
-
-def is_product(name: str) -> bool:
-    """Tell whether an operator of that name multiplies matrices."""
-    return name.removeprefix("aten::") in FACTORS and name.startswith("aten::")
+    #: ``product``, ``attention``, ``convolution``, ``memory``, or ``annotated``.
+    kind: str = "annotated"
 
 
 class Products:
@@ -55,8 +48,10 @@ class Products:
         #: Of the list in hand.
         self.operators: list[tuple[Complete, Name]] = []
         self.kernels: list[tuple[Complete, Name]] = []
-        self._by_shape: dict[tuple[str, bytes, bytes], Work | None] = {}
+        self._by_shape: dict[tuple[str, bytes, bytes, bytes], Work | None] = {}
         self._by_id: dict[Any, Work] = {}
+        #: Operators of which a kernel was seen.
+        self._begun: set[Any] = set()
         self._annotated: dict[str, Work] = {}
 
     def follow(self) -> None:
@@ -65,13 +60,12 @@ class Products:
             args = event.args
             if args is None or not isinstance(args.external, int | str) or not args.dims:
                 continue
-            key = (event.name, bytes(args.dims), bytes(args.types))
+            key = (event.name, bytes(args.dims), bytes(args.types), bytes(args.values))
             if key not in self._by_shape and len(self._by_shape) < MAX_SHAPES:
-                self._by_shape[key] = _work(*key, name)
+                self._by_shape[key] = _work(event.name, event, name)
             work = self._by_shape.get(key)
             if work is not None and len(self._by_id) < MAX_OPERATORS:
                 self._by_id[args.external] = work
-                work.count += 1
         for event, name in self.kernels:
             if event.args is not None:
                 self._kernel(event, name)
@@ -97,6 +91,9 @@ class Products:
                 self._annotated[event.name] = work
             if work is not None:
                 work.count += 1
+        elif work is not None and args.external not in self._begun:
+            self._begun.add(args.external)
+            work.count += 1
         if work is not None:
             work.us += event.dur
 
@@ -107,22 +104,18 @@ def _number(value: Any) -> float:
     return found if 0 < found < 1e18 else 0.0
 
 
-def _work(operator: str, dims: bytes, types: bytes, name: Name) -> Work | None:
+def _work(operator: str, event: Complete, name: Name) -> Work | None:
     """Return what one call of an operator does; None where its shapes do not tell."""
+    args = event.args
+    assert args is not None  # noqa: S101 -- the caller asked
     try:
-        shapes, kinds = msgspec.json.decode(dims), msgspec.json.decode(types or b"[]")
-        left, right = (shapes[at] for at in FACTORS[operator.removeprefix("aten::")])
-        kind = kinds[FACTORS[operator.removeprefix("aten::")][0]]
-        *batch, rows, inner = left
-        columns = right[-1]
-        size, dtype = SIZES[kind], DTYPES[kind]
-        each = math.prod(batch)
-        flops = 2.0 * each * rows * inner * columns
-        moved = float(size * each * (rows * inner + inner * columns + rows * columns))
-    except (msgspec.DecodeError, KeyError, IndexError, TypeError, ValueError):
+        shapes, kinds = msgspec.json.decode(args.dims), msgspec.json.decode(args.types or b"[]")
+        values = msgspec.json.decode(args.values or b"[]")
+    except msgspec.DecodeError:
         return None
-    many = f"{each}x " if batch else ""
-    shape = f"{many}{rows}x{inner} by {inner}x{columns}"
-    if not 0 < flops < 1e24:
+    job = job_of(operator, shapes, kinds, values)
+    if job is None:
         return None
-    return Work(operator, shape, dtype, flops, moved, name.first, name.text)
+    return Work(
+        operator, job.shape, job.dtype, job.flops, job.bytes, name.first, name.text, kind=job.kind
+    )

@@ -15,8 +15,8 @@ from tracelens.traces.events import UNTIMED, Begin, Complete, End, Event, Id, Me
 from tracelens.traces.header import read_header
 from tracelens.traces.host import Host, Kind
 from tracelens.traces.names import Name, Names
+from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
-from tracelens.traces.products import is_product
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.runtime import Runtime
 from tracelens.traces.summing import summed
@@ -62,6 +62,8 @@ class Reading:
         self.devices = Devices()
         self.host = Host()
         self.runtime = Runtime(self.host)
+        #: Calls of Python functions of the list in hand.
+        self._frames: list[Complete] = []
         self.labels: dict[tuple[Id, Id], str] = {}
         self._takers: list[tuple[Name, Callable[[Name], None]]] = []
         self._open: dict[tuple[Id, Id], list[Begin]] = {}
@@ -172,10 +174,10 @@ class Reading:
         if isinstance(record, RuntimeCall):
             take = self.runtime.taker(record)
         elif isinstance(record, PythonFunction):
-            take = self._take_frames
+            return self._frames.append
         elif take is None and record is not None and getattr(record, "category", "") in _HOST:
             name.parts = int(part_of(record))
-            if is_product(str(record)):
+            if has_work(str(record)):
                 return partial(self._follow_product, name)
             return self.operators.waiting.append
         if take is None:
@@ -187,16 +189,17 @@ class Reading:
         self.operators.waiting.append(event)
         self.devices.products.operators.append((event, name))
 
-    def _take_frames(self, name: Name) -> None:
-        self.host.add(name, Kind.FRAME, name.waiting)
-
     def _take_spans(self) -> None:
-        """Remember the long operators and annotations of the list in hand."""
+        """Remember the long operators, annotations and frames of the list in hand."""
         least = self.host.least
         long: dict[Name, list[Complete]] = {}
-        for event in self.operators.waiting:
-            if event.dur >= least:
-                long.setdefault(self.names.of(event), []).append(event)
+        for waiting in (self.operators.waiting, self._frames):
+            for event in waiting:
+                if event.dur >= least:
+                    long.setdefault(self.names.of(event), []).append(event)
+        self._frames.clear()
         for name, events in long.items():
-            if not isinstance(name.record, ProfilerStep):
+            if isinstance(name.record, PythonFunction):
+                self.host.add(name, Kind.FRAME, events)
+            elif not isinstance(name.record, ProfilerStep):
                 self.host.add(name, Kind.OPERATOR, events)

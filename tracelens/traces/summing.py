@@ -72,6 +72,7 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
     for work in reading.devices.products.found():
         product = KernelWork(
             what=work.what,
+            kind=work.kind,
             shape=work.shape,
             dtype=work.dtype,
             flops=work.flops,

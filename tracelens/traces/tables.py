@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
 from tracelens.traces import measured, rows
+from tracelens.traces.peaks import Peak, peak
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
@@ -50,6 +51,7 @@ def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "time": _rows(evidence, rows.Timeline),
         "gaps": _rows(evidence, rows.DeviceGap),
         "kernels": _kernels(evidence),
+        "ops": _operations(evidence),
         "copies": _rows(evidence, rows.CopyTime),
         "syncs": _rows(evidence, rows.SyncTime),
     }
@@ -59,6 +61,45 @@ def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
 def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, Any]]:
     """Return records as they are, with the run that they are of."""
     return [{"run": "run1", **seen.record.model_dump()} for seen in evidence.table(kind)]
+
+
+def _operations(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return what operators had to do, and how near to the bound of the device they came."""
+    found = []
+    longest = sorted(evidence.table(measured.KernelWork), key=lambda seen: -seen.record.ms)
+    for seen in longest[:MAX_KERNELS]:
+        work = seen.record
+        headers = evidence.table(measured.TraceHeader).within(seen.first.input)
+        device = next((name for row in headers for name in row.record.devices if name), "")
+        seconds = work.ms / 1000
+        total = work.count
+        found.append(
+            {
+                "run": "run1",
+                "name": work.what,
+                "shapes": work.shape,
+                "dtype": work.dtype or None,
+                "n": work.count,
+                "sum_ms": work.ms,
+                "tflops": round(work.flops * total / seconds / 1e12, 3) if work.flops else None,
+                "tbs": round(work.bytes * total / seconds / 1e12, 4) if work.bytes else None,
+                **_bound(work, peak(device)),
+            }
+        )
+    return found
+
+
+def _bound(work: measured.KernelWork, limits: Peak | None) -> dict[str, Any]:
+    """Return what limits an operation at best, and how much of that it reaches."""
+    if limits is None:
+        return {"bound": None, "share_of_bound": None}
+    rate = limits.tf32 if work.dtype == "f32" else limits.half
+    computing, moving = work.flops / rate / 1e9, work.bytes / limits.bandwidth / 1e6
+    bound = "compute" if computing >= moving else "memory"
+    return {
+        "bound": bound,
+        "share_of_bound": round(max(computing, moving) / (work.ms / work.count), 4),
+    }
 
 
 def _kernels(evidence: Evidence) -> list[dict[str, Any]]:

@@ -27,6 +27,9 @@ MAX_TOLD = 3
 #: Sides that tensor cores want to be multiples of, in elements of 16 bits.
 ALIGNED = 8
 
+#: Of other kinds the shapes say what is needed at least, not what is good.
+KINDS = frozenset({"product", "annotated"})
+
 
 class _Reached(NamedTuple):
     """One product or kernel, and the part of the bound that it reaches."""
@@ -102,7 +105,8 @@ class KernelBelowRoofline(Rule):
             low = [
                 found
                 for row in works.within(source)
-                if row.record.ms >= MIN_SHARE * busy
+                if row.record.kind in KINDS
+                and row.record.ms >= MIN_SHARE * busy
                 and row.record.ms >= MIN_MS * row.record.count
                 and (found := _reached(row, limits)).reached < LOW
             ]

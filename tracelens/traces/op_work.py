@@ -1,0 +1,170 @@
+"""What one call of an operator has to do, by its shapes: operations, and bytes at the least.
+
+Each input is read once and the result written once. Attention counts all pairs of positions, also
+where a mask leaves half of them out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["FACTORS", "Job", "has_work", "job_of"]
+
+#: Operator -> which of its inputs are the factors.
+FACTORS = {"mm": (0, 1), "addmm": (1, 2), "bmm": (0, 1), "baddbmm": (1, 2)}
+#: Type as the profiler names it -> bytes, and what tables call it.
+TYPES = {
+    "c10::BFloat16": (2, "bf16"),
+    "c10::Half": (2, "f16"),
+    "float": (4, "f32"),
+    "double": (8, "f64"),
+    "c10::Float8_e4m3fn": (1, "fp8"),
+    "c10::Float8_e5m2": (1, "fp8"),
+    "long int": (8, "i64"),
+    "int": (4, "i32"),
+    "signed char": (1, "i8"),
+    "unsigned char": (1, "u8"),
+    "bool": (1, "bool"),
+}
+#: Operators on queries, keys and values, and whether heads come before positions.
+ATTENTION = {
+    "_flash_attention_forward": False,
+    "_efficient_attention_forward": False,
+    "_scaled_dot_product_flash_attention": True,
+    "_scaled_dot_product_efficient_attention": True,
+    "_scaled_dot_product_cudnn_attention": True,
+    "_scaled_dot_product_flash_attention_for_cpu": True,
+}
+#: Convolutions -> where padding, stride and dilation stand among the arguments.
+CONVOLUTIONS = {
+    "cudnn_convolution": 2,
+    "cudnn_convolution_relu": -1,
+    "miopen_convolution": 3,
+    "mkldnn_convolution": 3,
+    "convolution": -1,
+    "_convolution": -1,
+}
+#: What reads its inputs and writes a result as large as the largest: memory limits it.
+STREAMING = re.compile(
+    r"(?:add|sub|mul|div|relu|clamp|clamp_min|copy|fill|masked_fill)_?|pow|rsqrt|sqrt|exp|neg|abs"
+    r"|gelu|silu|sigmoid|tanh|where|(?:threshold|gelu|silu)_backward|sum|mean|cat|native_dropout"
+    r"|native_(?:layer|group|batch)_norm|cudnn_batch_norm|_fused_rms_norm|_(?:log_)?softmax"
+    r"|_softmax_backward_data"
+)
+
+
+_KNOWN = frozenset((*FACTORS, *ATTENTION, *CONVOLUTIONS))
+
+
+class Job(NamedTuple):
+    """What one call does."""
+
+    kind: str
+    shape: str
+    dtype: str
+    flops: float
+    bytes: float
+
+
+def has_work(name: str) -> bool:
+    """Tell whether the work of an operator of that name can be known from its shapes."""
+    if name.startswith("triton_"):
+        return True
+    op = name.removeprefix("aten::")
+    return name.startswith("aten::") and (
+        op in FACTORS
+        or op in ATTENTION
+        or op in CONVOLUTIONS
+        or STREAMING.fullmatch(op) is not None
+    )
+
+
+def job_of(name: str, shapes: Any, kinds: Any, values: Any) -> Job | None:
+    """Return what one call of an operator does; None where its shapes do not tell."""
+    op = name.removeprefix("aten::")
+    made: Callable[[str, Any, Any, Any], Job] = _streaming
+    if op in FACTORS:
+        made = _product
+    elif op in ATTENTION:
+        made = _attention
+    elif op in CONVOLUTIONS:
+        made = _convolution
+    try:
+        job = made(op, shapes, kinds, values)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return None
+    return job if 0 <= job.flops < 1e24 and 0 < job.bytes < 1e18 else None
+
+
+def _product(op: str, shapes: Any, kinds: Any, _: Any) -> Job:
+    left, right = (shapes[at] for at in FACTORS[op])
+    size, dtype = TYPES[kinds[FACTORS[op][0]]]
+    *batch, rows, inner = left
+    columns = right[-1]
+    each = math.prod(batch)
+    flops = 2.0 * each * rows * inner * columns
+    moved = float(size * each * (rows * inner + inner * columns + rows * columns))
+    many = f"{each}x " if batch else ""
+    return Job("product", f"{many}{rows}x{inner} by {inner}x{columns}", dtype, flops, moved)
+
+
+def _attention(op: str, shapes: Any, kinds: Any, _: Any) -> Job:
+    query, key = shapes[0], shapes[1]
+    size, dtype = TYPES[kinds[0]]
+    heads, rows, columns = (1, 2, 2) if ATTENTION[op] else (2, 1, 1)
+    batch, depth = query[0], query[3]
+    pairs = batch * query[heads] * query[rows] * key[columns]
+    moved = size * (2 * math.prod(query) + 2 * math.prod(key))
+    shape = f"{batch}x{query[heads]} heads, {query[rows]}x{key[columns]}, {depth} deep"
+    return Job("attention", shape, dtype, 4.0 * pairs * depth, float(moved))
+
+
+def _convolution(op: str, shapes: Any, kinds: Any, values: Any) -> Job:
+    image, weight = shapes[0], shapes[1]
+    size, dtype = TYPES[kinds[0]]
+    at = CONVOLUTIONS[op]
+    padding, stride, dilation = _numbers(values, at) if at >= 0 else _general(values)
+    out = [
+        (side + 2 * pad - dilate * (width - 1) - 1) // step + 1
+        for side, width, pad, step, dilate in zip(
+            image[2:], weight[2:], padding, stride, dilation, strict=True
+        )
+    ]
+    result = image[0] * weight[0] * math.prod(out)
+    flops = 2.0 * result * math.prod(weight[1:])
+    moved = size * (math.prod(image) + math.prod(weight) + result)
+    shape = f"{_sides(image)} by {_sides(weight)}"
+    return Job("convolution", shape, dtype, flops, float(moved))
+
+
+def _general(values: Any) -> list[list[int]]:
+    """Return padding, stride and dilation of the general form, which is not transposed."""
+    if values[6] != "False":
+        raise ValueError("transposed")
+    stride, padding, dilation = _numbers(values, 3)
+    return [padding, stride, dilation]
+
+
+def _numbers(values: Any, at: int) -> list[list[int]]:
+    return [[int(n) for n in text.strip("[]").split(",")] for text in values[at : at + 3]]
+
+
+def _streaming(op: str, shapes: Any, kinds: Any, _: Any) -> Job:
+    """Take every tensor as read; write one as large as the largest, unless it is an argument."""
+    sizes = [
+        (math.prod(shape) * TYPES[kind][0], shape, TYPES[kind][1])
+        for shape, kind in zip(shapes, kinds, strict=False)
+        if kind in TYPES and shape and all(isinstance(side, int) for side in shape)
+    ]
+    most, shape, dtype = max(sizes)
+    written = 0 if op.startswith("triton_") else most
+    if op == "copy_":  # from the second to the first
+        written = 0
+    return Job("memory", _sides(shape), dtype, 0.0, float(sum(one[0] for one in sizes) + written))
+
+
+def _sides(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
