@@ -1,24 +1,32 @@
-"""Compare programs with themselves: how often is an effect found that is not there?
+"""Nulls and true effects: how often is an effect found that is not there, and one that is?
 
-    OMP_NUM_THREADS=1 python benchmarks/aa.py --python PYTHON_WITH_TORCH --runs 20
+    OMP_NUM_THREADS=1 python benchmarks/aa.py --python PYTHON_WITH_TORCH --nulls 100 --effects 20
+    python benchmarks/aa.py --load 2 --results aa.jsonl
 
-Every comparison is what ``tracelens confirm`` does, with a change that changes nothing. One line
-per comparison, then the counts.
+Every comparison is what ``tracelens confirm`` does with one finding. A null changes nothing; an
+effect does a part of the work only. With ``--load``, that many other programs keep the processors
+busy meanwhile. Each case is written to ``--results`` as it is known, and a second call goes on with
+those that are missing; ``--show`` prints what is there.
 """
 
 import argparse
+import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tracelens.experiment import Knob
 from tracelens.live.lab import Lab, OutOfTime, RunFailed
 from tracelens.live.micro import DRIVER
 from tracelens.live.workload import Side, Workload
 
-#: Small programs: what a step does, and on what.
+#: Small programs: what a step does ``n`` times, and on what.
 PROGRAMS = {
     "linear": (
         "torch.nn.functional.linear(x, w)",
@@ -32,53 +40,115 @@ PROGRAMS = {
     ),
     "sum": ("x.sum(0)", "x = torch.rand(1024, 512)"),
 }
-SOURCE = """import torch
+SOURCE = """import os
+
+import torch
 
 torch.manual_seed(0)
 {given}
+REPEAT = int(os.environ.get("REPEAT", "20"))
+
+
+def work():
+    for _ in range(REPEAT):
+        y = {step}
+    return y
 
 
 def setup():
-    return lambda: {step}
+    return work
 """
-NOTHING = Knob("nothing", env={"TRACELENS_CHANGES_NOTHING": "1"})
+#: Name of the kind of case -> the change. 20 and 15 repetitions are an effect of 1.33.
+CHANGES = {
+    "null": Knob("nothing", env={"TRACELENS_CHANGES_NOTHING": "1"}),
+    "effect": Knob("less work", env={"REPEAT": "15"}),
+}
+BUSY = "while True: sum(i * i for i in range(100_000))"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="the Python that has torch")
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--nulls", type=int, default=20)
+    parser.add_argument("--effects", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=30, help="per null")
+    parser.add_argument("--minutes", type=float, default=2, help="per effect")
+    parser.add_argument("--load", type=int, default=0, help="programs that compete")
+    parser.add_argument("--results", type=Path, default=Path("aa.jsonl"))
+    parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tracelens-aa-") as name:
-        answers = compare(options, Path(name))
-    print(f"{answers['faster']} false confirmations in {options.runs}: {dict(answers)}")
-    return int(answers["faster"] > options.runs / 100)
+    known = read(options.results)
+    if not options.show:
+        with competing(options.load), tempfile.TemporaryDirectory(prefix="tracelens-aa-") as name:
+            for kind, count in (("null", options.nulls), ("effect", options.effects)):
+                seconds = options.seconds if kind == "null" else options.minutes * 60
+                for number in range(count):
+                    key = f"{kind} {number} load {options.load}"
+                    if key not in known:
+                        known[key] = case(kind, number, seconds, options.python, Path(name))
+                        keep(options.results, key, known[key])
+    return show(known)
 
 
-def compare(options: argparse.Namespace, folder: Path) -> Counter[str]:
-    answers: Counter[str] = Counter()
-    for number in range(options.runs):
-        name, (step, given) = list(PROGRAMS.items())[number % len(PROGRAMS)]
-        path = folder / f"{name}.py"
-        path.write_text(SOURCE.format(step=step, given=given))
-        workload = Workload((options.python, str(DRIVER), "--program", str(path)), title=name)
-        with Lab(base=dict(os.environ), seconds=options.minutes * 60 / options.runs) as lab:
-            try:
-                timing = lab.blocks(Side(workload), Side(workload, NOTHING))
-            except (RunFailed, OutOfTime) as error:
-                answers[type(error).__name__] += 1
-                print(f"{name:12} {error}", flush=True)
-                continue
-        said = timing.judgement
-        answers[said.answer] += 1
-        print(
-            f"{name:12} {said.answer:8} {said.ratio:6.3f} ({said.low:.3f} to {said.high:.3f}), "
-            f"bar {said.threshold:.3f}, {said.blocks} blocks, "
-            f"busy elsewhere {timing.environment['busy elsewhere']}",
-            flush=True,
-        )
-    return answers
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the results that are stored, by case."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {row["case"]: row for row in map(json.loads, lines)}
+
+
+def keep(path: Path, key: str, row: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps({"case": key} | row) + "\n")
+    print(key, row, flush=True)
+
+
+@contextmanager
+def competing(count: int) -> Iterator[None]:
+    """Keep ``count`` processors busy."""
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def case(kind: str, number: int, seconds: float, python: str, folder: Path) -> dict[str, Any]:
+    """Compare one program with itself, or with the same doing less."""
+    name, (step, given) = list(PROGRAMS.items())[number % len(PROGRAMS)]
+    path = folder / f"{name}.py"
+    path.write_text(SOURCE.format(step=step, given=given))
+    workload = Workload((python, str(DRIVER), "--program", str(path)), title=name)
+    with Lab(base=dict(os.environ), seconds=seconds) as lab:
+        try:
+            timing = lab.blocks(Side(workload), Side(workload, CHANGES[kind]))
+        except (RunFailed, OutOfTime) as error:
+            return {"program": name, "answer": type(error).__name__}
+    said = timing.judgement
+    return {
+        "program": name,
+        "answer": said.answer,
+        "ratio": round(said.ratio, 3),
+        "low": round(said.low, 3),
+        "high": round(said.high, 3),
+        "needed": round(said.threshold, 3),
+        "blocks": said.blocks,
+        "why": said.reason,
+        "busy": timing.environment["busy elsewhere"],
+    }
+
+
+def show(known: dict[str, dict[str, Any]]) -> int:
+    """Print the counts; fail where more than one null in a hundred was confirmed."""
+    wrong = nulls = 0
+    for kind in CHANGES:
+        rows = [row for key, row in known.items() if key.startswith(kind)]
+        answers = Counter(row["answer"] for row in rows)
+        print(f"{kind}: {len(rows)} cases, {answers['faster']} confirmed: {dict(answers)}")
+        if kind == "null":
+            wrong, nulls = answers["faster"], len(rows)
+    return int(wrong > max(1, nulls / 100))
 
 
 if __name__ == "__main__":

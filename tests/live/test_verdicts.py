@@ -188,7 +188,7 @@ def test_what_is_shown_comes_first_and_what_is_refuted_last() -> None:
     same = effect(Judgement("same", "", before_ms=2.4, after_ms=2.4, blocks=5), "step")
     harmless = told(open_, Confirmation(state="confirmed_structure", effect=same))
     assert harmless.confirmation.harmless
-    refuted = finding("ONE001", 3, cost=Cost(ms=9000.0, basis="estimated"), severity="error")
+    refuted = finding("ONE001", 3, cost=Cost(ms=9000.0, basis="estimated"))
     refuted = told(refuted, Confirmation(state="refuted"))
     info = finding("GBR002", 4, severity="info")
     ranked = sorted([info, refuted, harmless, open_, small], key=lambda f: f.order)

@@ -150,7 +150,8 @@ class _Session:
         try:
             case.trials = trials(finding, rule, self.report, self.means, self.lab)
         except Nothing as none:
-            is_told = rule is not None and bool(rule.experiments(finding))
+            is_told = self.means.workload is None and rule is not None
+            is_told = is_told and bool(rule.experiments(finding) if rule else ())
             case.nothing = verdicts.nothing(str(none), "not_applicable" if is_told else "")
             return case
         if why:

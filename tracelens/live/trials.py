@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import IN_THE_PROGRAM, Experiment, Knob
 from tracelens.live import logcode, matching
 from tracelens.live.lab import Lab
 from tracelens.live.micro import Pair, build
@@ -179,9 +179,9 @@ def _small(
     if pair is None and means.log_code is not None:
         pair = logcode.pair(finding, means.log_code, experiment.knob)
     if pair is None:
-        what = "only the program itself can show it"
         if means.workload is not None:
-            raise Nothing(f"{what}, and the change is made in the program")
+            raise Nothing(IN_THE_PROGRAM)
+        what = "only the program itself can show it"
         raise Nothing(f"{what}: tracelens confirm {means.name} -- COMMAND")
     if pair.machine and pair.machine != platform.machine():
         raise Nothing(

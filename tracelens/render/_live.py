@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tracelens.render import _words
-from tracelens.report import Confirmation, Deviation, Effect, Structure
+from tracelens.report import Confirmation, Deviation, Effect, Structure, Tried
 
 __all__ = ["Drawing", "badge", "brief", "drawing", "facts", "grade"]
 
@@ -38,7 +38,7 @@ def grade(value: Confirmation) -> str:
 
 def brief(value: Confirmation) -> list[tuple[str, str]]:
     """Return what was changed and what it brought, as (name, words)."""
-    wanted = ("changed", "step time", "run time", "results")
+    wanted = ("changed", "step time", "run time", "results", "advice tried")
     return [(name, words) for name, words in facts(value) if name in wanted]
 
 
@@ -51,8 +51,24 @@ def facts(value: Confirmation) -> list[tuple[str, str]]:
         found.append((f"{value.effect.of} time", _effect(value.effect)))
     if value.deviation is not None:
         found.append(("results", _deviation(value.deviation)))
+    found.append(("advice tried", "; ".join(map(_tried, _worth(value)))))
     where = ", ".join(f"{name} {said}" for name, said in value.environment.items())
     return [(name, words) for name, words in [*found, ("machine", where)] if words]
+
+
+def _worth(value: Confirmation) -> tuple[Tried, ...]:
+    """Return what was tried, where it says more than the verdict: several, or one that failed."""
+    tried = value.tried
+    return tried if len(tried) > 1 or any(t.outcome not in {"gone", "fewer"} for t in tried) else ()
+
+
+def _tried(one: Tried) -> str:
+    """Return ``freeze: gone, 1.50 times as fast``."""
+    words = f"{one.advice}: {one.outcome.replace('_', ' ')}"
+    if one.ratio is not None:
+        words += f", {one.ratio:.2f} times as fast"
+    why = one.error or one.note
+    return f"{words} ({why})" if why else words
 
 
 def _changed(value: Confirmation) -> str:

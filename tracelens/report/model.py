@@ -239,7 +239,8 @@ class Finding(Model):
         before what a run has refuted, or shown to cost nothing. What is silenced comes last.
         """
         shown = bool(self.cost and self.cost.basis == "confirmed")
-        tried = -1 if shown else int(self.confirmation.state in {"refuted", "confirmed_structure"})
+        said = self.confirmation
+        tried = -1 if shown else int(said.state == "refuted" or said.harmless)
         cost = (self.cost.ms or 0.0) if self.cost else 0.0
         silenced = bool(self.ignored or self.suppressed_by)
         ended = self.severity is Severity.ERROR and bool(self.data.get("ended_program"))
