@@ -192,6 +192,11 @@ PHRASES = (
         r"|whenmakingfaketensorcall",
     ),
     Phrase(
+        "ptxas",
+        r"Command'?\[['\"][^'\"]{1,300}ptxas(?:\.exe)?['\"].{1,600}?--gpu-name=(?P<arch>sm_\w{1,6}).{1,600}?non-zeroexitstatus"
+        r"|ptxas(?:fatal|error):Ptxassemblyaborted|NoTritonConfigsError",
+    ),
+    Phrase(
         "triton-launcher",
         r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b",
     ),
@@ -203,7 +208,10 @@ PHRASES = (
     ),
     Phrase("generated-cpp", r"CppCompileError|C\+\+compileerror"),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
-    Phrase("fullgraph", r"(?:torch\._dynamo\.exc\.|\b)(?:Unsupported|UserError):"),
+    Phrase(
+        "fullgraph",
+        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))",
+    ),
     Phrase(
         "internal-compiler",
         r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"

@@ -28,19 +28,41 @@ TRIGGERS = (
     b"out of memory",
     b"exit code -",
     b"Node: ",
-    b"UNSUPPORTED",
+    b"BrokenProcessPool",
     b"core dumped",
     b"terminate called",
 )
 
-#: The place in a line that tells of a failure, or in one of those that lead to it.
-HOT = re.compile(
-    rb"Traceback \(most recent|Error(?=[:(\n\r'\"\x1b ])|Exception(?=[:(\n\r ])|exception was the direct"
-    rb"|(?:fatal )?error(?=: (?![-\d.])| C\d{4}\b| LNK\d{4}\b)|raised:|Unsupported: |Failed: "
-    rb"|dynamo-optimized|[A-Z]{2}_RESULT_ERROR|Watchdog caught|ptxas fatal| is not found"
-    rb"|OutOfResources|out of (?:memory|resource)|exit code -\d|SymNode: |Violat\w+Error"
-    rb"|core dumped|terminate called|File \"[^\"\n]{1,300}\", line \d|from user code|: (?:warning|note): |In file included from|\.py:\d+ in \w"
-    rb"|\.py:\d+: in \w"
+#: Places in a line that tell of a failure, or of the way to it; what is not sure alone is followed
+#: by a pattern, which begins there as well.
+HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
+    (b"Traceback (most recent", None),
+    (b"Error", re.compile(rb"Error[:(\n\r'\"\x1b ]")),
+    (b"Exception", re.compile(rb"Exception[:(\n\r ]")),
+    (b"error", re.compile(rb"error(?:: (?![-\d.])| C\d{4}\b| LNK\d{4}\b)")),
+    (b"exception was the direct", None),
+    (b"raised:", None),
+    (b"Unsupported: ", None),
+    (b"Failed: ", None),
+    (b"dynamo-optimized", None),
+    (b"_RESULT_ERROR", None),
+    (b"Watchdog caught", None),
+    (b"ptxas fatal", None),
+    (b" is not found", None),
+    (b"OutOfResources", None),
+    (b"out of memory", None),
+    (b"out of resource", None),
+    (b"exit code -", None),
+    (b"SymNode: ", None),
+    (b"BrokenProcessPool", None),
+    (b"core dumped", None),
+    (b"terminate called", None),
+    (b"from user code", None),
+    (b'File "', re.compile(rb'File "[^"\n]{1,300}", line \d')),
+    (b".py:", re.compile(rb"\.py:\d{1,6}(?: in |: in |, in )\w")),
+    (b": warning: ", None),
+    (b": note: ", None),
+    (b"In file included from", None),
 )
 
 #: What an excerpt must hold so that it is about compiled code, a toolchain or a device.

@@ -152,8 +152,22 @@ def _hot(lines: Sequence[bytes]) -> list[int]:
     if not any(trigger in text for trigger in TRIGGERS):
         return []
     ends = list(accumulate(map(len, lines)))
-    found = dict.fromkeys(bisect_right(ends, match.start()) for match in HOT.finditer(text))
-    return [at for at in found if b"[__" not in lines[at][:200] and lines[at][:1] != b"\t"]
+    found: set[int] = set()
+    for literal, pattern in HOT:
+        at = text.find(literal)
+        while at >= 0:
+            line = bisect_right(ends, at)
+            if line in found or pattern is None or pattern.match(text, at) is not None:
+                found.add(line)
+                at = text.find(literal, ends[line])
+            else:
+                at = text.find(literal, at + 1)
+    return [at for at in sorted(found) if _is_bare(lines[at])]
+
+
+def _is_bare(line: bytes) -> bool:
+    """Tell whether a line is no line of a record that has a kind of its own."""
+    return b"[__" not in line[:200] and line[:1] != b"\t"
 
 
 def _merged(hot: Iterable[int], owed: int) -> Iterator[tuple[int, int]]:
