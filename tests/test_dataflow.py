@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracelens.inductor.dataflow import Content, Dataflow, item_size
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs._dataflow import Content, Dataflow, item_size
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputCode, OutputModule, Step
 
 KERNELS = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import ROOT, cases, log_of, needs_corpus, truth
-from tracelens.dynamo.frames import Frame
+from tracelens.frames import Frame
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.output_code import OutputModule

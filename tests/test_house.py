@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
@@ -171,6 +171,52 @@ def test_every_grammar_belongs_to_a_log_kind() -> None:
 
 
 # Imports, and who may print.
+
+#: The rooms of the house, each above those that it may import from; what a function imports late
+#: and what only a type checker imports counts as well.
+LAYERS = tuple(
+    """
+    version errors context grammars experiment config report remedies render evidence logs dynamo
+    traces inductor onednn failures frames summaries rules plugins source judging engine live
+    testing tracelens cli __main__
+    """.split()  # noqa: SIM905 -- read from left to right, as a drawing
+)
+
+
+def modules() -> dict[str, Path]:
+    paths = {path: path.relative_to(ROOT).with_suffix("") for path in PACKAGE.rglob("*.py")}
+    return {".".join(name.parts).removesuffix(".__init__"): path for path, name in paths.items()}
+
+
+def imported(path: Path, known: Container[str]) -> Iterator[str]:
+    """Yield the modules of ours that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module in known:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in known else node.module
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else module
+
+
+def test_imports_run_one_way_through_the_rooms() -> None:
+    known = modules()
+    upwards = [
+        f"{module} -> {other}"
+        for module, path in known.items()
+        for other in imported(path, known)
+        if room(other) != room(module) and LAYERS.index(room(other)) >= LAYERS.index(room(module))
+    ]
+    assert sorted(upwards) == []
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert rooms - {"__init__", "__pycache__", "py"} == {*LAYERS} - {"tracelens"}
 
 
 def test_analyzing_a_log_imports_no_numeric_library() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from tests.corpus import ROOT, needs_corpus
 from tests.test_processes import logs
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Evidence
+from tracelens.frames import Frame
 from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+from tracelens.logs._problems import Task
 from tracelens.logs.chrome_trace import CompiledGraph, CompiledRegion, InductorKernel
 from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.onednn.problems import Task
 from tracelens.source import read
 
 MODEL = "/home/ana/proj/every_log.py"

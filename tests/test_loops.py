@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracelens.inductor.loops import Region, Strip, nest_of, regions, strips
+from tracelens.logs._loops import Region, Strip, nest_of, regions, strips
 
 
 def source(body: str) -> str:

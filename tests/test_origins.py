@@ -9,7 +9,7 @@ import pytest
 from tracelens.evidence import Evidence
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.statements import ExternCall
+from tracelens.logs._statements import ExternCall
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.source import read

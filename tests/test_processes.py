@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Evidence
+from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak, NotConverted
 from tracelens.logs.guards import GuardLatency, GuardTree
 from tracelens.logs.output_code import OutputModule

@@ -18,7 +18,7 @@ from tracelens.dynamo import recompile_history
 from tracelens.dynamo.recompile_history import History
 from tracelens.engine import choose, judge
 from tracelens.evidence import Evidence, needs
-from tracelens.inductor.dataflow import Dataflow
+from tracelens.logs._dataflow import Dataflow
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
 from tracelens.plugins import manifest
@@ -75,7 +75,7 @@ def test_a_onednn_log_imports_little_of_what_reads_torch_logs(cache: Path) -> No
     modules = imported(cache, "analyze", str(ONEDNN), "-q")
     assert "onednn_verbose" in kinds(modules)
     assert len(kinds(modules)) <= 8, kinds(modules)
-    assert modules.isdisjoint({"jinja2", "tracelens.dynamo.frames", "tracelens.cli.run"})
+    assert modules.isdisjoint({"jinja2", "tracelens.frames", "tracelens.cli.run"})
 
 
 def test_a_compile_log_imports_little_else(cache: Path) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from tracelens.version import __version__
+
 if TYPE_CHECKING:
     from tracelens.engine import analyze
     from tracelens.errors import PluginError, SourceError, TracelensError, UsageError
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     )
     from tracelens.rules import Rule
 
-__version__ = "0.1.0"
 
 # Imported on first use: the pytest plug-in loads this file in every pytest run.
 _HOME = {
@@ -79,6 +80,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "Where",
+    "__version__",
     "analyze",
     "confirm",
     "recording",

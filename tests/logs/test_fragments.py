@@ -6,7 +6,7 @@ import pytest
 
 from tracelens.evidence import Evidence
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.loops import regions
+from tracelens.logs._loops import regions
 from tracelens.logs.fragments import Fragment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.output_code import OutputModule

@@ -15,6 +15,7 @@ from tracelens.logs.onednn_verbose import (
     PrimitiveExec,
     UkernelExec,
 )
+from tracelens.summaries.onednn_verbose import tables
 
 LINEAR = (
     "onednn_verbose,v1,primitive,exec,cpu,inner_product,ref:any,forward_inference,"
@@ -314,7 +315,7 @@ def test_the_environment_is_what_the_header_says() -> None:
 def test_the_table_is_sorted_by_time_and_adds_up() -> None:
     fast = LINEAR.replace("ref:any", "acl").replace("84.4229", "0.5")
     plain = LINEAR.replace(",attr-scratchpad:user,", ",,")
-    rows = OnednnVerbose.tables(evidence(fast, LINEAR, fast, plain))["primitives"]
+    rows = tables(evidence(fast, LINEAR, fast, plain))["primitives"]
     assert [(row["impl"], row["class"], row["count"]) for row in rows] == [
         ("ref:any", "reference", 2),
         ("acl", "optimised", 2),
@@ -328,7 +329,7 @@ def test_the_table_is_sorted_by_time_and_adds_up() -> None:
 
 
 def test_no_executions_no_table() -> None:
-    assert OnednnVerbose.tables(Evidence()) == {}
+    assert tables(Evidence()) == {}
 
 
 def test_what_looks_like_a_place_in_a_file_is_none() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from tests.corpus import cases, log_of, needs_corpus, truth
 from tracelens import grammars
-from tracelens.inductor.kernels import KernelDef
-from tracelens.inductor.statements import (
+from tracelens.logs._kernels import KernelDef
+from tracelens.logs._statements import (
     Alias,
     Allocation,
     Check,

@@ -16,9 +16,9 @@ import pytest
 from tests.corpus import ROOT, cases, needs_corpus
 from tracelens import analyze
 from tracelens.dynamo import phases
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.evidence import Evidence
+from tracelens.frames import Frame
 from tracelens.logs import Tick
 from tracelens.logs._opaque_payloads import OPAQUE, reason
 from tracelens.logs._payloads import READERS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tracelens.logs._onednn_old import modern
 from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
-from tracelens.onednn.old_lines import modern
 
 RELU = (
     "primitive,exec,cpu,eltwise,jit:avx2,forward_training,data_f32::blocked:a:f0,,alg:eltwise_relu"

@@ -6,8 +6,8 @@ import pytest
 
 from tests.corpus import ROOT, needs_corpus
 from tracelens.engine import judge
+from tracelens.logs._isa import Level, level, matrix_types, native_types, vector_types
 from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
-from tracelens.onednn.isa import Level, level, matrix_types, native_types, vector_types
 from tracelens.onednn.precision import Arithmetic, arithmetic, is_emulated
 from tracelens.report import Report
 from tracelens.source import read

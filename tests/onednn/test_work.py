@@ -2,8 +2,8 @@
 
 import pytest
 
+from tracelens.logs._onednn_work import bits_of
 from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
-from tracelens.onednn.work import bits_of
 
 
 def run(

@@ -22,6 +22,7 @@ from tracelens.logs.chrome_trace import (
     TraceEvent,
 )
 from tracelens.source import read
+from tracelens.summaries.chrome_trace import tables
 from tracelens.traces.measured import DeviceBusy, SelfTime, Step, TraceHeader, Window
 from tracelens.traces.reading import read_trace
 
@@ -97,10 +98,10 @@ def test_a_compiled_model_whose_kernels_are_profiled() -> None:
     (window,) = evidence.table(Window)
     assert window.record.compiled_ms == pytest.approx(38.923314)
     assert window.record.frames == ("0/0",)
-    tables = ChromeTrace.tables(evidence)
-    assert tables["operators"][0]["name"] == "Torch-Compiled Region: 0/0"
-    assert tables["operators"][0]["self_ms"] == pytest.approx(0.456063)
-    assert [(row["name"], row["count"]) for row in tables["regions"]] == [
+    shown = tables(evidence)
+    assert shown["operators"][0]["name"] == "Torch-Compiled Region: 0/0"
+    assert shown["operators"][0]["self_ms"] == pytest.approx(0.456063)
+    assert [(row["name"], row["count"]) for row in shown["regions"]] == [
         ("Torch-Compiled Region: 0/0", 3)
     ]
 

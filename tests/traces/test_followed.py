@@ -6,9 +6,9 @@ import pytest
 
 from tests.traces.writing import Json, kernel, launch, op, read, span
 from tracelens.evidence import Evidence
+from tracelens.logs._trace_events import Complete
 from tracelens.traces.chains import MAX_LENGTH
 from tracelens.traces.device import Busy, Calls
-from tracelens.traces.events import Complete
 from tracelens.traces.measured import Chain, Measured, Step, TraceHeader, Window
 
 T = TypeVar("T", bound=Measured)

@@ -8,8 +8,8 @@ import pytest
 
 from tests.traces.writing import Json, read, span
 from tracelens.evidence import Evidence
+from tracelens.summaries.chrome_trace import tables
 from tracelens.traces.op_work import job_of
-from tracelens.traces.tables import summaries
 
 BF16 = "c10::BFloat16"
 IMAGES = [[1, 4, 10, 10], [8, 4, 3, 3]]
@@ -95,7 +95,7 @@ def traced(n: int, seen: int) -> Evidence:
 
 
 def test_rates_are_those_of_the_calls_whose_kernels_are_there() -> None:
-    (row,) = summaries(traced(3, 2))["ops"]
+    (row,) = tables(traced(3, 2))["ops"]
     flops = 2 * 4096**3
     assert (row["n"], row["sum_ms"]) == (2, 0.4)
     assert row["tflops"] == pytest.approx(flops / 200e-6 / 1e12, rel=1e-4)

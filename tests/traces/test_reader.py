@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces.writing import Bytes
-from tracelens.traces.events import Complete, Event, Metadata, Refused
+from tracelens.logs._trace_events import Complete, Event, Metadata, Refused
 from tracelens.traces.reader import MAX_EVENT, TraceReader, is_trace, may_be_trace, peek
 
 MM = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2, "pid": 3, "tid": 4}

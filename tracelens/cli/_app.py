@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
-from tracelens import __version__, cli
+from tracelens import cli
 from tracelens.cli._terminal import supports_color
+from tracelens.version import __version__
 
 __all__ = ["Terminal", "app", "command"]
 

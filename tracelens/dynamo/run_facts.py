@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Joined, Record
-from tracelens.onednn import isa as instructions
+from tracelens.logs import _isa as instructions
 from tracelens.report import FindingData
 
 if TYPE_CHECKING:
     from tracelens.dynamo.settings import Setting
+    from tracelens.logs._trace_header import TraceHeader
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.cpu_info import CpuFlags
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from tracelens.logs.recording import Recorded
     from tracelens.logs.shared_libraries import LoadedLibrary
     from tracelens.logs.torch_trace import CompilationMetrics, TorchVersion
-    from tracelens.traces.measured import TraceHeader
 
 __all__ = ["InRun", "RunFacts", "facts_of"]
 

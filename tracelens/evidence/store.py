@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 from tracelens.errors import blame
 from tracelens.evidence import limits
+from tracelens.evidence.gaps import Gap
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
@@ -44,19 +45,6 @@ MAX_SILENT = 20_000
 #: Stands for the refused texts of a kind beyond those that are kept.
 _OTHERS = "\0"
 _NOBODY = nullcontext()
-
-
-class Gap(Joined):
-    """A place where the input does not hold all that was written."""
-
-    #: ``begins in the middle of a record`` and the like, to be read after "the log".
-    what: str
-
-    @classmethod
-    def join(cls, evidence: Evidence) -> Iterator[Seen[Gap]]:
-        """Return what the reading side noticed."""
-        for place, (what, text) in evidence.gaps.items():
-            yield Seen(cls(what=what), 1, [place], text)
 
 
 class Evidence:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracelens.evidence.tables import Seen
-from tracelens.inductor.dataflow import Content, Dataflow
-from tracelens.inductor.kernels import KernelDef
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs._dataflow import Content, Dataflow
+from tracelens.logs._kernels import KernelDef
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 
 __all__ = ["Unfused", "fused_calls", "unfused_attention"]

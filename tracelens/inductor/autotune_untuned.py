@@ -9,10 +9,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Seen
-from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import PRODUCTS, makes
-from tracelens.inductor.statements import ExternCall
 from tracelens.logs import Record
+from tracelens.logs._dataflow import Content
+from tracelens.logs._statements import ExternCall
 from tracelens.logs.output_code import OutputModule, Step
 
 if TYPE_CHECKING:

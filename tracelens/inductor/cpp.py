@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence.tables import Place, Seen, Table
-from tracelens.inductor.kernels import KernelDef
-from tracelens.inductor.loops import Nest, nest_of
 from tracelens.logs import Joined
+from tracelens.logs._kernels import KernelDef
+from tracelens.logs._loops import Nest, nest_of
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:

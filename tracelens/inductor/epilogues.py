@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracelens.evidence.tables import Seen
-from tracelens.inductor.dataflow import Content
-from tracelens.inductor.kernels import KernelDef
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs._dataflow import Content
+from tracelens.logs._kernels import KernelDef
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import EvidenceLine
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.evidence import Seen, Table
-from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.statements import ExternCall
 from tracelens.logs import Joined
+from tracelens.logs._dataflow import Content
+from tracelens.logs._statements import ExternCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.report import EvidenceLine
 

@@ -18,10 +18,10 @@ from tracelens.evidence.tables import Part
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.tasks import tasks
 from tracelens.logs import Joined, Record
+from tracelens.logs._problems import Task, task_of
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.logs.output_code import OutputModule
-from tracelens.onednn.problems import Task, task_of
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph

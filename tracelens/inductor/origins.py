@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.evidence.tables import Place, Seen, Table
-from tracelens.inductor.statements import Origin as Nodes
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._statements import Origin as Nodes
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:

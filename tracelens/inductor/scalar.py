@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.loops import Strip
+from tracelens.logs._loops import Strip
 
 __all__ = ["Slow", "slow"]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 from typing import NamedTuple
 
-from tracelens.inductor.dataflow import Content
-from tracelens.inductor.statements import Dim, ExternCall
+from tracelens.logs._dataflow import Content
+from tracelens.logs._problems import Task
+from tracelens.logs._statements import Dim, ExternCall
 from tracelens.logs.output_code import OutputModule, Step
-from tracelens.onednn.problems import Task
 
 __all__ = ["Call", "tasks"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracelens.evidence.tables import Seen
-from tracelens.inductor.dataflow import Content, Dataflow
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs._dataflow import Content, Dataflow
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 
 __all__ = ["Unprepared", "tensors", "unprepared", "weight_of"]

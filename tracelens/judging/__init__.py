@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import importlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tracelens import __version__
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
 from tracelens.judging.watching import Watched
-from tracelens.logs import Log
 from tracelens.logs.recording import ended, notes
 from tracelens.plugins import manifest, packs
 from tracelens.plugins.facts import RuleFacts
@@ -33,6 +32,7 @@ from tracelens.report import (
 from tracelens.report.joining import MAX_LISTED, share
 from tracelens.report.stories import told_once
 from tracelens.rules import Rule
+from tracelens.version import __version__
 
 __all__ = ["judge", "matches"]
 
@@ -80,7 +80,7 @@ def judge(
         _of_run(finding, name)
         for finding in told_once(suppressed(findings, asked, foreign), tellers)
     ]
-    said = [packs.summaries(log, evidence) for log in _summing_up(evidence)]
+    said = list(_said(evidence))
     tables = _merged(
         (*(shown for _, shown in said), _frames(held, evidence), phases.tables(evidence))
     )
@@ -127,19 +127,21 @@ def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
     """Return the summary of what was compiled."""
     if not held.may_fill(manifest.current().frames) and not evidence.ticks:
         return {}
-    from tracelens.dynamo import frames  # noqa: PLC0415 -- joined from most log kinds
+    from tracelens import frames  # noqa: PLC0415 -- joined from most log kinds
 
     return frames.tables(evidence)
 
 
-def _summing_up(evidence: Evidence) -> Sequence[type[Log]]:
-    """Return the log kinds that may have something to say about this evidence as a whole."""
+def _said(evidence: Evidence) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield what log kinds say of the evidence as a whole: about the machine, and tables."""
     homes = {kind.__module__ for kind in evidence.types()}
-    return [
-        log.load()
-        for log in manifest.current().logs
-        if log.sums_up and (log.name in evidence.kinds or log.module in homes)
-    ]
+    for log in manifest.current().logs:
+        if log.name not in evidence.kinds and log.module not in homes:
+            continue
+        if log.sums_up:
+            yield packs.summaries(log.load(), evidence)
+        if log.summary:
+            yield {}, importlib.import_module(log.summary).tables(evidence)
 
 
 def _ignored(rule: Rule | RuleFacts, ignore: Mapping[str, str] | Collection[str]) -> str | None:

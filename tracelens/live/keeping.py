@@ -22,13 +22,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tracelens import __version__
 from tracelens.live import environment, load
 from tracelens.live.conditions import Strain
 from tracelens.live.runs import Recorded, Run
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
 from tracelens.report import Report
+from tracelens.version import __version__
 
 __all__ = ["Keeper", "beside", "hashes"]
 

@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from tracelens import __version__
 from tracelens.errors import SourceError, UsageError
 from tracelens.experiment import UNCHANGED, Knob, Value
 from tracelens.live import ending, environment, injection, load, process, steps
@@ -30,6 +29,7 @@ from tracelens.live.process import Finished, Limits, StreamName
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.stdin import Copied
 from tracelens.live.steps import Process
+from tracelens.version import __version__
 
 __all__ = [
     "Artifacts",

@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from tracelens import __version__
 from tracelens.engine import select_rules
 from tracelens.errors import UsageError
 from tracelens.live.micro import Pair, build
@@ -14,6 +13,7 @@ from tracelens.live.micro._reading import primitives
 from tracelens.onednn import benchdnn
 from tracelens.render._redact import redact as redacted
 from tracelens.report import Finding, Report
+from tracelens.version import __version__
 
 __all__ = ["find", "script"]
 

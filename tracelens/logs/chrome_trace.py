@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
-from tracelens.traces import measured, tables
-from tracelens.traces.events import described
+from tracelens.logs._trace_events import described
+from tracelens.logs._trace_header import TraceHeader
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -87,15 +87,10 @@ class ChromeTrace(Log):
     @classmethod
     def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
         """Return the device and the version of torch that a trace names."""
-        headers = [seen.record for seen in evidence.table(measured.TraceHeader)]
+        headers = [seen.record for seen in evidence.table(TraceHeader)]
         devices = [name for header in headers for name in header.devices if name]
         versions = [header.torch for header in headers if header.torch]
         return {"device": next(iter(devices), None), "torch": next(iter(versions), None)}
-
-    @classmethod
-    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``operators``, the costliest names, and ``regions``, the compiled regions."""
-        return tables.summaries(evidence)
 
 
 class TraceEvent(Record):

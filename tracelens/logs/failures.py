@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from pydantic import field_validator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
 
-if TYPE_CHECKING:
-    from tracelens.evidence import Evidence
-
 __all__ = ["Diagnostic", "Episode", "Failures", "Raised", "Said", "Traced"]
-
-#: Characters of a message that a table keeps.
-MAX_MESSAGE = 300
 
 
 class Failures(Log):
@@ -25,33 +18,6 @@ class Failures(Log):
     name = "failures"
     switch = "printed by default"
     always = True
-
-    @classmethod
-    def owns(cls, records: Sequence[Record]) -> bool:
-        """Leave the program's other troubles to the program."""
-        from tracelens.failures.reading import told  # noqa: PLC0415 -- made from this kind
-
-        return any(isinstance(one, Episode) and told(one) is not None for one in records)
-
-    @classmethod
-    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``failures``: each failure once, with the user's line that it is about."""
-        from tracelens.failures import Failure  # noqa: PLC0415 -- joined from this kind
-
-        rows = [
-            {
-                "run": seen.first.input,
-                "stage": seen.record.stage,
-                "exception": seen.record.exception,
-                "message": seen.record.message[:MAX_MESSAGE],
-                "file": seen.record.file or None,
-                "line": seen.record.line or None,
-                "function": seen.record.function or None,
-                "generated": seen.record.generated or None,
-            }
-            for seen in evidence.table(Failure)
-        ]
-        return {"failures": rows} if rows else {}
 
 
 class _Line(Record):

@@ -59,10 +59,7 @@ class MklVerbose(Log):
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``mkl``: per call with its sizes, how often and how long, the longest first.
-
-        And ``precision``: what products were computed in.
-        """
+        """Return ``mkl``: per call with its sizes, how often and how long, the longest first."""
         calls = sorted(
             evidence.table(MklCall), key=lambda seen: (-seen.ms, seen.record.routine, seen.text)
         )
@@ -76,13 +73,7 @@ class MklVerbose(Log):
             }
             for seen in calls[:MAX_ROWS]
         ]
-        return {"mkl": rows, **_precisions(evidence)} if rows else {}
-
-
-def _precisions(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-    from tracelens.logs.onednn_verbose import OnednnVerbose  # noqa: PLC0415 -- one table for both
-
-    return OnednnVerbose.precisions(evidence)
+        return {"mkl": rows} if rows else {}
 
 
 class MklCall(Record):

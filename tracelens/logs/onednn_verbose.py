@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ConfigDict
 
 from tracelens.logs import Log, Record
-from tracelens.logs.mkl_verbose import MklCall
-from tracelens.onednn import precision, summary, work
-from tracelens.onednn.isa import native_types
-from tracelens.onednn.old_lines import decimal_point, modern
-from tracelens.onednn.parts import (
+from tracelens.logs import _onednn_work as work
+from tracelens.logs._isa import native_types
+from tracelens.logs._onednn_old import decimal_point, modern
+from tracelens.logs._onednn_parts import (
     Attributes,
     MemoryDescriptor,
     PostOp,
@@ -366,20 +365,3 @@ class OnednnVerbose(Log):
             "threads": next(iter(threads), None),
             "device": next(iter(devices), "cpu" if runtimes or isas else None),
         }
-
-    @classmethod
-    def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-        """Return ``primitives``: what ran, and ``precision``: what products were computed in.
-
-        Both with the most expensive first.
-        """
-        isa = next((seen.record.isa for seen in evidence.table(CpuIsa)), "")
-        execs = evidence.table(PrimitiveExec)
-        rows = summary.primitives(execs, isa)
-        return {**({"primitives": rows} if rows else {}), **cls.precisions(evidence)}
-
-    @classmethod
-    def precisions(cls, evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
-        """Return ``precision``, with the products of MKL."""
-        isa = next((seen.record.isa for seen in evidence.table(CpuIsa)), "")
-        return precision.tables(evidence.table(PrimitiveExec), evidence.table(MklCall), isa)

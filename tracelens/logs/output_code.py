@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tracelens.inductor.kernels import KernelDef, Parameter, Source
-from tracelens.inductor.loops import Block, Header, Loop, Nest
-from tracelens.inductor.parse import Code, Comment
-from tracelens.inductor.statements import (
+from tracelens.logs import Log, Record
+from tracelens.logs._generated import Code, Comment
+from tracelens.logs._kernels import KernelDef, Parameter, Source
+from tracelens.logs._loops import Block, Header, Loop, Nest
+from tracelens.logs._statements import (
     Alias,
     Allocation,
     Check,
@@ -27,11 +28,10 @@ from tracelens.inductor.statements import (
     Unpack,
     Value,
 )
-from tracelens.logs import Log, Record
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
-    from tracelens.inductor.dataflow import Dataflow
+    from tracelens.logs._dataflow import Dataflow
 
 __all__ = [
     "Alias",
@@ -166,7 +166,7 @@ class OutputModule(Record):
     @cached_property
     def flow(self) -> Dataflow:
         """Who writes and who reads each buffer."""
-        from tracelens.inductor.dataflow import Dataflow  # noqa: PLC0415 -- it is made of modules
+        from tracelens.logs._dataflow import Dataflow  # noqa: PLC0415 -- it is made of modules
 
         return Dataflow(self)
 

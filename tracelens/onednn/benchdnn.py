@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from tracelens.onednn.parts import MemoryDescriptor, PostOp, Scale, ZeroPoint
+from tracelens.logs._onednn_parts import MemoryDescriptor, PostOp, Scale, ZeroPoint
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import Primitive

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.logs._isa import matrix_types, vector_types
 from tracelens.onednn.implementations import Grade, grade, has_jit_gemm
-from tracelens.onednn.isa import matrix_types, vector_types
 
 if TYPE_CHECKING:
     from tracelens.logs.mkl_verbose import MklCall

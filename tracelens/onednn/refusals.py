@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.logs import _onednn_work as work
+from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.logs.onednn_verbose import (
     DispatchRejection,
     LibraryRejection,
@@ -20,8 +22,6 @@ from tracelens.logs.onednn_verbose import (
     PrimitiveCreate,
     PrimitiveExec,
 )
-from tracelens.onednn import work
-from tracelens.onednn.parts import MemoryDescriptor
 from tracelens.onednn.reasons import Reason, why
 from tracelens.report import EvidenceLine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracelens.onednn.problems import Product, product_of
+from tracelens.logs._problems import Product, product_of
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import Primitive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Callable
@@ -39,6 +40,8 @@ class LogFacts(msgspec.Struct, frozen=True):
     continuation: tuple[str, int] | None
     #: Whether the kind has something to say about the environment, or tables for the report.
     sums_up: bool
+    #: The module of :mod:`tracelens.summaries` with further tables; empty for none.
+    summary: str
     #: The pack that it is in; empty for what is built in.
     distribution: str = ""
 
@@ -63,6 +66,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             beginning=_pattern(log.begins),
             continuation=_pattern(log.continues),
             sums_up=own != [Log.environment.__func__, Log.tables.__func__],  # type: ignore[attr-defined]
+            summary="" if distribution else _summary(log.name),
             distribution=distribution,
         )
 
@@ -219,6 +223,11 @@ def switches(kind: type[Record]) -> list[str]:
         return [log.switch for log in _logs_of(kind.__module__) if not log.always]
     parts = [part for part, required in needs(kind.join).values() if part is not None and required]
     return [switch for part in parts for switch in switches(part)]
+
+
+def _summary(kind: str) -> str:
+    module = f"tracelens.summaries.{kind}"
+    return module if importlib.util.find_spec(module) is not None else ""
 
 
 def _logs_of(module: str) -> list[type[Log]]:

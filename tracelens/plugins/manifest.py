@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tracelens import __version__, context
+from tracelens import context
 from tracelens.errors import blame
 from tracelens.evidence import needs
 from tracelens.logs import Joined, Log, Record
@@ -29,6 +29,7 @@ from tracelens.plugins.facts import LogFacts, RendererFacts, RuleFacts, TableFac
 from tracelens.plugins.registry import GROUPS, Broken, distribution_of, found, installed
 from tracelens.render import Renderer
 from tracelens.rules import Rule
+from tracelens.version import __version__
 
 __all__ = ["Manifest", "current"]
 
@@ -77,7 +78,7 @@ def _current(asked: context.Context) -> Manifest:
 
 
 def _made() -> Manifest:
-    from tracelens.dynamo.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
+    from tracelens.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
 
     broken: dict[Broken, None] = {}
     logs = _facts("logs", Log, LogFacts.read, checks.log, broken)

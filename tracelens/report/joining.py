@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tracelens import __version__
 from tracelens.report.model import (
     Coverage,
     Environment,
@@ -16,6 +15,7 @@ from tracelens.report.model import (
     UnreadText,
     Verdict,
 )
+from tracelens.version import __version__
 
 __all__ = ["MAX_LISTED", "joined", "share"]
 

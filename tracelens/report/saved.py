@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tracelens import __version__
 from tracelens.errors import SourceError
 from tracelens.report import Report
+from tracelens.version import __version__
 
 __all__ = ["load"]
 

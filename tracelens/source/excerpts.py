@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracelens.evidence import Evidence, Place
+from tracelens.grammars import Unreadable
 from tracelens.logs import kind
 from tracelens.source.undress import Bare, undress
 from tracelens.source.watch import Watch
@@ -24,13 +25,23 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
         excerpts.append(watch.latest)
     if not excerpts:
         return
+    from tracelens.failures.reading import told  # noqa: PLC0415 -- costly, seldom needed
+    from tracelens.logs.failures import Episode  # noqa: PLC0415
+
     log = kind(KIND)
     for excerpt in excerpts:
         for rank, bare in undress(excerpt.lines).items():
             text = _text(bare, lines - bare[-1].number, of_torch=of_torch)
             place = Place(name, bare[0].number, rank, jumps=_jumps(bare))
             understood = sum(one.number in watch.orphans for one in bare)
-            evidence.add(log, text, place, lines=understood)
+            try:
+                records = log.parse(text)
+            except Unreadable:
+                evidence.add(log, text, place, lines=understood)
+                continue
+            # The program's other troubles are the program's own.
+            if any(isinstance(one, Episode) and told(one) is not None for one in records):
+                evidence.add(log, text, place, lines=understood, records=records)
 
 
 def _text(bare: Sequence[Bare], after: int, *, of_torch: bool) -> str:

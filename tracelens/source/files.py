@@ -17,6 +17,7 @@ from typing import IO, Protocol, cast
 from isal import igzip_lib
 
 from tracelens.errors import SourceError
+from tracelens.traces.reader import Reader
 
 __all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand"]
 
@@ -77,13 +78,6 @@ def _beside_a_log(files: Iterable[Path]) -> set[Path]:
         if (path.name == "environment.json" or path.stem == "report")
         and {path.with_name("log.txt.gz"), path.with_name("environment.json")} <= names
     }
-
-
-class Reader(Protocol):
-    """What :class:`Stream` needs of a source of bytes."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to ``size`` bytes; none at the end."""
 
 
 class Stream:

@@ -13,8 +13,8 @@ from itertools import islice
 from operator import le
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from tracelens.logs._trace_events import Complete, Id
 from tracelens.traces.device import StreamId
-from tracelens.traces.events import Complete, Id
 from tracelens.traces.names import Name
 
 __all__ = ["MAX_KEPT", "Activities", "Calling", "Ended", "Launch", "Table", "ThreadId", "in_order"]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import InductorKernel
 from tracelens.traces.device import StreamId
-from tracelens.traces.events import Complete
 from tracelens.traces.names import Name
 
 __all__ = ["Chains", "Ran", "work_of"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tracelens.traces.events import Event, Refused, decode_one, decode_tolerantly
+from tracelens.logs._trace_events import Event, Refused, decode_one, decode_tolerantly
 
 __all__ = ["BOUNDARY", "Split", "split"]
 

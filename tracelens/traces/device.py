@@ -15,7 +15,7 @@ from itertools import chain, islice, pairwise
 from operator import add, sub
 from typing import NamedTuple, TypeAlias
 
-from tracelens.traces.events import Complete, Id
+from tracelens.logs._trace_events import Complete, Id
 
 __all__ = ["Busy", "Calls", "Interval", "Intervals", "Stream", "StreamId"]
 

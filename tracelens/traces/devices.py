@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tracelens.logs import Record
+from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, MemoryCopy, MemorySet
 from tracelens.traces.activity import Activities
 from tracelens.traces.chains import Chains
 from tracelens.traces.device import Calls, Stream, StreamId
-from tracelens.traces.events import Complete
 from tracelens.traces.names import Name
 from tracelens.traces.products import Products
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tracelens.traces.events import loads
+from tracelens.logs._trace_events import loads
 from tracelens.traces.measured import TraceHeader
 
 __all__ = ["read_header"]

@@ -13,9 +13,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tracelens.logs import Record
+from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import PythonFunction, RuntimeCall
 from tracelens.traces.activity import Table, ThreadId
-from tracelens.traces.events import Complete
 from tracelens.traces.names import Name
 
 __all__ = ["MIN_SPAN_US", "Around", "Host", "Kind", "Stretch"]

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from tracelens.evidence import Times
 from tracelens.grammars import Unreadable
 from tracelens.logs import Record
+from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import ChromeTrace
-from tracelens.traces.events import Complete
 
 __all__ = ["Entry", "Name", "Names"]
 

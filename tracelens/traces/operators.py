@@ -10,6 +10,7 @@ from enum import IntFlag
 from functools import cache
 
 from tracelens.logs import Record
+from tracelens.logs._trace_events import Complete, Id
 from tracelens.logs.chrome_trace import (
     Annotation,
     BackwardNode,
@@ -25,7 +26,6 @@ from tracelens.logs.chrome_trace import (
     ProfilerStep,
 )
 from tracelens.traces.device import Intervals
-from tracelens.traces.events import Complete, Id
 from tracelens.traces.names import Name, Names
 
 __all__ = ["Lane", "Operators", "Part", "Tally", "part_of"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tracelens.traces.events import Complete
+from tracelens.logs._trace_events import Complete
 from tracelens.traces.names import Name
 from tracelens.traces.op_work import job_of
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from tracelens.logs._trace_events import Event, Refused, decode_many, loads
 from tracelens.traces.damage import BOUNDARY, split
-from tracelens.traces.events import Event, Refused, decode_many, loads
 
-if TYPE_CHECKING:
-    from tracelens.source.files import Reader
-
-__all__ = ["CHUNK", "TraceReader", "is_trace", "may_be_trace", "peek"]
+__all__ = ["CHUNK", "Reader", "TraceReader", "is_trace", "may_be_trace", "peek"]
 
 #: Bytes decoded at once: what stays in the processor's cache, and below the size from which on
 #: the C library asks the system for fresh memory each time (128 KiB), which halves the speed.
@@ -39,6 +36,13 @@ _FIELD = re.compile(
 )
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _STAMP = re.compile(rb'"(?:ts|pid|tid)"\s*:')
+
+
+class Reader(Protocol):
+    """A source of bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to ``size`` bytes; none at the end."""
 
 
 def is_trace(head: bytes) -> bool:

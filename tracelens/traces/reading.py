@@ -8,10 +8,10 @@ from operator import length_hint
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Evidence, Place, Seen
+from tracelens.logs._trace_events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
 from tracelens.logs.chrome_trace import ChromeTrace, ProfilerStep, PythonFunction, RuntimeCall
 from tracelens.traces.device import Calls
 from tracelens.traces.devices import Devices
-from tracelens.traces.events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
 from tracelens.traces.header import read_header
 from tracelens.traces.host import Host, Kind
 from tracelens.traces.names import Name, Names
@@ -22,7 +22,7 @@ from tracelens.traces.runtime import Runtime
 from tracelens.traces.summing import summed
 
 if TYPE_CHECKING:
-    from tracelens.source.files import Reader
+    from tracelens.traces.reader import Reader
 
 __all__ = ["Reading", "read_trace"]
 

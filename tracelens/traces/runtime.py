@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
+from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.traces.activity import Calling
 from tracelens.traces.device import Calls
-from tracelens.traces.events import Complete
 from tracelens.traces.host import Host, Kind
 from tracelens.traces.idle import SLOW_COPY_US, SLOW_LAUNCH_US, Waits
 from tracelens.traces.names import Name

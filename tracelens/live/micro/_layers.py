@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracelens.live.micro._code import FLOATS, WITHOUT_ONEDNN, Code, Variant, tensor
+from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.logs.onednn_verbose import Primitive
-from tracelens.onednn.parts import MemoryDescriptor
 
 __all__ = ["binary", "eltwise", "normalisation", "recurrent", "reorder", "softmax", "total"]
 

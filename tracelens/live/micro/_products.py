@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracelens.live.micro._code import DTYPES, FLOATS, Code, Variant, numbers, tensor
+from tracelens.logs._onednn_parts import PostOp
 from tracelens.logs.onednn_verbose import Primitive
-from tracelens.onednn.parts import PostOp
 
 __all__ = ["UNARY", "inner_product", "matmul", "unary"]
 

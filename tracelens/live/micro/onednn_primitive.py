@@ -10,9 +10,9 @@ from tracelens.live.micro import Pair, Program, Shown
 from tracelens.live.micro._code import FLOATS, Variant, program
 from tracelens.live.micro._operators import code
 from tracelens.live.micro._reading import primitives, worst
+from tracelens.logs._isa import limit
 from tracelens.logs.onednn_verbose import Primitive
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
-from tracelens.onednn.isa import limit
 from tracelens.report import Finding, Report
 
 __all__ = ["build", "subject"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tracelens.dynamo.compile_seconds import CompileSeconds
 from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.ranks import SharedFunction, shared_functions
 from tracelens.evidence import Gap, Seen, Table
+from tracelens.frames import Frame
+from tracelens.frames.ranks import SharedFunction, shared_functions
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity, Where
 from tracelens.rules import Rule

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule

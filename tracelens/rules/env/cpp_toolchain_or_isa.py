@@ -9,7 +9,7 @@ from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.loops import strips
+from tracelens.logs._loops import strips
 from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity

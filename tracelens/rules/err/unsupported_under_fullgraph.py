@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tracelens.failures import Failure
-from tracelens.failures.breaks import same_break
 from tracelens.remedies import Remedy
 from tracelens.report import Advice, FindingData
+from tracelens.rules.err._breaks import same_break
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 
 __all__ = ["UnsupportedUnderFullgraph"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, by_place, records, sites
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.frames import Frame
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.guard_entries import GuardedEntry
 from tracelens.dynamo.guard_values import Number, failed, numbers
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames.guard_entries import GuardedEntry
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Advice, Confidence, Finding, Severity

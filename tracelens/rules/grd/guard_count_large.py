@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tracelens.dynamo.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.logs.guards import GuardTree
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.dynamo.guard_entries import GuardedEntry, by_function
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames.guard_entries import GuardedEntry, by_function
 from tracelens.logs.guards import GuardLatency
 from tracelens.report import Advice, Confidence, Finding, Severity
 from tracelens.rules import Rule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.dynamo.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.evidence import Seen, Table
+from tracelens.frames.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.logs.guards import Guard
 from tracelens.report import Advice, Finding, Severity
 from tracelens.rules import Rule

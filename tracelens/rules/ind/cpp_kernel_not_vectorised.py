@@ -10,9 +10,9 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.graphs import heaviest, listed
-from tracelens.inductor.loops import strips
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.scalar import Slow, slow
+from tracelens.logs._loops import strips
 from tracelens.logs._stack import StackFrame
 from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy

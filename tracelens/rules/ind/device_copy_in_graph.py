@@ -12,7 +12,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.statements import Allocation
+from tracelens.logs._statements import Allocation
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity

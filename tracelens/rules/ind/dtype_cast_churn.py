@@ -10,12 +10,12 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, is_training, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import can_freeze, freeze
 from tracelens.inductor.weights import weight_of
+from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import EvidenceLine, Finding, Severity

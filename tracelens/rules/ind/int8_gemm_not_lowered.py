@@ -10,13 +10,13 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment
-from tracelens.inductor.dataflow import Content, Dataflow
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, size, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, can_freeze, freeze
-from tracelens.inductor.statements import KernelCall
 from tracelens.inductor.weights import tensors, weight_of
+from tracelens.logs._dataflow import Content, Dataflow
+from tracelens.logs._statements import KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity

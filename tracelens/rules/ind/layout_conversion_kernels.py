@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, size, things
-from tracelens.inductor.kernels import KernelDef
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import channels_last, channels_last_3d
-from tracelens.inductor.statements import ExternCall, KernelCall
+from tracelens.logs._dataflow import Content
+from tracelens.logs._kernels import KernelDef
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity

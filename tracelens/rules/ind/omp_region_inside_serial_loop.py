@@ -11,8 +11,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.graphs import heaviest, things
-from tracelens.inductor.loops import Region, regions
 from tracelens.inductor.origins import Lines
+from tracelens.logs._loops import Region, regions
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity

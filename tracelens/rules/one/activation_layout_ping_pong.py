@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.remedies import can_compile, channels_last, channels_last_3d
+from tracelens.logs import _onednn_work as work
+from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.onednn import work
 from tracelens.onednn.data import PrimitiveData, descriptors, rank_of
 from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt
-from tracelens.onednn.parts import MemoryDescriptor
 from tracelens.onednn.runs import Spent, steady, times
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy

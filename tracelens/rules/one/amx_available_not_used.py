@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.remedies import can_freeze, compile_frozen, freeze
+from tracelens.logs._isa import matrix_types
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
-from tracelens.onednn.isa import matrix_types
 from tracelens.onednn.precision import PRODUCTS, arithmetic
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, percent, times
 from tracelens.onednn.shapes import product_of

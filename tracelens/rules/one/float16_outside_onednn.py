@@ -10,11 +10,11 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.dataflow import Content
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest, things
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import bfloat16
+from tracelens.logs._dataflow import Content
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.onednn.stories import FLOAT16
 from tracelens.remedies import Remedy

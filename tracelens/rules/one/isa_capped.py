@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.logs._isa import Level, level, matrix_types, vector_types
 from tracelens.logs.cpu_info import CpuFlags, IsaLimit
 from tracelens.onednn.data import PrimitiveData, descriptors
-from tracelens.onednn.isa import Level, level, matrix_types, vector_types
 from tracelens.onednn.precision import PRODUCTS
 from tracelens.onednn.runs import Spent, instruction_set, steady
 from tracelens.remedies import Remedy

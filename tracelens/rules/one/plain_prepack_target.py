@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from tracelens.evidence import Seen, Table
+from tracelens.logs import _onednn_work as work
 from tracelens.logs.onednn_verbose import CpuIsa, Primitive, PrimitiveCreate, PrimitiveExec
-from tracelens.onednn import work
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade, grade, has_jit_gemm
 from tracelens.onednn.runs import instruction_set, times

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.remedies import can_compile, compile_frozen, freeze
-from tracelens.onednn import work
+from tracelens.logs import _onednn_work as work
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.runs import Spent, instruction_set, steady, times
 from tracelens.onednn.summary import quote

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.logs._isa import Level, level
 from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.implementations import Grade
-from tracelens.onednn.isa import Level, level
 from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, freeze
-from tracelens.onednn import work
+from tracelens.logs import _onednn_work as work
+from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt
 from tracelens.onednn.implementations import COMPUTE
-from tracelens.onednn.parts import MemoryDescriptor
 from tracelens.onednn.runs import Spent, steady
 from tracelens.onednn.stories import UNFROZEN
 from tracelens.onednn.summary import quote

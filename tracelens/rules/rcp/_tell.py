@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.recompile_cost import cost_of
 from tracelens.dynamo.recompile_history import Series
 from tracelens.dynamo.recompile_variants import subject_of
 from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Source
 from tracelens.report import Confidence, Finding, Severity

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.recompile_cost import CompiledFrame
 from tracelens.dynamo.recompile_history import histories
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames.recompile_cost import CompiledFrame
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.recompile_cost import cost_of
 from tracelens.dynamo.recompile_history import (
     History,
     Series,
@@ -19,6 +17,8 @@ from tracelens.dynamo.recompile_history import (
 )
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch, ValueCheck
 from tracelens.remedies import Remedy

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.recompile_cost import cost_of
 from tracelens.dynamo.recompile_history import Series, histories, is_symbolic, series, settles
 from tracelens.dynamo.recompile_variants import is_integer
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo.breaks import lost_around
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.recompile_variants import is_parameter
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch

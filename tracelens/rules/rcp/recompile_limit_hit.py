@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.recompile_causes import Cause, ranked
-from tracelens.dynamo.recompile_cost import CompiledFrame, cost_of
 from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import CompiledFrame, cost_of
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.recompile_cost import cost_of
 from tracelens.dynamo.recompile_history import History, Step, histories
 from tracelens.dynamo.recompile_variants import is_special
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
 from tracelens.remedies import Remedy

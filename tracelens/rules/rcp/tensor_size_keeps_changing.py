@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
-from tracelens.dynamo.recompile_cost import cost_of
 from tracelens.dynamo.recompile_history import Series, histories, series, settles
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
+from tracelens.frames.user_frames import Compiled
 from tracelens.logs.chrome_trace import CompiledRegion
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
-from tracelens.traces.user_frames import Compiled
 
 __all__ = ["GraphFragmentation"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
+from tracelens.frames.user_frames import Compiled
 from tracelens.logs.chrome_trace import DispatchStage
 from tracelens.report import Advice, Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.traces.distortion import PER_OPERATOR_US
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, percent, runs
-from tracelens.traces.user_frames import Compiled
 
 __all__ = ["GuardLookupCost"]
 

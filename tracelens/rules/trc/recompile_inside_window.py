@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
+from tracelens.frames.user_frames import Compiled
 from tracelens.logs.chrome_trace import CompilePhase
 from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, length, percent, runs
-from tracelens.traces.user_frames import Compiled
 from tracelens.traces.views import stories
 
 __all__ = ["RecompileInsideWindow"]

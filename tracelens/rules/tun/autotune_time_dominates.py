@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
 from tracelens.inductor.autotune_search import first_of_each, line_of, lost, spent
 from tracelens.inductor.autotune_tables import label
 from tracelens.inductor.tuning_data import TuningData

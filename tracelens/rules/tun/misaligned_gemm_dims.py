@@ -10,8 +10,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.autotune_search import is_gpu
 from tracelens.inductor.autotune_tables import label
-from tracelens.inductor.dataflow import item_size
 from tracelens.inductor.tuning_data import TuningData
+from tracelens.logs._dataflow import item_size
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
+from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import EvidenceLine, Where
 

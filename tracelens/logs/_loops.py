@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from tracelens.inductor.parse import fill
 from tracelens.logs import Record
+from tracelens.logs._generated import fill
 
 __all__ = ["Block", "Header", "Loop", "Nest", "Region", "Strip", "nest_of", "regions", "strips"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
 from tracelens.logs import Joined
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree

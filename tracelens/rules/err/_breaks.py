@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
+from functools import cache
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.grammars import Unreadable
 from tracelens.logs import Record, kind
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice
+from tracelens.rules import Rule, gbr
 
 __all__ = ["same_break"]
 
@@ -18,13 +22,11 @@ _OF_ALL = frozenset({"GBR012", "GBR013", "GBR020", "GBR021", "GBR022"})
 
 def same_break(message: str, file: str, line: int, function: str) -> tuple[Advice, ...]:
     """Return the advice of the rule that knows the break; none where no rule does."""
-    from tracelens.engine import select_rules  # noqa: PLC0415 -- it imports every rule
-
     row = _as_break(message, file or "model.py", line, function)
     if row is None:
         return ()
     table = Table([row])
-    for rule in select_rules(["GBR"]):
+    for rule in _about_breaks():
         wanted = list(inspect.signature(rule.check).parameters.values())
         if rule.code in _OF_ALL or not wanted or wanted[0].name != "breaks":
             continue
@@ -36,6 +38,15 @@ def same_break(message: str, file: str, line: int, function: str) -> tuple[Advic
         for finding in rule.check(table, **rest):
             return finding.advice
     return ()
+
+
+@cache
+def _about_breaks() -> tuple[Rule, ...]:
+    """Return the rules about graph breaks, by code."""
+    names = (f"{gbr.__name__}.{info.name}" for info in pkgutil.iter_modules(gbr.__path__))
+    classes = (cls for name in names for cls in vars(importlib.import_module(name)).values())
+    rules = {cls for cls in classes if isinstance(cls, type) and issubclass(cls, Rule) and cls.code}
+    return tuple(sorted((rule() for rule in rules), key=lambda rule: rule.code))
 
 
 def _as_break(message: str, file: str, line: int, function: str) -> Seen[GraphBreak] | None:

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tracelens.inductor.kernels import Parameter
-from tracelens.inductor.statements import (
+from tracelens.logs._kernels import Parameter
+from tracelens.logs._statements import (
     Alias,
     Allocation,
     Check,

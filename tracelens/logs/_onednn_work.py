@@ -12,8 +12,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tracelens.logs._onednn_parts import MemoryDescriptor, Problem
     from tracelens.logs.onednn_verbose import Primitive
-    from tracelens.onednn.parts import MemoryDescriptor, Problem
 
 __all__ = ["bits_of", "elements", "flops", "traffic"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from tracelens.dynamo.frames import Frame
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
 from tracelens.logs import Joined
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator
 
 from tracelens import grammars
-from tracelens.inductor.statements import Origin, Other, Statement
+from tracelens.logs._statements import Origin, Other, Statement
 
 __all__ = ["Code", "Comment", "fill"]
 

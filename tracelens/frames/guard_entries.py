@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Place, Seen, Table
+from tracelens.frames import Frame
 from tracelens.logs import Joined
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree

@@ -12,7 +12,7 @@ from tracelens.traces.peaks import Peak, peak
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
 
-__all__ = ["summaries"]
+__all__ = ["tables"]
 
 #: Rows of a table.
 MAX_ROWS = 50
@@ -21,7 +21,7 @@ MAX_KERNELS = 200
 MAX_NAME = 200
 
 
-def summaries(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
+def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
     """Return what took most time, calls of compiled frames, and what the devices did when.
 
     A share is one of the profiled steps, where there are any, else of the whole trace. It is not

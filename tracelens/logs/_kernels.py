@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from tracelens.inductor.parse import Comment, fill
 from tracelens.logs import Record
+from tracelens.logs._generated import Comment, fill
 
 __all__ = ["KernelDef", "Parameter", "Source"]
 

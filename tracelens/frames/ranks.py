@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tracelens.dynamo.frames import Frame
 from tracelens.evidence import Seen, Table
+from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 
 __all__ = ["SharedFunction", "shared_functions"]
