@@ -40,8 +40,8 @@ class FakeLab(Lab):
         self.facts = {"torch": "2.13.0"}
         self.runs: list[str] = []
 
-    def record(self, side: Side) -> Recorded:
-        self.runs.append(side.knob.text)
+    def record(self, side: Side, *, again: bool = False) -> Recorded:
+        self.runs.append(side.knob.text + " again" * again)
         shown = self.shown[side.knob is UNCHANGED]
         if isinstance(shown, BaseException):
             raise shown
@@ -168,6 +168,15 @@ def test_a_finding_without_an_experiment_stays_untried() -> None:
     assert answer.note
 
 
+def test_a_finding_of_another_version_of_its_rule_ends_nothing() -> None:
+    """Its data cannot be read: what it is about is not known."""
+    known = report(finding("GBR003", data={"no such": "field"}), finding("RCP007", 2))
+    with FakeLab(known, report(), FASTER) as lab:
+        done = confirming.confirm(known, lab, PROGRAM)
+    states = {f.code: f.confirmation.state for f in done.findings}
+    assert states == {"GBR003": "not_tried", "RCP007": "confirmed"}
+
+
 def test_the_time_limit_leaves_the_rest_for_the_next_time() -> None:
     """It takes no verdict away: what the log showed is one by itself."""
     known = report(finding(), finding("RCP007", 2))
@@ -211,8 +220,8 @@ def test_a_program_that_compiles_nothing_confirms_nothing() -> None:
     known = report(finding())
 
     class Eager(FakeLab):
-        def record(self, side: Side) -> Recorded:
-            return replace(super().record(side), compiles=0)
+        def record(self, side: Side, *, again: bool = False) -> Recorded:
+            return replace(super().record(side, again=again), compiles=0)
 
     lab = Eager(known, report(), FASTER)
     answer = said(lab, known)
@@ -224,8 +233,8 @@ def test_a_change_after_which_nothing_is_compiled_confirms_nothing() -> None:
     known = report(finding())
 
     class Idle(FakeLab):
-        def record(self, side: Side) -> Recorded:
-            found = super().record(side)
+        def record(self, side: Side, *, again: bool = False) -> Recorded:
+            found = super().record(side, again=again)
             return found if side.knob is UNCHANGED else replace(found, compiles=0)
 
     assert said(Idle(known, report(), FASTER), known).reason == "not_applicable"
@@ -254,13 +263,30 @@ def test_nothing_is_refuted_by_a_change_that_was_not_in_force(
     known = report(finding())
 
     class Told(FakeLab):
-        def record(self, side: Side) -> Recorded:
-            return replace(super().record(side), force=force, told=True)
+        def record(self, side: Side, *, again: bool = False) -> Recorded:
+            return replace(super().record(side, again=again), force=force, told=True)
 
     answer = said(Told(known, report() if after else known, FASTER), known)
     assert answer.reason == reason
     if not reason:
         assert answer.state == ("confirmed" if after else "refuted")
+
+
+def test_what_rests_on_times_is_looked_at_once_more() -> None:
+    """One run may lack it by chance."""
+    known = report(finding("ENV001"))
+    lab = FakeLab(known, report(), FASTER)
+    assert said(lab, known).state == "confirmed"
+    assert lab.runs[:2] + lab.runs[2:4] == [*lab.runs[:2], *(f"{r} again" for r in lab.runs[:2])]
+
+    class Chancy(FakeLab):
+        def record(self, side: Side, *, again: bool = False) -> Recorded:
+            found = super().record(side, again=again)
+            return replace(found, report=known) if again else found
+
+    answer = said(Chancy(known, report(), FASTER), known)
+    assert (answer.state, answer.reason) == ("inconclusive", "no_effect")
+    assert "rests on times" in answer.note
 
 
 def test_printed_advice_is_tried_first_and_by_its_id() -> None:

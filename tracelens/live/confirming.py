@@ -17,7 +17,7 @@ from tracelens.live import conditions, matching, temporal, verdicts
 from tracelens.live.budget import Forecast, forecast
 from tracelens.live.lab import Lab, OutOfTime
 from tracelens.live.structural import examine
-from tracelens.live.trials import Means, Nothing, Result, Trial, trials
+from tracelens.live.trials import Means, Nothing, Result, Trial, experiments_of, trials
 from tracelens.live.workload import Side
 from tracelens.report import Confirmation, Finding, Report
 from tracelens.rules import Rule
@@ -150,8 +150,7 @@ class _Session:
         try:
             case.trials = trials(finding, rule, self.report, self.means, self.lab)
         except Nothing as none:
-            is_told = self.means.workload is None and rule is not None
-            is_told = is_told and bool(rule.experiments(finding) if rule else ())
+            is_told = self.means.workload is None and bool(experiments_of(rule, finding))
             case.nothing = verdicts.nothing(str(none), "not_applicable" if is_told else "")
             return case
         if why:

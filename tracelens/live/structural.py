@@ -15,6 +15,7 @@ _COMPILED = (
     "torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.compile(", "torch.fx.",
     "TORCHDYNAMO_", "TORCHINDUCTOR_", "TORCH_COMPILE", "TRITON_",
 )  # fmt: skip
+_BY_CHANCE = "it rests on times, and came and went without a change when it was run once more"
 _NOT_SHOWN = "the finding did not show when the program was run again here"
 
 
@@ -37,10 +38,21 @@ def examine(trial: Trial, lab: Lab) -> Result:
     except RunFailed as failed:
         return Result(trial, "raises", str(failed))
     result = _compared(trial, first, second, seen)
+    if trial.by_time and result.holds and not _again(trial, lab, seen):
+        return Result(trial, "no_effect", _BY_CHANCE, environment=dict(first.about))
     if result.structure is not None and note and not result.structure.note:
         result.structure = result.structure.model_copy(update={"note": note})
     result.environment = dict(first.about)
     return result
+
+
+def _again(trial: Trial, lab: Lab, seen: int) -> bool:
+    """Return whether what rests on times is the same once more, on both sides."""
+    try:
+        unchanged, changed = (lab.record(s, again=True) for s in (trial.before, trial.after))
+    except RunFailed:
+        return False
+    return bool(trial.shows(unchanged.report)) and trial.left(changed.report) < seen
 
 
 def _recorded(lab: Lab, side: Side, what: str) -> Recorded:

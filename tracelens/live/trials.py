@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from tracelens.experiment import IN_THE_PROGRAM, Experiment, Knob
 from tracelens.live import logcode, matching
 from tracelens.live.lab import Lab
@@ -17,8 +19,10 @@ from tracelens.live.workload import Side, Workload
 from tracelens.report import Deviation, Finding, Report, Structure
 from tracelens.rules import Rule
 
-__all__ = ["Means", "Nothing", "Outcome", "Result", "Trial", "trials"]
+__all__ = ["Means", "Nothing", "Outcome", "Result", "Trial", "experiments_of", "trials"]
 
+#: Families whose claims about time rest on what was run, which is counted.
+_COUNTED = frozenset({"ONE"})
 Count = Callable[[Report], int]
 #: What a trial showed; ``unfinished`` where the time was up, ``stays`` where only time can tell.
 Outcome = Literal[
@@ -62,6 +66,9 @@ class Trial:
     advice: str = ""
     #: Whether the program is one of our own: what it shows is no word about the user's.
     same_form: bool = False
+    #: Whether the finding rests on times, so that it may come and go by chance, or the structural
+    #: half is all there is: then it is looked at twice.
+    by_time: bool = False
     #: The user's program beside it, where there is one, and how to see the finding there.
     own: Side | None = None
     shown: Count = lambda _: 1
@@ -119,18 +126,29 @@ def trials(
     Raises:
         Nothing: Nothing can be tried.
     """
-    experiments = rule.experiments(finding) if rule else ()
+    experiments = experiments_of(rule, finding)
     workload = means.workload
     found = list(_own(finding, experiments, workload)) if workload is not None else []
     if found:
-        return found
+        by_time = rule is not None and rule.claim == "time" and rule.code[:3] not in _COUNTED
+        return [replace(trial, by_time=by_time or not trial.is_timed) for trial in found]
     if not experiments:
         reason = rule.unconfirmable if rule else "its rule is not installed"
+        if rule and rule.experiment is not None:
+            reason = "what it is about has no change from outside"
         raise Nothing(reason or "no run can show it")
     small = _small(experiments[0], finding, report, means, lab)
     if workload is not None:
         small = replace(small, own=Side(workload), shown=matching.count(finding))
     return [small]
+
+
+def experiments_of(rule: Rule | None, finding: Finding) -> tuple[Experiment, ...]:
+    """Return what a rule states of a finding; nothing where another version has written it."""
+    try:
+        return rule.experiments(finding) if rule else ()
+    except ValidationError:
+        return ()
 
 
 def _own(
