@@ -29,6 +29,8 @@ class Part(NamedTuple):
     advice: Advice
     seen: int
     quotes: list[EvidenceLine]
+    #: It is a log of its own, not a part of one of torch's.
+    whole: bool = False
 
 
 class _Words(NamedTuple):

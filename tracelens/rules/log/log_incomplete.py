@@ -11,13 +11,17 @@ from tracelens.logs.recording import LeftOut
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.log import _parts
+from tracelens.rules.log import _others, _parts
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import LooseChoices
+    from tracelens.logs.foreign import ForeignLine
     from tracelens.logs.fragments import Fragment
+    from tracelens.logs.helion import SearchDone, SearchStep
     from tracelens.logs.key_averages import KeyAverages
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
+    from tracelens.logs.openvino_verbose import NodeExec
+    from tracelens.logs.triton_autotuning import KernelTuned
 
 __all__ = ["LogIncomplete"]
 
@@ -35,7 +39,8 @@ class LogIncomplete(Rule):
         V1120 10:45:50.410000 30895 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling
 
     Or only a part of a record was pasted, such as why a function was compiled again, without
-    the function; rows of a table without its head; a kernel without its log.
+    the function; rows of a table without its head; a kernel without its log. Or the log is another
+    tool's: of Triton's own autotuner, Helion, OpenVINO, XLA, ExecuTorch.
 
     ## When it is harmless
     When the part that matters is there. A cut is therefore a note, of severity ``none``; it
@@ -96,6 +101,11 @@ class LogIncomplete(Rule):
         fragments: Table[Fragment],
         rows: Table[LooseChoices],
         averages: Table[KeyAverages],
+        tuned: Table[KernelTuned],
+        steps: Table[SearchStep],
+        done: Table[SearchDone],
+        nodes: Table[NodeExec],
+        foreign: Table[ForeignLine],
         execs: Table[PrimitiveExec],
         versions: Table[LibraryVersion],
     ) -> Iterator[Finding]:
@@ -104,12 +114,16 @@ class LogIncomplete(Rule):
         for part in (
             *_parts.of(fragments, rows, execs, versions),
             *_parts.of_tables(averages),
+            *_others.triton(tuned),
+            *_others.helion(steps, done),
+            *_others.openvino(nodes),
+            *_others.foreign(foreign),
         ):
             yield self.finding(
                 "part",
                 part.what,
-                title=f"{part.what}, without the log around it",
-                message=f"{part.means} {part.rest}",
+                title=part.what if part.whole else f"{part.what}, without the log around it",
+                message=f"{part.means} {part.rest}".rstrip(),
                 severity=Severity.INFO,
                 confidence=Confidence.MEDIUM,
                 count=part.seen,

@@ -1,0 +1,155 @@
+"""Logs of other tools that are pasted here: what they are, what they say, and where to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tracelens.evidence import Seen, Table
+from tracelens.report import Advice
+from tracelens.rules.log._parts import Part
+
+if TYPE_CHECKING:
+    from tracelens.logs.foreign import ForeignLine
+    from tracelens.logs.helion import SearchDone, SearchStep
+    from tracelens.logs.openvino_verbose import NodeExec
+    from tracelens.logs.triton_autotuning import KernelTuned
+
+__all__ = ["foreign", "helion", "openvino", "triton"]
+
+#: Tool -> what was seen, what it means, and where to go.
+_FOREIGN = {
+    "mlir": (
+        "a dump of Triton's intermediate code",
+        (
+            "MLIR_ENABLE_DUMP prints it for every pass of every kernel. It tells how a kernel was "
+            "lowered, not why a model is slow."
+        ),
+        Advice(
+            text="Record what torch says of its kernels; for a kernel that does not compile, its "
+            "error with the lines before it is what Triton's developers ask for.",
+            env='TORCH_LOGS="output_code,graph_breaks,recompiles"',
+        ),
+    ),
+    "xla": (
+        "a log of XLA",
+        (
+            "XLA compiles by itself, without Dynamo and Inductor: what it says of compilations and "
+            "fallbacks is in its own metrics."
+        ),
+        Advice(
+            text="Let torch_xla analyze itself.",
+            env="PT_XLA_DEBUG_LEVEL=2",
+            code="import torch_xla.debug.metrics as met\nprint(met.short_metrics_report())",
+        ),
+    ),
+    "executorch": (
+        "a log of the ExecuTorch runtime",
+        (
+            "It runs an exported program: nothing is compiled while it runs. Where time goes "
+            "is in the records of its own tracer."
+        ),
+        Advice(
+            text="Record an ETDump, and read it with the Inspector.",
+            code="from executorch.devtools import Inspector\n"
+            'Inspector(etdump_path="etdump.etdp").print_data_tabular()',
+        ),
+    ),
+}
+
+
+def triton(tuned: Table[KernelTuned]) -> Iterator[Part]:
+    """Yield what searches of Triton's own autotuner took."""
+    rows = list(tuned)
+    if not rows:
+        return
+    seconds = sum((row.record.seconds or 0.0) * row.count for row in rows)
+    count = sum(row.count for row in rows)
+    names = ", ".join(dict.fromkeys(f"`{row.record.function}`" for row in rows))
+    keys = len({(row.record.function, row.record.key) for row in rows})
+    again = f" for {keys} keys" if keys > 1 else ""
+    searches = "One search" if count == 1 else f"{count} searches"
+    yield Part(
+        "searches of Triton's autotuner, of kernels that the program brings",
+        f"{searches}{again} took {seconds:.3g} s, for {names}. It is no part of torch.compile, and "
+        "comes again in each process and for each new key.",
+        "",
+        Advice(
+            text="Keep the choices on disk (Triton 3.4), or give the kernel fewer configurations "
+            "and coarser keys.",
+            env="TRITON_CACHE_AUTOTUNING=1",
+        ),
+        count,
+        [row.quote() for row in rows[:2]],
+        whole=True,
+    )
+
+
+def helion(steps: Table[SearchStep], done: Table[SearchDone]) -> Iterator[Part]:
+    """Yield what Helion's search took; what fails in it is left out by itself."""
+    rows: list[Seen[SearchStep] | Seen[SearchDone]] = [*done, *steps]
+    if not rows:
+        return
+    failed = sum(row.record.failed * row.count for row in steps)
+    crashed = sum(row.count for row in steps if row.record.phase == "Triton compile failed")
+    best = [row.record.best_ms for row in steps if row.record.best_ms is not None]
+    said = [
+        f"The search took {row.record.seconds:.3g} s for {row.record.configs:,} configurations."
+        for row in done
+    ] or ["The search is not over in this log."]
+    said += [f"The best so far takes {min(best):.4g} ms."] if best else []
+    if failed or crashed:
+        said.append(
+            f"That {failed + crashed} configurations failed is no error: those that do not compile "
+            "or run are left out, as in any search."
+        )
+    config = next((row.record.config for row in done if row.record.config), None)
+    yield Part(
+        "the search of Helion's autotuner",
+        " ".join(said),
+        "",
+        Advice(text="Write the best configuration into the program.", code=config)
+        if config
+        else Advice(
+            text="Search less while developing.",
+            env="HELION_AUTOTUNE_EFFORT=quick",
+        ),
+        sum(row.count for row in rows),
+        [row.quote() for row in rows[:2]],
+        whole=True,
+    )
+
+
+def openvino(nodes: Table[NodeExec]) -> Iterator[Part]:
+    """Yield what OpenVINO's plugin ran, above all on its reference implementation."""
+    rows = sorted(nodes, key=lambda row: -row.ms)
+    if not rows:
+        return
+    slow = [row for row in rows if row.record.is_reference]
+    first = (slow or rows)[0]
+    verdict = "which is the slow reference" if slow else "which is no reference implementation"
+    yield Part(
+        "lines of OpenVINO's CPU plugin",
+        f"They are OpenVINO's, not torch's, nearly in the form of oneDNN: `{first.record.type}` "
+        f"ran on `{first.record.impl}`, {verdict}.",
+        "How torch.compile came to call it is not in them.",
+        Advice(
+            text="Compare with torch's own backend, whose lines are read here.",
+            env="ONEDNN_VERBOSE=profile,dispatch",
+            code='model = torch.compile(model)  # instead of backend="openvino"',
+        ),
+        sum(row.count for row in rows),
+        [first.quote()],
+        whole=True,
+    )
+
+
+def foreign(lines: Table[ForeignLine]) -> Iterator[Part]:
+    """Yield what is named and not read."""
+    tools: dict[str, list[Seen[ForeignLine]]] = {}
+    for row in lines:
+        tools.setdefault(row.record.tool, []).append(row)
+    for tool, rows in tools.items():
+        what, means, advice = _FOREIGN[tool]
+        count = sum(row.count for row in rows)
+        yield Part(what, means, "", advice, count, [rows[0].quote()], whole=True)
