@@ -212,7 +212,7 @@ _RECURRENT = (
         proof="https://uxlfoundation.github.io/oneDNN/dev_guide_rnn.html",
     ),
     Remedy(
-        id="without-onednn",
+        id="aten-lstm",
         text="Compare with ATen's own LSTM.",
         when="always",
         setting="torch.backends.mkldnn.enabled = False",

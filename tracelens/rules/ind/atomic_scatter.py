@@ -98,8 +98,7 @@ class AtomicScatter(Rule):
         Remedy(
             id="gather",
             text="Where no place occurs twice, gather from the other side instead of scattering.",
-            basis="tested",
-            proof="tests/advice/IND009/gather.py",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.gather.html",
         ),
     )
 

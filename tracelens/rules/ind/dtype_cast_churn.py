@@ -107,7 +107,6 @@ class DtypeCastChurn(Rule):
             proof="tests/advice/IND011/convert-once.py",
         ),
         freeze(
-            "IND011",
             text="On a CPU, or freeze it: constants are cast in advance.",
             applies=lambda data: data.device == "cpu" and can_freeze(data),
         ),

@@ -91,8 +91,7 @@ class FallbackKernel(Rule):
             applies=lambda data: any(
                 name.startswith(("aten.cumsum", "cumsum")) for name in data.operators
             ),
-            basis="tested",
-            proof="tests/advice/IND001/precompute.py",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
         ),
         Remedy(
             id="rewrite",

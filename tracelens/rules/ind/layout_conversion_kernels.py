@@ -107,9 +107,7 @@ class LayoutConversionKernels(Rule):
         ranks: tuple[int, ...] = ()
 
     remedies = (
-        channels_last(
-            "IND008", applies=lambda data: data.cause == "convolution" and 4 in data.ranks
-        ),
+        channels_last(applies=lambda data: data.cause == "convolution" and 4 in data.ranks),
         channels_last_3d(applies=lambda data: data.cause == "convolution" and 5 in data.ranks),
         Remedy(
             id="no-contiguous",
@@ -117,8 +115,7 @@ class LayoutConversionKernels(Rule):
             when="copies that the program asks for; signals of 3 dimensions have no "
             "channels-last layout",
             applies=lambda data: data.cause == "copy" or not {4, 5} & set(data.ranks),
-            basis="tested",
-            proof="tests/advice/IND008/no-contiguous.py",
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
         ),
         Remedy(
             id="free-strides",

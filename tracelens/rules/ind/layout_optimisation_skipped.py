@@ -82,8 +82,7 @@ class LayoutOptimisationSkipped(Rule):
             setting="torch._inductor.config.force_layout_optimization = True",
             env="TORCHINDUCTOR_FORCE_LAYOUT_OPT=1",
             since="2.1",
-            basis="tested",
-            proof="tests/advice/IND024/force.py",
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
             knob=experiment.knob,
         ),
         Remedy(

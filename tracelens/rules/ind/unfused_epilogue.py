@@ -145,8 +145,7 @@ class UnfusedEpilogue(Rule):
             ),
             env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
             since="2.4",
-            basis="tested",
-            proof="tests/advice/IND002/tune.py",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
             knob=experiment.knob,
         ),
         Remedy(

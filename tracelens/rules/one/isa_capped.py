@@ -93,8 +93,7 @@ class IsaCapped(Rule):
             text="Unset the limit: `unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA`.",
             when="the log shows the variable, or the processor has more",
             applies=lambda data: bool(data.variable or data.lacks),
-            basis="tested",
-            proof="tests/live/test_confirm_effects.py",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
             knob=experiment.knob,
         ),
         Remedy(

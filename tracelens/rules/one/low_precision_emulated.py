@@ -91,13 +91,12 @@ class LowPrecisionEmulated(Rule):
         is_limited: bool
 
     remedies = (
-        bfloat16("ONE009"),
+        bfloat16(),
         Remedy(
             id="float32",
             text="Use float32 on this CPU.",
             code="model = model.float()\nx = x.float()",
-            basis="tested",
-            proof="tests/live/test_confirm_effects.py",
+            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
         ),
         Remedy(
             id="no-limit",

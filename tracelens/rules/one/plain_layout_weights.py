@@ -102,7 +102,7 @@ class PlainLayoutWeights(Rule):
 
     remedies = (
         freeze("ONE018"),
-        compile_frozen("ONE018"),
+        compile_frozen(),
         bfloat16(),
         Remedy(
             id="newer-torch",

@@ -96,7 +96,7 @@ class PostOpNotFused(Rule):
         executions: int
 
     remedies = (
-        freeze("ONE013", text="Freeze the model: the activation becomes a post-op."),
+        freeze(text="Freeze the model: the activation becomes a post-op."),
         compile_frozen(
             text="Compile the model with freezing, and measure: the activation becomes a post-op.",
             when="nothing is known to be compiled, inference; not AArch64",

@@ -117,8 +117,7 @@ class Bf16OnFp32Microkernel(Rule):
             applies=lambda data: data.is_heavy and (data.is_doubtful or _is_native(data)),
             setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
             env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
-            basis="tested",
-            proof="tests/advice/TUN012/library-only.py",
+            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
             knob=Knob(
                 "libraries only",
                 config={"torch._inductor.config.max_autotune_gemm_backends": "ATEN"},

@@ -93,7 +93,6 @@ class CpuMaxAutotuneInert(Rule):
 
     remedies = (
         freeze(
-            "TUN008",
             text="Freeze the model for inference, under torch.no_grad().",
             when="weights are inputs of the graph",
             applies=lambda data: data.cause == "weights" and can_freeze(data),

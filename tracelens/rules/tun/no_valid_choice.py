@@ -113,8 +113,7 @@ class NoValidChoice(Rule):
             applies=lambda data: data.outcome != "library" and not data.operator.startswith("flex"),
             setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
             env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
-            basis="tested",
-            proof="tests/advice/TUN005/allow-library.py",
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/select_algorithm.py",
             knob=experiment.knob,
         ),
         Remedy(

@@ -1,0 +1,13 @@
+"""A convolution and the activation behind it, not frozen: two passes over memory."""
+# logs: output_code
+
+import torch
+
+torch.manual_seed(0)
+model = torch.compile(torch.nn.Sequential(torch.nn.Conv2d(32, 64, 3), torch.nn.ReLU()).eval())
+x = torch.randn(4, 32, 56, 56)
+
+
+def step(number):
+    with torch.no_grad():
+        return model(x)
