@@ -140,7 +140,9 @@ def run(
     body, mark, told = kept.rpartition(f"\n{MARK}")
     if ended.returncode or not mark:
         raise BenchError(f"raised:\n{kept[-3000:]}")
-    log.write_text(body, encoding="utf-8")
+    # oneDNN's lines wait in a buffer of the C library until the process ends.
+    told, _, late = told.partition("\n")
+    log.write_text(f"{body}\n{late}", encoding="utf-8")
     return Ran(_shown(out), **json.loads(told))
 
 

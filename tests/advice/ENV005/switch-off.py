@@ -1,14 +1,8 @@
 """Generated code checks every input and result for NaN."""
-# logs: output_code,+inductor
+# env: TORCHINDUCTOR_NAN_ASSERTS=1
+# env: TORCH_TRACE={out}
 
 import torch
-import torch._inductor.config
-
-# before:
-torch._inductor.config.nan_asserts = True
-# after:
-# torch._inductor.config.nan_asserts = False
-# end
 
 
 @torch.compile
