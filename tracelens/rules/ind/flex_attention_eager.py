@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -12,13 +12,20 @@ from tracelens.inductor.attention import fused_calls
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity, Where
+from tracelens.report import Finding, FindingData, Severity, Where, stories
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.logs.recompile_limits import RecompileLimit
+    from tracelens.logs.recompiles import Recompile
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["FlexAttentionEager"]
+
+
+#: What a program hands to flex_attention, and may make anew each time.
+_FUNCTIONS = ("mask_mod", "score_mod")
 
 
 class FlexAttentionEager(Rule):
@@ -34,6 +41,9 @@ class FlexAttentionEager(Rule):
     2.5 on, may be silent):
 
         /home/ana/venv/lib/python3.11/site-packages/torch/nn/attention/flex_attention.py:2481: UserWarning: flex_attention called without torch.compile() - this will use an unfused implementation that materializes the full scores matrix instead of generating a fused kernel.
+
+    Where the log shows that it was compiled, until functions made anew in each call hit the limit of
+    recompiles, the finding says so.
 
     ## When it is harmless
     In a test or a comparison on small inputs. Where the same log has the compiled kernel too, the
@@ -65,15 +75,31 @@ class FlexAttentionEager(Rule):
         is_broken: bool
         #: Elsewhere in the log it is compiled.
         is_compiled_elsewhere: bool
+        #: It was compiled until mask_mod or score_mod, made anew each time, hit the limit.
+        is_made_anew: bool = False
+        #: Where the function that hit the limit is defined.
+        limit_file: str = ""
+        limit_line: int | None = None
 
     remedies = (
         Remedy(
             id="compile",
             text="Compile the function that calls it, or the call itself.",
+            when="it is not compiled",
+            applies=lambda data: not data.is_made_anew,
             code="flex_attention = torch.compile(flex_attention)",
             since="2.5",
             basis="tested",
             proof="tests/advice/IND025/compile.py",
+        ),
+        Remedy(
+            id="make-once",
+            text="Make mask_mod and score_mod once, and the block mask once per shape: a function "
+            "that is made anew is another one to the guards, and everything is compiled again.",
+            when="it was compiled until the limit of recompiles was hit",
+            applies=lambda data: data.is_made_anew,
+            basis="tested",
+            proof="tests/advice/IND025/make-once.py",
         ),
         Remedy(
             id="compile-mask",
@@ -84,12 +110,21 @@ class FlexAttentionEager(Rule):
         ),
     )
 
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of: the recompiles that hit the limit."""
+        data = finding.data
+        if not data.get("is_made_anew"):
+            return ()
+        return [stories.recompiles(str(data.get("limit_file")), data.get("limit_line"))]
+
     def check(
         self,
         *,
         warnings: Table[TorchWarning],
         breaks: Table[GraphBreak],
         modules: Table[OutputModule],
+        limits: Table[RecompileLimit],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding: torch warns once per process."""
         rows = [row for row in warnings if row.record.topic == "flex-attention-eager"]
@@ -99,15 +134,27 @@ class FlexAttentionEager(Rule):
             "flex_attention" in name for row in modules for _, name in fused_calls(row.record)
         )
         broken = next((row for row in breaks if _is_near(row)), None)
+        limit = next((row for row in limits if "flex_attention" in row.record.function), None)
+        anew = limit is not None and any(
+            any(word in row.text for word in _FUNCTIONS) for row in (*recompiles, limit)
+        )
         message = "The full matrix of scores is computed and stored."
         if broken is not None:
             message += " A graph break at the call sends it to eager mode."
+        elif anew:
+            message += (
+                " It was compiled, until the limit of recompiles was hit: its mask_mod or "
+                "score_mod is made anew for each call."
+            )
         elif compiled:
             message += " Elsewhere in this log it is compiled."
         data = self.Data(
             warnings=sum(row.count for row in rows),
             is_broken=broken is not None,
             is_compiled_elsewhere=compiled,
+            is_made_anew=anew,
+            limit_file=limit.record.file if anew and limit is not None else "",
+            limit_line=limit.record.line if anew and limit is not None else None,
         )
         yield self.finding(
             "flex_attention",
@@ -116,7 +163,11 @@ class FlexAttentionEager(Rule):
             severity=Severity.WARNING if compiled and broken is None else Severity.ERROR,
             count=sum(row.count for row in rows),
             where=_where(rows[0].record),
-            evidence=[rows[0].quote(), *([broken.quote()] if broken is not None else [])],
+            evidence=[
+                rows[0].quote(),
+                *([broken.quote()] if broken is not None else []),
+                *([limit.quote()] if anew and limit is not None else []),
+            ],
             advice=self.advise(data),
             data=data,
         )
