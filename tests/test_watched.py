@@ -111,6 +111,20 @@ def test_refused_records_are_no_proof_of_quiet(tmp_path: Path) -> None:
     assert reason.startswith("unread: a grammar refused a text of recompiles")
 
 
+@pytest.mark.parametrize(("understood", "told"), [(49, False), (48, True)])
+def test_lines_that_are_not_read_are_told_from_two_percent_on(
+    understood: int, told: bool, tmp_path: Path
+) -> None:
+    one = (
+        "onednn_verbose,v1,primitive,exec,cpu,matmul,jit,undef,src:f32::blocked:ab::f0,,,2x2:2x2,1"
+    )
+    path = log(tmp_path, *[one] * understood, "onednn_verbose,v1,primitive,exec,of a new form")
+    report = analyze(path, select=["LOG001"])
+    assert report.coverage.unread_lines == 1
+    assert report.coverage.understood_lines == understood
+    assert any("was not read" in found.title for found in report.findings) is told
+
+
 def test_a_cut_log_proves_nothing_by_what_it_lacks(tmp_path: Path) -> None:
     path = log(tmp_path, "TORCH_LOGS=graph_breaks,recompiles", GUARDS.rstrip())
     text = Path(path).read_bytes()

@@ -7,14 +7,16 @@ The reading side adds texts, the judging side asks for tables::
     subscription.py  what a rule asks for            processes.py one process, told by two logs
 """
 
+from tracelens.evidence.gaps import Gap, NotRead
 from tracelens.evidence.limits import Unread
-from tracelens.evidence.store import Evidence, Gap
+from tracelens.evidence.store import Evidence
 from tracelens.evidence.subscription import arguments, needs
 from tracelens.evidence.tables import Place, Seen, Table, Times
 
 __all__ = [
     "Evidence",
     "Gap",
+    "NotRead",
     "Place",
     "Seen",
     "Table",

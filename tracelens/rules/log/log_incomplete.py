@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from tracelens.evidence import Gap, Table
+from tracelens.evidence import Gap, NotRead, Table
 from tracelens.experiment import ABOUT_THE_LOG
 from tracelens.logs.recording import LeftOut
 from tracelens.remedies import Remedy
@@ -38,6 +38,9 @@ class LogIncomplete(Rule):
 
         V1120 10:45:50.410000 30895 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling
 
+    Or more than 2 % of the lines of torch and oneDNN are not read: a version that writes
+    what no grammar knows yet.
+
     Or only a part of a record was pasted, such as why a function was compiled again, without
     the function; rows of a table without its head; a kernel without its log. Or the log is another
     tool's: of Triton's own autotuner, Helion, OpenVINO, XLA, ExecuTorch.
@@ -69,8 +72,8 @@ class LogIncomplete(Rule):
     class Data(FindingData):
         """What is missing of the log."""
 
-        #: ``cut``, ``part`` or ``shortened``.
-        how: Literal["cut", "part", "shortened"]
+        #: ``cut``, ``part``, ``shortened`` or ``unread``.
+        how: Literal["cut", "part", "shortened", "unread"]
         what: str = ""
         lines: int | None = None
 
@@ -91,12 +94,21 @@ class LogIncomplete(Rule):
             basis="untestable",
             proof="it is about the log",
         ),
+        Remedy(
+            id="update-tracelens",
+            text="Update tracelens; if it stays, report the lines that -v lists.",
+            when="much of the log is not read",
+            basis="untestable",
+            proof="what a later version reads is not known here",
+            applies=lambda data: data.how == "unread",
+        ),
     )
 
     def check(
         self,
         *,
         gaps: Table[Gap],
+        not_read: Table[NotRead],
         left_out: Table[LeftOut],
         fragments: Table[Fragment],
         rows: Table[LooseChoices],
@@ -109,8 +121,9 @@ class LogIncomplete(Rule):
         execs: Table[PrimitiveExec],
         versions: Table[LibraryVersion],
     ) -> Iterator[Finding]:
-        """Yield one finding per input that was cut, one per kind of part, one if shortened."""
+        """Yield one finding per input that was cut, per kind of part, and for what is not read."""
         yield from self._shortened(left_out)
+        yield from self._unread(not_read)
         for part in (
             *_parts.of(fragments, rows, execs, versions),
             *_parts.of_tables(averages),
@@ -144,6 +157,28 @@ class LogIncomplete(Rule):
                 harmless="what it holds is judged as far as it goes",
                 advice=self.advise(self.Data(how="cut")),
                 data=self.Data(how="cut", what=what),
+            )
+
+    def _unread(self, not_read: Table[NotRead]) -> Iterator[Finding]:
+        for seen in not_read:
+            record = seen.record
+            ways = [
+                f"{lines:,} line{'s' * (lines > 1)} {words}"
+                for lines, words in (
+                    (record.known, "of sites that no grammar reads yet"),
+                    (record.refused, "that a grammar refused"),
+                )
+                if lines
+            ]
+            yield self.finding(
+                "not read",
+                title=f"{record.share * 100:.0f} % of what torch and oneDNN wrote was not read",
+                message=f"{' and '.join(ways)}: {', '.join(record.what)}. What they say is in no "
+                "finding, and absence proves nothing.",
+                severity=Severity.INFO,
+                count=seen.count,
+                advice=self.advise(self.Data(how="unread")),
+                data=self.Data(how="unread", lines=seen.count),
             )
 
     def _shortened(self, left_out: Table[LeftOut]) -> Iterator[Finding]:
