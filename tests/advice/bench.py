@@ -23,22 +23,23 @@ top of the program say what differs from the usual::
     # expect: faster                it stays, and a step takes less CPU time
 """
 
+import atexit
 import json
 import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from tests.advice.child import MARK
+from tests.advice.child import LIMIT_S, MARK
 from tracelens import analyze
 from tracelens.errors import SourceError
 from tracelens.report import Advice, Finding, Severity
 
 HERE = Path(__file__).parent
 LOGS = "graph_breaks,recompiles,guards,dynamic"
-LIMIT_S = 240
 HEADER = re.compile(r"^# (logs|env|adapted|results|graphs|expect): (\S.*)$", re.MULTILINE)
 BLOCK = re.compile(
     r"^ *# before:\n(?P<before>.*?)^ *# after:\n(?P<after>.*?)^ *# end\n?",
@@ -123,27 +124,70 @@ def run(
     script = out.parent / f"{out.name}.py"
     script.write_text(text, encoding="utf-8")
     given = dict(item.split("=", 1) for item in program.header("env"))
+    given = {name: value.format(out=out) for name, value in given.items()} | (env or {})
     logs = next(iter(program.header("logs")), LOGS)
-    base = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "ONEDNN"))}
-    base |= {"TORCH_LOGS": logs, "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    base |= {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "COLUMNS": "100"}
-    base |= {name: value.format(out=out) for name, value in given.items()} | (env or {})
-    if logs == "none":
-        del base["TORCH_LOGS"]
-    command = [sys.executable, str(HERE / "child.py"), str(script), str(out), setting]
     log = out / "log.txt"
-    with log.open("wb") as stream:
-        ended = subprocess.run(
-            command, stdout=stream, stderr=subprocess.STDOUT, env=base, timeout=LIMIT_S, check=False
-        )
+    if given:
+        code = _alone([str(script), str(out), setting], log, given, logs)
+    else:
+        code = _server().run(str(script), str(out), setting, logs)
     kept = log.read_text(encoding="utf-8", errors="replace")
     body, mark, told = kept.rpartition(f"\n{MARK}")
-    if ended.returncode or not mark:
+    if code or not mark:
         raise BenchError(f"raised:\n{kept[-3000:]}")
     # oneDNN's lines wait in a buffer of the C library until the process ends.
     told, _, late = told.partition("\n")
     log.write_text(f"{body}\n{late}", encoding="utf-8")
     return Ran(_shown(out), **json.loads(told))
+
+
+def _environment() -> dict[str, str]:
+    base = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "ONEDNN"))}
+    base |= {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "COLUMNS": "100"}
+    return base | {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+
+
+def _alone(arguments: list[str], log: Path, env: dict[str, str], logs: str) -> int:
+    """Run a program that needs an environment of its own."""
+    base = _environment() | ({} if logs == "none" else {"TORCH_LOGS": logs}) | env
+    command = [sys.executable, str(HERE / "child.py"), *arguments]
+    with log.open("wb") as stream:
+        ended = subprocess.run(
+            command, stdout=stream, stderr=subprocess.STDOUT, env=base, timeout=LIMIT_S, check=False
+        )
+    return ended.returncode
+
+
+class _Server:
+    """A process that has imported torch, and forks for each program."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "child.py"), "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+        )
+        atexit.register(self.close)
+
+    def run(self, *request: str) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{json.dumps(request)}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline() or "1")
+
+    def close(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+        self.process.wait(10)
+
+
+@cache
+def _server() -> _Server:
+    return _Server()
 
 
 def _shown(out: Path) -> tuple[Finding, ...]:

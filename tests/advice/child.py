@@ -1,6 +1,10 @@
 """Runs one program of the bench in a process of its own, with a setting before it.
 
     python child.py PROGRAM OUT [SETTING]
+    python child.py --serve
+
+The second form imports torch once and forks for each line of JSON that it reads: program, out,
+setting, ``TORCH_LOGS``. That is for programs which need no other variable of the environment.
 
 The program defines ``step(number)``, which is called ``STEPS`` times (12 where it does not say), as
 a program would be; then the same steps are called until half a second of CPU time has passed, which
@@ -11,19 +15,26 @@ step returned. ``TRACE`` set to True records the later steps with torch's profil
 
 import contextlib
 import json
+import os
+import signal
 import sys
 import time
+import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 MARK = "advice bench: "
 SECONDS = 0.5
+LIMIT_S = 240
 
 
 def main(program: str, out: str, setting: str = "") -> None:
     import torch
 
-    names: dict[str, Any] = {"__name__": "program", "__file__": program, "torch": torch}
+    module = sys.modules["program"] = ModuleType("program")
+    names: dict[str, Any] = module.__dict__
+    names |= {"__file__": program, "torch": torch}
     if setting:
         import torch._dynamo
         import torch._functorch.config
@@ -73,5 +84,38 @@ def _sum(value: Any) -> float | None:
     return float(value.detach().double().abs().sum())
 
 
+def serve() -> None:
+    import torch._dynamo  # noqa: F401 -- before it forks
+
+    for line in sys.stdin:
+        program, out, setting, logs = json.loads(line)
+        process = os.fork()
+        if not process:
+            _forked(program, out, setting, logs)
+        _, status = os.waitpid(process, 0)
+        print(status, flush=True)  # noqa: T201 -- to the bench
+
+
+def _forked(program: str, out: str, setting: str, logs: str) -> None:
+    signal.alarm(LIMIT_S)
+    log = os.open(Path(out) / "log.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    if logs != "none":
+        from torch._logging import _internal
+
+        os.environ["TORCH_LOGS"] = logs
+        _internal._init_logs()
+    try:
+        main(program, out, setting)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve() if sys.argv[1:] == ["--serve"] else main(*sys.argv[1:])

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 RULES = [rule for rule in discover("rules", Rule) if rule.__module__.startswith("tracelens.")]
 REMEDIES = [(rule.code, remedy) for rule in RULES for remedy in rule.remedies]
 #: What the tests run, one minute in all; ``benchmarks/advice.py`` runs the others.
-SAMPLE = ("GBR001/keep-tensor.py", "GBR001/capture-scalars.py")
+SAMPLE = ("GBR001/keep-tensor.py", "RCP004/pass-tensor.py", "RCP007/unspec-int.py")
 
 each = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name[13:])
 

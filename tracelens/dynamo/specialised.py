@@ -44,6 +44,12 @@ class SpecializedSize(Joined):
         return self.function, self.file, self.defined
 
     @property
+    def is_by_operator(self) -> bool:
+        """Whether an operator asked for it, such as a product with a weight, and not Python."""
+        origin = self.line.origin if self.line else ""
+        return bool(origin) and "_dynamo/" not in origin
+
+    @property
     def subject(self) -> tuple[str, int | None]:
         """The tensor and the dimension, as a recompile names them; the number, and None."""
         tensor, found, rest = self.source.rpartition(".size()[")

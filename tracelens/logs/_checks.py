@@ -146,7 +146,7 @@ class RangeCheck(_Check):
     @property
     def is_zero_one(self) -> bool:
         """Whether it only says that a size is neither 0 nor 1, for which entries are their own."""
-        return self.low == 2 and self.dimension is not None
+        return self.low == 2 and self.high is None and self.dimension is not None
 
     def __str__(self) -> str:
         return f"{self.low} <= {self.subject}" + ("" if self.high is None else f" <= {self.high}")

@@ -29,7 +29,7 @@ model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.
 # before:
 model.compile(backend="eager")
 # after:
-# model[0].compile(backend="eager")
+# model[0] = torch.compile(model[0], backend="eager")
 # end
 x = torch.randn(4, 8)
 

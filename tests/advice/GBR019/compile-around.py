@@ -13,7 +13,7 @@ model = torch.nn.ModuleDict(
 # before:
 @torch.compile(backend="eager")
 # after:
-# model["head"].compile(backend="eager")
+# model["head"] = torch.compile(model["head"], backend="eager")
 # end
 def forward(x):
     return model["head"](model["inner"](x)[0])

@@ -3,15 +3,14 @@
 import torch
 
 
-class Counter:
-    calls = 0
+from torch.utils.hooks import RemovableHandle
 
 
 @torch.compile(backend="eager")
 def counted(x):
     y = torch.relu(x)
     # before:
-    Counter.calls = 1
+    RemovableHandle.next_id = 100
     # after:
     # end
     return y + 1
@@ -23,6 +22,6 @@ x = torch.randn(8)
 def step(number):
     # before:
     # after:
-    # Counter.calls = 1
+    # RemovableHandle.next_id = 100
     # end
     return counted(x)

@@ -4,7 +4,8 @@ import torch
 
 
 class Config:
-    problem_type = None
+    def __init__(self):
+        self.problem_type = None
 
 
 class Model(torch.nn.Module):

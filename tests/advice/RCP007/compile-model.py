@@ -17,7 +17,7 @@ model = torch.nn.Sequential(*(Layer(number) for number in (3, 7, 4, 9, 5)))
 for layer in model:
     layer.compile(backend="eager")
 # after:
-# model.compile(backend="eager")
+# model = torch.compile(model, backend="eager")
 # end
 x = torch.ones(8)
 

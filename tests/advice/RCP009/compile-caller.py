@@ -37,7 +37,7 @@ model = torch.nn.Sequential(Block(A()), Block(B()), Block(C()), Block(D()))
 for block in model:
     block.compile(backend="eager")
 # after:
-# model.compile(backend="eager")
+# model = torch.compile(model, backend="eager")
 # end
 x = torch.ones(8)
 

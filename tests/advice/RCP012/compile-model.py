@@ -17,7 +17,7 @@ model = torch.nn.Sequential(Layer(), Layer(), Layer())
 for layer in model:
     layer.compile(backend="aot_eager")
 # after:
-# model.compile(backend="aot_eager")
+# model = torch.compile(model, backend="aot_eager")
 # end
 x = torch.ones(4, 8)
 

@@ -29,7 +29,7 @@ model = Model().requires_grad_(False)
 for layer in model.layers:
     layer.compile(backend="eager")
 # after:
-# model.compile(backend="eager")
+# model = torch.compile(model, backend="eager")
 # end
 x = torch.ones(2, 4)
 

@@ -1,27 +1,35 @@
-"""A closure holds a number that differs between the functions."""
+"""Functions with a number in their closures are passed to a compiled one."""
 
 import torch
 
 
 def make(scale):
-    def scaled(x, factor=None):
-        # before:
+    def scaled(x):
         return x * scale
-        # after:
-        # return x * factor
-        # end
 
-    return torch.compile(scaled, backend="eager")
+    return scaled
 
 
-functions = [make(f) for f in (1.5, 2.5, 3.5, 4.5, 5.5)]
-scales = [torch.tensor(f) for f in (1.5, 2.5, 3.5, 4.5, 5.5)]
+@torch.compile(backend="eager", dynamic=False)
+# before:
+def apply(function, x):
+    return function(x)
+
+
+# after:
+# def apply(scale, x):
+#     return x * scale
+# end
+
+
+scales = (1.5, 2.5, 3.5, 4.5, 5.5)
+functions = [make(scale) for scale in scales]
 x = torch.ones(8)
 
 
 def step(number):
     # before:
-    return functions[number % 5](x)
+    return apply(functions[number % 5], x)
     # after:
-    # return functions[0](x, scales[number % 5])
+    # return apply(torch.tensor(scales[number % 5]), x)
     # end

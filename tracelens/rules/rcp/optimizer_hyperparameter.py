@@ -86,8 +86,7 @@ class OptimizerHyperparameter(RecompileRule):
             "Compile the model and not the optimizer, while this number changes.",
             when="another hyperparameter",
             applies=lambda data: not data.source.endswith("['lr']"),
-            basis="tested",
-            proof="tests/advice/RCP022/outside.py",
+            proof="https://docs.pytorch.org/tutorials/recipes/compiling_optimizer.html",
         ),
     )
 

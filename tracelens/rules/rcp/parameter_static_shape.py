@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo.breaks import lost_around
-from tracelens.dynamo.recompile_variants import is_parameter
+from tracelens.dynamo.layers import LayerShapes, serves_layers
+from tracelens.dynamo.recompile_history import histories, series, settles
+from tracelens.dynamo.recompile_variants import is_parameter, is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -15,7 +17,7 @@ from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
-from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._changes import Group, groups, limit_of, owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
 
@@ -101,9 +103,13 @@ class ParameterStaticShape(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        layers: Table[LayerShapes],
     ) -> Iterator[Finding]:
         """Yield one finding per function, whatever the parameter and the dimension."""
-        for group in groups(self.code, recompiles, limits, by_function=True):
+        for group in [
+            *groups(self.code, recompiles, limits, by_function=True),
+            *_by_input(recompiles, limits, layers),
+        ]:
             name = _parameter(group)
             yield tell(
                 self,
@@ -125,3 +131,23 @@ def _parameter(group: Group) -> str:
     checks.sort(key=lambda check: not is_parameter(check))
     found = [str(check.source) for check in checks if isinstance(check, TensorMismatch)]
     return found[0] if found else group.cause.what
+
+
+def _by_input(
+    recompiles: Table[Recompile], limits: Table[RecompileLimit], layers: Table[LayerShapes]
+) -> list[Group]:
+    """Return functions of layers whose recompiles name the input, which is checked first."""
+    told = {
+        group.history.definition for group in groups("RCP018", recompiles, limits, by_function=True)
+    }
+    found: dict[tuple[str, str, int], Group] = {}
+    for values in series(histories(recompiles)):
+        history, index = values.history, values.subject[-1]
+        sized = is_size(values.checks[0]) and not settles(values)
+        if sized and serves_layers(history.definition, index, layers):
+            cause = owner(values.steps[0])._replace(code="RCP018")
+            group = found.setdefault(history.definition, Group(cause))
+            group.steps += [(history, step) for step in values.steps]
+    for group in found.values():
+        group.limit, group.is_hit = limit_of(group.history.definition, limits)
+    return [group for definition, group in found.items() if definition not in told]

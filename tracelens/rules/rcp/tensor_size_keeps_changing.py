@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.layers import LayerShapes, serves_layers
 from tracelens.dynamo.recompile_history import Series, histories, series, settles
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.evidence import Table
@@ -128,12 +129,15 @@ class TensorSizeKeepsChanging(RecompileRule):
         trees: Table[GuardTree],
         specialized: Table[SpecializedSize],
         symbols: Table[CreateSymbol],
+        layers: Table[LayerShapes],
     ) -> Iterator[Finding]:
         """Yield one finding per function, tensor and dimension."""
         groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
             check = values.checks[0]
-            if is_size(check) and not settles(values):
+            size = is_size(check) and not settles(values)
+            definition, index = values.history.definition, values.subject[-1]
+            if size and not serves_layers(definition, index, layers):
                 groups.setdefault(values.subject, []).append(values)
         constants = {(row.record.definition, *row.record.subject) for row in specialized}
         for group in groups.values():
