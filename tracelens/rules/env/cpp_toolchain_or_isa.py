@@ -252,9 +252,13 @@ class CppToolchainOrIsa(Rule):
         )
 
 
+#: Words that only paths and messages of macOS have.
+_MACOS = ("/Users/", "/var/folders/", ".dylib", "xcrun", "/opt/homebrew", "Apple clang")
+
+
 def _system(text: str) -> str | None:
     """Return the operating system that the paths of an error are of."""
-    if any(word in text for word in ("/Users/", ".dylib", "xcrun", "/opt/homebrew")):
+    if any(word in text for word in _MACOS):
         return "macos"
     if "C:\\" in text or "cl.exe" in text:
         return "windows"
