@@ -55,6 +55,12 @@ class Arguments(msgspec.Struct, gc=False):
     external: Any = msgspec.field(name="External id", default=None)
     #: What joins a kernel and the call that launched it.
     correlation: Any = None
+    #: Of collectives: which one, on how many elements of what, between how many ranks.
+    collective: Any = msgspec.field(name="Collective name", default=None)
+    sent: Any = msgspec.field(name="In msg nelems", default=None)
+    received: Any = msgspec.field(name="Out msg nelems", default=None)
+    group: Any = msgspec.field(name="Group size", default=None)
+    dtype: Any = None
     #: Of operators, with ``record_shapes=True``: read for products only.
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)

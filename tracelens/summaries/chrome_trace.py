@@ -53,6 +53,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "kernels": _kernels(evidence),
         "ops": _operations(evidence),
         "copies": _rows(evidence, rows.CopyTime),
+        "collectives": _rows(evidence, rows.CollectiveTime),
         "syncs": _rows(evidence, rows.SyncTime),
     }
     return {name: listed for name, listed in found.items() if listed}

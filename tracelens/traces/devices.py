@@ -10,6 +10,7 @@ from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, MemoryCopy, MemorySet
 from tracelens.traces.activity import Activities
 from tracelens.traces.chains import Chains
+from tracelens.traces.collectives import Collectives
 from tracelens.traces.device import Calls, Stream, StreamId
 from tracelens.traces.names import Name
 from tracelens.traces.products import Products
@@ -27,6 +28,7 @@ class Devices:
         self.streams: dict[StreamId, Stream] = {}
         self.kernels = Calls()
         self.activities = Activities()
+        self.collectives = Collectives(self.activities)
         self.chains = Chains()
         self.products = Products()
 
@@ -59,7 +61,9 @@ class Devices:
 
     def _take_collectives(self, name: Name) -> None:
         self.kernels.add(name.waiting)
+        first = len(self.activities.starts)
         self.activities.add(name, name.waiting)
+        self.collectives.add(name, name.waiting, first)
         for event in name.waiting:
             stream = self._stream(event, name)
             stream.kernels += 1

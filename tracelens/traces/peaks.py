@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Peak", "peak"]
+__all__ = ["Peak", "link", "peak"]
 
 
 class Peak(NamedTuple):
@@ -37,6 +37,25 @@ _DEVICES: tuple[tuple[tuple[str, ...], Peak], ...] = (
     (("MI300X",), Peak(1307, 654, 163, 5300)),
     (("MI250X",), Peak(191, 48, 48, 1638)),
 )
+
+
+#: Words of a device's name -> GB/s between GPUs of one node, one way: NVLink or Infinity Fabric.
+_LINKS: tuple[tuple[tuple[str, ...], float], ...] = (
+    (("B200",), 900),
+    (("H200",), 450),
+    (("H100", "PCIe"), 64),
+    (("H100",), 450),
+    (("A100",), 300),
+    (("V100",), 150),
+    (("MI300X",), 448),
+    (("MI250X",), 350),
+)
+
+
+def link(device: str) -> float | None:
+    """Return the rate between GPUs of a node, GB/s one way; None for a device not in the list."""
+    words = device.replace("-", " ").split()
+    return next((rate for wanted, rate in _LINKS if all(word in words for word in wanted)), None)
 
 
 def peak(device: str) -> Peak | None:

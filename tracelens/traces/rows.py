@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from tracelens.traces.measured import Measured
 
-__all__ = ["AttentionTime", "CopyTime", "DeviceGap", "HeldBy", "KernelTime", "SyncTime", "Timeline"]
+__all__ = [
+    "AttentionTime",
+    "CollectiveTime",
+    "CopyTime",
+    "DeviceGap",
+    "HeldBy",
+    "KernelTime",
+    "SyncTime",
+    "Timeline",
+]
 
 
 class Timeline(Measured):
@@ -105,6 +114,23 @@ class AttentionTime(Measured):
     #: Of all their kernels, with what runs between them.
     ms: float
     softmax_ms: float
+
+
+class CollectiveTime(Measured):
+    """All runs of one collective on messages of one size in groups of one size."""
+
+    name: str
+    dtype: str | None
+    #: Of one message: what each rank has before, or after, whichever is more.
+    bytes: int | None
+    #: Ranks that take part.
+    group: int | None
+    n: int
+    sum_ms: float
+    #: Of that with nothing computed meanwhile.
+    exposed_ms: float
+    #: As NCCL's tests count it: what passes each link.
+    bus_gbs: float | None
 
 
 class SyncTime(Measured):

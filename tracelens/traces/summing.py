@@ -101,6 +101,9 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
         yield _seen(kernel, reading.path, name.first, name.text)
     for name, copied in copies(iter(reading.names)):
         yield _seen(copied, reading.path, name.first, name.text)
+    compute = Busy.union([stream.work.busy() for stream in reading.devices.streams.values()])
+    for name, collective in reading.devices.collectives.rows(compute):
+        yield _seen(collective, reading.path, name.first, name.text)
     for found in unfused_attention(reading.devices.activities):
         yield _seen(found, reading.path, 1)
     for waiting in syncs(reading, busy):
