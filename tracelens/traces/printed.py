@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.key_averages import Average, KeyAverages
 from tracelens.logs.nsys_stats import NsysTable
 from tracelens.traces.measured import Window
@@ -23,7 +23,7 @@ WAITS = ("Synchronize", "cudaEventQuery", "cudaMemcpy")
 ON_GPU = ("cuda", "cudnn", "hipLaunch", "nccl:", "Memcpy HtoD", "Memcpy DtoH", "miopen")
 
 
-class PrintedProfile(Record):
+class PrintedProfile(Joined):
     """One printed table, or those of one report. Times in milliseconds."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -61,7 +61,7 @@ class PrintedProfile(Record):
             yield Seen(_of_nsys(tables, first), first.count, first.places, first.text)
 
 
-class DeviceProfile(Record):
+class DeviceProfile(Joined):
     """Some profile that holds launches: a trace, or a printed table."""
 
     switch: ClassVar[str] = "torch.profiler.profile(...)"
@@ -76,7 +76,7 @@ class DeviceProfile(Record):
             yield Seen(cls(), 1, row.places, row.text)
 
 
-class AnyProfile(Record):
+class AnyProfile(Joined):
     """Some profile: a trace, or a printed table."""
 
     switch: ClassVar[str] = "torch.profiler.profile(...)"
