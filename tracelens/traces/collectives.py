@@ -10,8 +10,8 @@ from tracelens.traces.names import Name
 from tracelens.traces.rows import CollectiveTime
 
 if TYPE_CHECKING:
+    from tracelens.logs._trace_events import Complete
     from tracelens.traces.activity import Activities
-    from tracelens.traces.events import Complete
 
 __all__ = ["Collectives"]
 
