@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 
 from tests.onednn.test_rules import ARM, HEAD, findings, linear, reorder
+from tracelens import analyze
 from tracelens.report import Confidence
 from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
 from tracelens.rules.one.amx_available_not_used import AmxAvailableNotUsed
 from tracelens.rules.one.plain_layout_weights import PlainLayoutWeights
 from tracelens.rules.one.weight_reorder_every_iteration import WeightReorderEveryIteration
 
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 SHAPES = (64, 128, 256)
 
 
@@ -125,3 +130,30 @@ def test_a_kernel_for_amx_shows_that_it_is_there() -> None:
     # Without it, and without a header, nobody knows of AMX; another header says that it is not.
     assert not findings(AmxAvailableNotUsed(), [plain(384, 1.0)])
     assert not findings(AmxAvailableNotUsed(), [ARM, amx, linear("brg:any", 1.0)])
+
+
+def test_text_and_table_tell_the_same_share() -> None:
+    names = ["ONE001-reference-kernel-dispatch/fires-aarch64-operators.log.gz"]
+    names += ["ONE009-low-precision-emulated/fires-operators.log"]
+    for name in names:
+        report = analyze(str(RULES / name))
+        rows = report.tables["primitives"]
+        for finding in report.findings:
+            if finding.code != "ONE001" or finding.data["primitive"] == "rnn":
+                continue
+            keys = ("primitive", "impl", "dtypes", "shape")
+            same = [r["share"] for r in rows if all(r[k] == finding.data[k] for k in keys)]
+            assert sum(same) == pytest.approx(finding.data["share"], abs=2e-4)
+        assert sum(row["share"] for row in rows) == pytest.approx(1.0, abs=0.01)
+
+
+def test_benchmarks_of_autotuning_are_no_iterations(tmp_path: Path) -> None:
+    name = "ONE015-many-tiny-primitives/fires-many-layers.log.gz"
+    text = gzip.decompress((RULES / name).read_bytes()).decode()
+    table = (
+        "AUTOTUNE mm(64x32, 32x16)\n  mm 0.0100 ms 100.0%\n  cpp_CppMicroGemmFP32Vec_0 0.02 ms\n"
+    )
+    path = tmp_path / "run.log"
+    path.write_text(text + table, encoding="utf-8")
+    assert [f.code for f in analyze(str(RULES / name), select=["ONE015"]).findings] == ["ONE015"]
+    assert not analyze(str(path), select=["ONE015"]).findings
