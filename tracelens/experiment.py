@@ -42,6 +42,9 @@ class Knob:
     #: The memory format that compiled modules and the images they are called with are given:
     #: ``channels_last``.
     layout: str = ""
+    #: Arguments of every optimizer of torch's that has them: ``{"fused": True}``; ``tensor`` stands
+    #: for what the program gives, in a tensor: ``{"lr": "tensor"}``.
+    optimizer: Mapping[str, Value] = field(default_factory=dict)
     #: Whether results may differ; then the difference is measured as well.
     changes_results: bool = False
 
@@ -51,6 +54,10 @@ class Knob:
         shown = {name: "unset" if value is None else value for name, value in self.env.items()}
         shown |= {name: repr(value) for name, value in self.config.items()}
         shown |= {f"torch.compile({name}=)": repr(v) for name, v in self.compile.items()}
+        shown |= {
+            f"torch.optim({name}=)": "torch.tensor(...)" if v == "tensor" else repr(v)
+            for name, v in self.optimizer.items()
+        }
         return shown | ({"model.to(memory_format=)": f"torch.{self.layout}"} if self.layout else {})
 
 

@@ -209,3 +209,32 @@ def test_what_is_injected_suits_old_pythons_and_needs_nothing(path: Path) -> Non
         )
     }
     assert imported <= sys.stdlib_module_names
+
+
+@pytest.mark.live
+def test_arguments_of_optimizers_are_replaced_where_they_exist(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    program = (
+        "import torch\n"
+        "weights = [torch.ones(3, requires_grad=True)]\n"
+        "for made in (torch.optim.SGD(weights, 0.5), torch.optim.Rprop(weights, lr=0.25)):\n"
+        "    group = made.param_groups[0]\n"
+        "    print(type(group['lr']).__name__, float(group['lr']), group.get('fused'))\n"
+    )
+    folder = tmp_path / "told"
+    folder.mkdir()
+    knob = Knob("optimizers", optimizer={"lr": "tensor", "fused": True})
+    done = subprocess.run(
+        [torch_python, "-c", program],
+        env=injection.environment(knob, folder, base=torch_environment),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split("\n")[:2] == ["Tensor 0.5 True", "Tensor 0.25 None"]
+    (told,) = steps.processes(folder)
+    assert {name for name, holds, _ in told.force if holds} == {
+        "torch.optim(lr=)",
+        "torch.optim(fused=)",
+    }

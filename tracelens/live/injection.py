@@ -72,6 +72,7 @@ def environment(
         "env": dict(knob.env),
         "compile": dict(knob.compile),
         "layout": knob.layout,
+        "optimizer": dict(knob.optimizer),
         "steps": steps,
         "sync": sync,
         "trace": asdict(trace) if trace else None,

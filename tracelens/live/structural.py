@@ -134,6 +134,7 @@ def _unforced(knob: Knob, second: Recorded) -> tuple[Outcome | None, str]:
     held = {name for name, holds, _ in second.force if holds}
     values = {name: value for name, holds, value in second.force if not holds}
     wanted = [*knob.env, *knob.config, *(f"torch.compile({name}=)" for name in knob.compile)]
+    wanted += [f"torch.optim({name}=)" for name in knob.optimizer]
     for name in wanted if second.told else ():
         if name in held:
             continue
@@ -141,6 +142,8 @@ def _unforced(knob: Knob, second: Recorded) -> tuple[Outcome | None, str]:
             return "no_effect", f"{name} was {values[name]} where it was needed"
         if name.startswith("torch.compile("):
             return "no_effect", f"{name}: the program never calls torch.compile"
+        if name.startswith("torch.optim("):
+            return "not_applicable", f"{name}: the program makes no such optimizer"
         if name in knob.env:
             return "no_effect", f"{name}: no process told that it had it"
         if name.startswith(_COMPILED):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -70,6 +70,7 @@ class OptimizerHyperparameter(RecompileRule):
             since="2.2",
             basis="tested",
             proof="tests/advice/RCP022/tensor-lr.py",
+            knob=Knob("the learning rate in a tensor", optimizer={"lr": "tensor"}),
         ),
         Remedy(
             "fill-lr",

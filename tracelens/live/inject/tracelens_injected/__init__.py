@@ -34,6 +34,7 @@ def begin(text: str) -> None:
         journal,
         layouts,
         logs,
+        optimizers,
         settings,
         steps,
         tracing,
@@ -45,6 +46,8 @@ def begin(text: str) -> None:
     layout = layouts.Layout(spec["layout"]) if spec.get("layout") else None
     if layout is not None:
         layout.install(hook, book)
+    if spec.get("optimizer"):
+        optimizers.install(hook, spec["optimizer"], book)
     if spec.get("silent"):
         settings.install(hook, spec["silent"], {}, None)
     if spec.get("logs"):
