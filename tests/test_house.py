@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from pathlib import Path
 from textwrap import dedent
-from typing import NamedTuple
 
 import pytest
 
@@ -21,6 +20,7 @@ from tracelens.render import Renderer
 from tracelens.rules import HEADINGS, Rule
 from tracelens.source.kinds import Kinds
 from tracelens.source.segment import Segmenter
+from tracelens.testing import GrammarCase
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tracelens"
@@ -102,36 +102,9 @@ def test_every_folder_of_rule_logs_belongs_to_a_rule() -> None:
 # Log kinds and their grammars.
 
 
-class Example(NamedTuple):
-    """One record of a grammar's header."""
-
-    text: str
-    silent: bool
-
-
-def header(log: type[Log]) -> list[str]:
-    text = grammars.path_of(log.name, log.__module__).read_text(encoding="utf-8")
-    return text.partition("\n\n")[0].split("\n")
-
-
-def examples(log: type[Log]) -> Iterator[Example]:
-    """Yield the records of the header: a first line, and lines with the same indent."""
-    held: list[str] | None = None
-    silent = False
-    for line in [*header(log), "// end"]:
-        if held is not None and (line == "//" or line.startswith("//" + 11 * " ")):
-            held.append(line[13:])
-            continue
-        if held is not None:
-            yield Example("\n".join(held).rstrip("\n"), silent)
-            held = None
-        if line[:13] in {"// example   ", "// silent    "}:
-            held, silent = [line[13:]], line.startswith("// silent")
-
-
 @each_log
 def test_a_grammar_says_what_prints_it_and_where_it_goes(log: type[Log]) -> None:
-    lines = header(log)
+    lines = GrammarCase(log).header()
     assert re.fullmatch(rf"// {log.name}: [A-Za-z].+", lines[0])
     keys = dict(
         re.findall(r"^// (switch|written by|read into) {2,}(\S.*)$", "\n".join(lines), re.MULTILINE)
@@ -143,21 +116,16 @@ def test_a_grammar_says_what_prints_it_and_where_it_goes(log: type[Log]) -> None
     assert log.__module__.rpartition(".")[2] == log.name
 
 
-@each_log
-def test_a_grammar_reads_the_examples_of_its_header(log: type[Log]) -> None:
-    found = list(examples(log))
-    assert found
-    for example in found:
-        text = log.measure(example.text)[0] if log.counted else example.text
-        records = log.parse(text)
-        assert bool(records) is not example.silent, f"{len(records)} records in {example.text!r}"
+def test_a_grammar_fills_its_models_and_reads_its_examples(grammar_case: GrammarCase) -> None:
+    assert list(grammar_case.examples())
+    grammar_case.check()
 
 
 @each_log
 def test_reading_costs_no_more_tokens_than_it_did(log: type[Log], text_snapshot: object) -> None:
     grammar = grammars.load(log.name, log.__module__)
     counts = []
-    for example in examples(log):
+    for example in GrammarCase(log).examples():
         text = log.measure(example.text)[0] if log.counted else example.text
         counts.append(
             f"{grammar.tokens(log.mask(text)):4}  {example.text.partition(chr(10))[0][:80]}"

@@ -133,6 +133,37 @@ def pack(tmp_path: Path) -> Path:
     return tmp_path
 
 
+GRAMMAR_TEST = """from tracelens.testing import GrammarCase
+
+
+def test_grammar(grammar_case: GrammarCase) -> None:
+    grammar_case.check()
+"""
+
+
+@pytest.mark.parametrize(
+    ("grammar", "passes"),
+    [
+        (GRAMMAR, True),
+        (
+            GRAMMAR.replace("start: reading", 'start: reading | humid\nhumid: "humid " CELSIUS'),
+            False,
+        ),
+        (
+            GRAMMAR.replace("reading: ", "readings: ").replace("start: reading", "start: readings"),
+            False,
+        ),
+        ("// thermometer: one\n//\n// example   thermometer: 9 C\n\n" + GRAMMAR, True),
+        ("// thermometer: one\n//\n// example   thermometer: hot\n\n" + GRAMMAR, False),
+    ],
+)
+def test_a_pack_tests_its_grammars_in_two_lines(pack: Path, grammar: str, passes: bool) -> None:
+    write(pack, {"tests/test_rules.py": GRAMMAR_TEST, "site/heat/logs/thermometer.lark": grammar})
+    done = rule_tests(pack)
+    assert (done.returncode == 0) is passes, done.stdout
+    assert "1 passed" in done.stdout or "1 failed" in done.stdout
+
+
 def run(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
     # A pack's tests run by themselves, not as part of this run.
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

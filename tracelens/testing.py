@@ -19,6 +19,17 @@ of that log, and no flag changes it. What the user gets to read is a syrupy snap
 ``absent-`` the log does not hold what the rule reads
 ==========  =====================================================================
 
+The test of a pack's log kinds is as short::
+
+    from tracelens.testing import GrammarCase
+
+
+    def test_grammar(grammar_case: GrammarCase) -> None:
+        grammar_case.check()
+
+It runs once for every log kind whose module is below the folder that pytest runs in, or, where none
+is, for those of all installed packs.
+
 This module is imported by every pytest run of its environment, so it imports nothing heavy.
 """
 
@@ -26,18 +37,21 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
+    from tracelens.logs import Log
     from tracelens.report import Report
 
-__all__ = ["RuleCase"]
+__all__ = ["Example", "GrammarCase", "RuleCase"]
 
 SUFFIXES = (".log", ".log.gz", ".json", ".json.gz")
 PROMISES = ("absent", "fires", "quiet")
@@ -85,6 +99,59 @@ class RuleCase:
         return judge(evidence, inputs, rules=rules)
 
 
+class Example(NamedTuple):
+    """One record of a grammar's header."""
+
+    text: str
+    #: Whether it is understood and says nothing.
+    silent: bool
+
+
+@dataclass(frozen=True)
+class GrammarCase:
+    """One log kind, its models and its grammar."""
+
+    log: type[Log]
+
+    def check(self) -> None:
+        """Check that rules and models have their counterparts, and that the examples are read.
+
+        Raises:
+            PluginError: A rule's text reaches no model, or no rule fills a model.
+            AssertionError: An example of the grammar's header is not read.
+        """
+        from tracelens import grammars
+
+        grammars.load(self.log.name, self.log.__module__).check()
+        for example in self.examples():
+            text = self.log.measure(example.text)[0] if self.log.counted else example.text
+            records = self.log.parse(text)
+            assert bool(records) is not example.silent, (
+                f"{len(records)} records in {example.text!r}"
+            )
+
+    def header(self) -> list[str]:
+        """Return the lines of comment that the grammar begins with."""
+        from tracelens import grammars
+
+        path = grammars.path_of(self.log.name, self.log.__module__)
+        return path.read_text(encoding="utf-8").partition("\n\n")[0].split("\n")
+
+    def examples(self) -> Iterator[Example]:
+        """Yield the records of the header: a first line, and lines with the same indent."""
+        held: list[str] | None = None
+        silent = False
+        for line in [*self.header(), "// end"]:
+            if held is not None and (line == "//" or line.startswith("//" + 11 * " ")):
+                held.append(line[13:])
+                continue
+            if held is not None:
+                yield Example("\n".join(held).rstrip("\n"), silent)
+                held = None
+            if line[:13] in {"// example   ", "// silent    "}:
+                held, silent = [line[13:]], line.startswith("// silent")
+
+
 def _plain(lines: list[str]) -> str:
     """Return lines without the escape sequences of colours."""
     return re.sub(r"\x1b\[[\d;]*m", "", "\n".join(lines))
@@ -127,7 +194,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test of every log."""
+    """Make one test of every log, and of every log kind."""
+    if "grammar_case" in metafunc.fixturenames:
+        kinds = _kinds(metafunc.config.rootpath)
+        metafunc.parametrize(
+            "grammar_case", [GrammarCase(kind) for kind in kinds], ids=[kind.name for kind in kinds]
+        )
     if "rule_case" not in metafunc.fixturenames:
         return
     root = metafunc.config.rootpath / metafunc.config.getini("tracelens_fixtures")
@@ -142,6 +214,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.fail(f"{path}: no promise: fires-, quiet- or absent-", pytrace=False)
     ids = [f"{log.parent.name.partition('-')[0]}-{_stem(log)}" for log in logs]
     metafunc.parametrize("rule_case", logs, ids=ids, indirect=True)
+
+
+def _kinds(root: Path) -> list[type[Log]]:
+    """Return the log kinds below ``root``; where there are none, those of all packs."""
+    from tracelens.logs import Log
+    from tracelens.plugins.registry import found
+
+    every = found("logs", Log)
+    if every.broken:
+        pytest.fail("; ".join(str(one.error()) for one in every.broken), pytrace=False)
+    files = {log: Path(sys.modules[log.__module__].__file__ or "/") for log, _ in every.classes}
+    below = [log for log, file in files.items() if file.is_relative_to(root)]
+    return below or [log for log, distribution in every.classes if distribution]
 
 
 def _stem(log: Path) -> str:

@@ -24,7 +24,6 @@ from tracelens import context
 from tracelens.errors import blame
 from tracelens.evidence import needs
 from tracelens.logs import Joined, Log, Record
-from tracelens.plugins import checks
 from tracelens.plugins.facts import LogFacts, RendererFacts, RuleFacts, TableFacts, name_of
 from tracelens.plugins.registry import GROUPS, Broken, distribution_of, found, installed
 from tracelens.render import Renderer
@@ -79,6 +78,7 @@ def _current(asked: context.Context) -> Manifest:
 
 def _made() -> Manifest:
     from tracelens.frames import Frame  # noqa: PLC0415 -- it is joined from most log kinds
+    from tracelens.plugins import checks  # noqa: PLC0415 -- needed once per installation
 
     broken: dict[Broken, None] = {}
     logs = _facts("logs", Log, LogFacts.read, checks.log, broken)
