@@ -19,10 +19,15 @@ __all__ = ["Fragment", "Fragments"]
 
 #: How the reason of a recompile begins.
 _REASON = (
-    r"tensor '|L\[|G\[|___|GLOBAL_STATE|len\(|Duplicate tensors found|not \w|\d+ <= \w"
-    r"|[A-Za-z_][\w.\[\]'\"()]{0,200} (?:==|!=|<=|>=|is) "
+    r"tensor '|L\[|G\[|___\w|GLOBAL_STATE changed|len\(\w|Duplicate tensors found|not [LG]\["
+    r"|\d+ <= \w[\w.()\[\]]*(?:$| <= |  #)"
+    r"|[A-Za-z_][\w.\[\]'\"()]{0,200} (?:(?:==|!=|<=|>=) \S|is (?:not )?None\b)"
 )
 _CAST = r"static_cast<(?:long|int64_t|int)>"
+
+
+#: How the line about a frame begins that runs eagerly.
+_LEFT_OUT = "WON'T CONVERT"
 
 
 class Fragments(Log):
@@ -34,6 +39,11 @@ class Fragments(Log):
     begins = re.compile(
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
+        rf"| {{0,8}}(?:last reason: )?\d{{1,6}}/\d{{1,6}}: (?:{_REASON})"
+        r"| {0,8}tensor '[^\n]{1,300}' (?:size|stride|dtype|rank|requires_grad|dispatch key set)"
+        r" mismatch(?: at index \d+)?\. expected "
+        r"|WON'T CONVERT \S+ \S+ line \d+|Graph break from `Tensor\.|Graph Break Reason: \S"
+        r"|create_(?:symbol s|unbacked_sym\w+ [uz])\d+ |eval [^\n]{1,300} \[guard added\]"
         r"|(?:\| ){0,60}\+- (?:RootGuardManager|(?:Dict)?GuardManager: source=|KeyValueManager pair"
         r"|(?:TENSOR_MATCH|TYPE_MATCH|ID_MATCH|EQUALS_MATCH|LENGTH_CHECK|DICT_CONTAINS"
         r"|LAMBDA_GUARD|GLOBAL_STATE|DEFAULT_DEVICE|NO_HASATTR|NO_TENSOR_ALIASING"
@@ -47,7 +57,8 @@ class Fragments(Log):
         r"|extern_kernels\.\w+\([^\n]*out=|cpp_fused_\w+\((?:buf|arg|primals_)|triton_\w+\.run\()"
     )
     continues = re.compile(
-        r"[ \t]|[{})]|$|- |\| |\+- |#|//|extern |@triton|def triton_|import triton"
+        r"[ \t]|[{})]|$|- |or:$|to include these operations|Graph break: from user code at"
+        r"|\| |\+- |#|//|extern |@triton|def triton_|import triton"
         r"|(?:buf\d+|del|return|extern_kernels|cpp_fused_\w+|triton_\w+|auto|int|(?:in_)?out_ptr\d+)\b"
         r"|for ?\(|tmp\w+(?: = |\.store\()"
     )
@@ -65,6 +76,10 @@ class Fragment(Record):
 
     at: int = 0
     recompiles: str = ""
+    #: Why a graph was broken, or a frame left out.
+    breaks: str = ""
+    #: What became of sizes.
+    shapes: str = ""
     guards: str = ""
     #: The source of kernels in C++ and in Triton.
     cpp: str = ""
@@ -74,13 +89,18 @@ class Fragment(Record):
 
     @property
     def what(self) -> str:
-        """The name of the field that holds the text."""
+        """The name of the field that holds the text; ``frame`` for a frame that is left out."""
+        name = self._field
+        return "frame" if name == "breaks" and self.breaks.startswith(_LEFT_OUT) else name
+
+    @property
+    def _field(self) -> str:
         return next((name for name, text in self if name != "at" and text), "calls")
 
     @property
     def text(self) -> str:
         """The text."""
-        return str(getattr(self, self.what))
+        return str(getattr(self, self._field))
 
 
 class _Whole(NamedTuple):
@@ -93,10 +113,26 @@ class _Whole(NamedTuple):
 
 
 def _recompiles(text: str) -> _Whole:
-    lines = [line for line in text.split("\n") if line.strip()]
-    reasons = [f"    {line.lstrip()}" for line in lines if line.lstrip().startswith("- ")]
+    lines = [_bare(line) for line in text.split("\n") if line.strip()]
+    reasons = [f"    {line}" for line in lines if line.startswith("- ")]
     head = ["Recompiling function ? in ?:0", "    triggered by the following guard failure(s):"]
     return _Whole("recompiles", "\n".join((*head, *reasons)), 2 - (len(lines) - len(reasons)))
+
+
+def _bare(line: str) -> str:
+    """Return a reason as it stands in the list of a recompile."""
+    told = line.strip().removeprefix("last reason: ")
+    return f"- {told}" if told[:1].isdigit() or told.startswith("tensor '") else told
+
+
+def _breaks(text: str) -> _Whole:
+    if text.startswith("Graph Break Reason:"):
+        return _Whole("graph_breaks", f"Graph break in user code at ?:0\n{text}", 1)
+    return _Whole("graph_breaks", text, 0)
+
+
+def _shapes(text: str) -> _Whole:
+    return _Whole("dynamic", text, 0)
 
 
 def _guards(text: str) -> _Whole:
@@ -123,6 +159,9 @@ def _calls(text: str) -> _Whole:
 
 _COMPLETE: dict[str, Callable[[str], _Whole]] = {
     "recompiles": _recompiles,
+    "breaks": _breaks,
+    "frame": _breaks,
+    "shapes": _shapes,
     "guards": _guards,
     "cpp": _cpp,
     "triton": _triton,
@@ -134,10 +173,14 @@ def _read(fragment: Fragment) -> Iterator[Record]:
     """Yield what the kind of log that the fragment is from reads in it."""
     from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
+    if fragment.what == "frame" and "\n" not in fragment.text.rstrip():
+        return  # neither the error nor whether it stopped anything is in it
     whole = _COMPLETE[fragment.what](fragment.text)
     try:
         found = kind(whole.kind).parse(whole.text)
     except Unreadable:
         return
     for record in found:
+        if whole.kind == "graph_breaks" and getattr(record, "file", "") == "?":
+            record = record.model_copy(update={"file": ""})  # noqa: PLW2901 -- no place is told
         yield moved(record, lambda at: max(0, at - whole.before))

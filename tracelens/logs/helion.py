@@ -17,8 +17,9 @@ class Helion(Log):
     switch = "printed by default"
     always = True
     begins = re.compile(
-        r"\[\d{1,6}s\] (?:Starting \w{1,60} with |Initial population: |Generation \d+: "
-        r"|Autotuning complete in \d|Autotune random seed: |Triton compile failed)"
+        r"\[\d{1,6}s\] (?:Starting [A-Z]\w{0,50}(?:Search|Evolution|Tuner)\w{0,20} with "
+        r"|Initial population: |Generation \d+: |Autotuning complete in \d|Autotune random seed: "
+        r"|Triton compile failed)"
     )
     continues = re.compile(r"One can hardcode the best config|    @helion\.kernel\(|$")
 

@@ -119,6 +119,8 @@ class Warnings(Log):
         rf"|{_NATIVE}|No CUDA runtime is found, using "
         # Pasted without the place, or without all that stands before the text.
         r"|(?:\w{1,40}Warning: )?(?:TensorFloat32 tensor cores for float32 matrix"
+        r"|Torchinductor does not support code gen|Not enough SMs to use max_autotune_gemm"
+        r"|GPU arch does not support max_autotune_gemm"
         r"|Online softmax is disabled on the fly|Grad strides do not match bucket view strides)"
     )
     continues = re.compile(

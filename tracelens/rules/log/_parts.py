@@ -51,6 +51,29 @@ _WORDS = {
         text="Record every recompile, with its function.",
         env='TORCH_LOGS="recompiles"',
     ),
+    "breaks": _Words(
+        what="a graph break",
+        means="Dynamo left the graph for this reason.",
+        rest="Where in the program, and how often, is not in it.",
+        text="Record every break, with its place.",
+        env='TORCH_LOGS="graph_breaks"',
+    ),
+    "frame": _Words(
+        what="a function that is not compiled",
+        means="Dynamo could not compile it, and it runs eagerly. That is as good as a graph break, "
+        "unless errors are suppressed.",
+        rest="The lines below it in the log hold the error.",
+        text="Record breaks, and what Dynamo does.",
+        env='TORCH_LOGS="graph_breaks,dynamo"',
+    ),
+    "shapes": _Words(
+        what="what became of single sizes",
+        means="A symbol `s` is a size that may change, a condition with a symbol a guard on it, "
+        "and `u` a number that is only known when the graph runs.",
+        rest="Which function, and whether it is compiled again, is not in them.",
+        text="Record sizes with the recompiles.",
+        env='TORCH_LOGS="dynamic,recompiles"',
+    ),
     "guards": _Words(
         what="a part of a guard tree",
         means="It lists what must hold for a compiled frame to be used again. That is no failure: "
