@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import Operator
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
 from tracelens.traces.runs import length, percent
@@ -33,6 +34,19 @@ MIN_SHARE = 0.05
 LONG_MS = 0.3
 #: Part of the time that oneDNN saves at most.
 GAIN = 0.5
+
+
+class SlowPath(FindingData):
+    """Convolutions in the fallback."""
+
+    slow: int
+    fast: int
+    ms: float
+    of_ms: float
+
+
+def _is_long(data: SlowPath) -> bool:
+    return data.ms >= LONG_MS * data.slow
 
 
 class ConvolutionOnSlowPath(Rule):
@@ -71,6 +85,28 @@ class ConvolutionOnSlowPath(Rule):
     severity = Severity.WARNING
     experiment = Experiment(Knob("freezing", config={"torch._inductor.config.freezing": True}))
 
+    Data = SlowPath
+    remedies = (
+        Remedy(
+            id="batch",
+            text="Compute several images at a time: a batch of two is enough.",
+            when="convolutions long enough to matter",
+            applies=_is_long,
+            basis="untestable",
+            proof="it changes what is computed",
+        ),
+        Remedy(
+            id="freeze",
+            text="For inference, compile with frozen weights.",
+            when="convolutions long enough to matter",
+            applies=_is_long,
+            setting="torch._inductor.config.freezing = True",
+            env="TORCHINDUCTOR_FREEZING=1",
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_faq.html",
+        ),
+    )
+
     def check(self, windows: Table[Window], operators: Table[Operator]) -> Iterator[Finding]:
         """Yield one finding per trace on the CPU with slow convolutions that take time."""
         for window in windows:
@@ -89,6 +125,7 @@ class ConvolutionOnSlowPath(Rule):
         others = f"{fast} others run in oneDNN." if fast else "None runs in oneDNN."
         small = ms < LONG_MS * count
         judged = " For such short ones the fallback is the faster way." if small else ""
+        data = SlowPath(slow=count, fast=fast, ms=ms, of_ms=whole)
         return self.finding(
             *sorted(str(row.record) for row in slow),
             title=f"{count} convolutions run in ATen's fallback: {percent(ms / whole)} of the time",
@@ -114,16 +151,6 @@ class ConvolutionOnSlowPath(Rule):
                 basis="upper_bound",
                 of="the trace",
             ),
-            advice=() if small else _ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(text="Compute several images at a time: a batch of two is enough."),
-    Advice(
-        text="For inference, compile with frozen weights.",
-        setting="torch._inductor.config.freezing = True",
-        env="TORCHINDUCTOR_FREEZING=1",
-        since="2.1",
-    ),
-)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Window
 from tracelens.traces.rows import Timeline
@@ -26,6 +27,15 @@ COPIES = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to
 LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 #: ... and of those that copy or convert.
 COPYING = ("direct_copy_kernel", "_copy_kernel_cuda")
+
+
+class Moved(FindingData):
+    """What moving data takes."""
+
+    ms: float
+    layout_ms: float
+    of_ms: float
+    mostly_layout: bool
 
 
 class CopyAndLayoutOverhead(Rule):
@@ -58,6 +68,33 @@ class CopyAndLayoutOverhead(Rule):
     name = "copy-and-layout-overhead"
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
+
+    Data = Moved
+    remedies = (
+        Remedy(
+            id="channels-last",
+            text="Keep images in the layout that the convolutions want.",
+            when="most of it changes the layout of images",
+            applies=lambda data: data.mostly_layout,
+            code="model.to(memory_format=torch.channels_last)",
+            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        ),
+        Remedy(
+            id="compile",
+            text="Compile: copies are fused into what surrounds them.",
+            when="most of it is copies",
+            applies=lambda data: not data.mostly_layout,
+            code="torch.compile(model)",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+        ),
+        Remedy(
+            id="once",
+            text="Convert types once, outside of the step.",
+            when="most of it is copies",
+            applies=lambda data: not data.mostly_layout,
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+    )
 
     def check(
         self,
@@ -96,6 +133,7 @@ class CopyAndLayoutOverhead(Rule):
         mostly = layout >= ms / 2
         what = "changes of layout" if mostly else "copies"
         told = ", ".join(f"`{_short(row.name)}` {length(row.ms)}" for row in rows[:MAX_TOLD])
+        data = Moved(ms=ms, layout_ms=layout, of_ms=whole, mostly_layout=mostly)
         yield self.finding(
             "layout" if mostly else "copies",
             title=f"{what} take {percent(ms / whole)} of {of}",
@@ -104,7 +142,8 @@ class CopyAndLayoutOverhead(Rule):
             count=sum(row.count for row in rows) or len(rows),
             evidence=[row.quote() for row in rows[:MAX_TOLD]],
             cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="upper_bound", of=of),
-            advice=_LAYOUT if mostly else _COPIES,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -135,15 +174,3 @@ def _moves(record: DeviceKernel | MemoryCopy) -> bool:
 def _short(name: str) -> str:
     words = [word for word in (*LAYOUT, *COPYING) if word in name]
     return words[0].strip("_") if words else name
-
-
-_LAYOUT = (
-    Advice(
-        text="Keep images in the layout that the convolutions want.",
-        code="model.to(memory_format=torch.channels_last)",
-    ),
-)
-_COPIES = (
-    Advice(text="Compile: copies are fused into what surrounds them.", code="torch.compile(model)"),
-    Advice(text="Convert types once, outside of the step."),
-)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Step, Window
 from tracelens.traces.runs import Run, percent, runs
@@ -20,6 +21,14 @@ MIN_OF_STEP = 0.05
 #: Less than this per step, milliseconds, is a handful of operators.
 MIN_MS = 0.05
 MAX_TOLD = 5
+
+
+class Eager(FindingData):
+    """Time of operators in compiled code and outside of it."""
+
+    eager_ms: float
+    compiled_ms: float
+    of_ms: float
 
 
 class EagerOpsOutsideCompiled(Rule):
@@ -58,6 +67,18 @@ class EagerOpsOutsideCompiled(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Eager
+    remedies = (
+        Remedy(
+            id="compile",
+            text="Compile the function that holds the operators too: the loop's body, the loss, "
+            "the sampling.",
+            code="step = torch.compile(step)",
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+        ),
+    )
+
     def check(
         self, windows: Table[Window], *, steps: Table[Step], own: Table[SelfTime]
     ) -> Iterator[Finding]:
@@ -79,6 +100,7 @@ class EagerOpsOutsideCompiled(Rule):
             if rest >= MIN_SHARE * run.ms and run.window.record.threads == 1
             else ""
         )
+        data = Eager(eager_ms=eager, compiled_ms=compiled, of_ms=run.ms)
         return self.finding(
             "eager",
             title=f"{percent(eager / (eager + compiled))} of operator time is not compiled",
@@ -96,18 +118,10 @@ class EagerOpsOutsideCompiled(Rule):
                 ],
             ],
             cost=Cost(ms=eager, share=eager / run.ms, basis="upper_bound", of=run.of),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
 def _elsewhere(run: Run) -> float:
     return sum(run.total(field) for field in ("dispatch_ms", "loading_ms", "optimizer_ms"))
-
-
-_ADVICE = (
-    Advice(
-        text="Compile the function that holds the operators too: the loop's body, the loss, the "
-        "sampling.",
-        code="step = torch.compile(step)",
-    ),
-)

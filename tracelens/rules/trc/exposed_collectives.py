@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DeviceKernel
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import DeviceBusy, TraceHeader
 from tracelens.traces.runs import length, percent
@@ -16,6 +17,15 @@ __all__ = ["ExposedCollectives"]
 
 MIN_SHARE = 0.1
 MAX_QUOTED = 4
+
+
+class Exposed(FindingData):
+    """Collectives, and how much of them runs alone."""
+
+    collective_ms: float
+    exposed_ms: float
+    of_ms: float
+    reduces: bool
 
 
 class ExposedCollectives(Rule):
@@ -48,6 +58,26 @@ class ExposedCollectives(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Exposed
+    remedies = (
+        Remedy(
+            id="buckets",
+            text="Try other sizes of the buckets that gradients are reduced in.",
+            when="gradients are reduced: DistributedDataParallel",
+            applies=lambda data: data.reduces,
+            code="DistributedDataParallel(model, bucket_cap_mb=100)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+        ),
+        Remedy(
+            id="overlap",
+            text="With tensor parallelism, overlap the collectives with the products around them.",
+            when="the code is compiled",
+            setting="torch._inductor.config._micro_pipeline_tp = True",
+            since="2.5",
+            proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",
+        ),
+    )
+
     def check(
         self,
         devices: Table[DeviceBusy],
@@ -67,6 +97,12 @@ class ExposedCollectives(Rule):
             world = f" {header.world_size} ranks take part." if header.world_size else ""
             rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
             share = device.exposed_ms / device.span_ms
+            data = Exposed(
+                collective_ms=device.collective_ms,
+                exposed_ms=device.exposed_ms,
+                of_ms=device.span_ms,
+                reduces=any("allreduce" in str(k.record).lower() for k in rows),
+            )
             yield self.finding(
                 "collectives",
                 title=f"collectives run alone for {percent(share)} of the time on {rank}",
@@ -87,18 +123,6 @@ class ExposedCollectives(Rule):
                     basis="upper_bound",
                     of="the time from the first kernel to the last",
                 ),
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
-
-
-_ADVICE = (
-    Advice(
-        text="Try other sizes of the buckets that gradients are reduced in.",
-        code="DistributedDataParallel(model, bucket_cap_mb=100)",
-    ),
-    Advice(
-        text="With tensor parallelism, overlap the collectives with the products around them.",
-        setting="torch._inductor.config._micro_pipeline_tp = True",
-        since="2.5",
-    ),
-)

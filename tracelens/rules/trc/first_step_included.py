@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import length, runs, warm_up
@@ -14,6 +15,14 @@ __all__ = ["FirstStepIncluded"]
 
 #: Share of the trace that a first step must take for totals of the trace to be worthless.
 MOST = 0.5
+
+
+class First(FindingData):
+    """The first step, and the others."""
+
+    first_ms: float
+    usual_ms: float
+    steps: int
 
 
 class FirstStepIncluded(Rule):
@@ -53,6 +62,16 @@ class FirstStepIncluded(Rule):
     suppresses = "time"
     unconfirmable = "it is about how the trace was recorded, not about the program"
 
+    Data = First
+    remedies = (
+        Remedy(
+            id="warm-up",
+            text="Warm up before recording.",
+            code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
+            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+        ),
+    )
+
     def check(self, windows: Table[Window], steps: Table[Step]) -> Iterator[Finding]:
         """Yield one finding per trace that begins with a much longer step."""
         for run in runs(windows, steps):
@@ -64,6 +83,7 @@ class FirstStepIncluded(Rule):
             compiled = step.compile_ms or 0.0
             why = f" It compiles for {length(compiled)}." if compiled >= 0.05 * step.ms else ""
             most = step.ms >= MOST * whole
+            data = First(first_ms=step.ms, usual_ms=usual, steps=len(run.all_steps))
             yield self.finding(
                 "first step",
                 title="the first recorded step is warm-up",
@@ -77,13 +97,6 @@ class FirstStepIncluded(Rule):
                     first.quote(f"{length(step.ms)}"),
                     *[row.quote(f"{length(row.record.ms)}") for row in run.all_steps[1:3]],
                 ],
-                advice=_ADVICE,
+                advice=self.advise(data),
+                data=data,
             )
-
-
-_ADVICE = (
-    Advice(
-        text="Warm up before recording.",
-        code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
-    ),
-)

@@ -9,7 +9,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.frames.user_frames import Compiled
 from tracelens.logs.chrome_trace import CompiledRegion
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
@@ -19,6 +20,15 @@ __all__ = ["GraphFragmentation"]
 #: Without nesting, eager operators between the regions take at least this share of the time.
 MIN_BETWEEN = 0.05
 MAX_QUOTED = 6
+
+
+class Pieces(FindingData):
+    """The frames that a step goes through."""
+
+    frames: tuple[str, ...]
+    calls: float
+    nested: float
+    known: bool
 
 
 class GraphFragmentation(Rule):
@@ -55,6 +65,27 @@ class GraphFragmentation(Rule):
     name = "graph-fragmentation"
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
+
+    Data = Pieces
+    remedies = (
+        Remedy(
+            id="lines",
+            text="See which lines break the graph.",
+            when="no log of the same run names them",
+            applies=lambda data: not data.known,
+            setting="torch._logging.set_logs(graph_breaks=True)",
+            env="TORCH_LOGS=graph_breaks",
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/logging.html",
+        ),
+        Remedy(
+            id="fullgraph",
+            text="Make the first break an error.",
+            code="torch.compile(model, fullgraph=True)",
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        ),
+    )
 
     def check(
         self,
@@ -96,6 +127,7 @@ class GraphFragmentation(Rule):
         )
         per = "per step" if run.steps else "in the trace"
         where, quotes = known.break_of(named)
+        data = Pieces(frames=tuple(named), calls=calls, nested=nested / run.n, known=bool(quotes))
         return self.finding(
             "nested" if nested else "sequence",
             len(named),
@@ -113,7 +145,8 @@ class GraphFragmentation(Rule):
                 ),
             ],
             cost=_cost(run),
-            advice=_ADVICE[1:] if quotes else _ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -133,14 +166,3 @@ def _cost(run: Run) -> Cost | None:
     if not ms or not run.waits_for_host:
         return None
     return Cost(ms=ms, share=min(1.0, ms / run.ms), basis="upper_bound", of=run.of)
-
-
-_ADVICE = (
-    Advice(
-        text="See which lines break the graph.",
-        setting="torch._logging.set_logs(graph_breaks=True)",
-        env="TORCH_LOGS=graph_breaks",
-        since="2.1",
-    ),
-    Advice(text="Make the first break an error.", code="torch.compile(model, fullgraph=True)"),
-)

@@ -9,7 +9,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.frames.user_frames import Compiled
 from tracelens.logs.chrome_trace import DispatchStage
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.distortion import PER_OPERATOR_US
 from tracelens.traces.measured import Step, Window
@@ -22,6 +23,14 @@ COMPILING = 0.01
 MIN_SHARE = 0.05
 #: Less than this per step, milliseconds, is the profiler's own time on spans of microseconds.
 MIN_MS = 0.1
+
+
+class Lookups(FindingData):
+    """Time before compiled code runs."""
+
+    dispatch_ms: float
+    of_ms: float
+    frames: tuple[str, ...]
 
 
 class GuardLookupCost(Rule):
@@ -60,6 +69,30 @@ class GuardLookupCost(Rule):
     claim = "time"
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Lookups
+    remedies = (
+        Remedy(
+            id="filter",
+            text="Drop guards on the attributes of modules, if no module changes after "
+            "compilation.",
+            code=(
+                "torch.compile(model, options={"
+                '"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})'
+            ),
+            since="2.8",
+            proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+        Remedy(
+            id="larger",
+            text="Compile a larger region, or remove graph breaks: each frame has a lookup of "
+            "its own.",
+            when="several frames are called",
+            applies=lambda data: len({frame.partition("/")[0] for frame in data.frames}) > 1,
+            env="TORCH_LOGS=graph_breaks,recompiles",
+            proof="https://docs.pytorch.org/docs/stable/logging.html",
+        ),
+    )
+
     def check(
         self,
         windows: Table[Window],
@@ -95,6 +128,7 @@ class GuardLookupCost(Rule):
             if len(frames) > 1
             else ""
         )
+        data = Lookups(dispatch_ms=ms, of_ms=run.ms, frames=tuple(sorted(frames)))
         return self.finding(
             "lookups",
             title=f"guards and prologues take {percent(ms / run.ms)} of {run.of}",
@@ -110,7 +144,8 @@ class GuardLookupCost(Rule):
                 for row in rows
             ],
             cost=Cost(ms=ms, share=ms / run.ms, basis="measured", of=run.of),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -120,19 +155,3 @@ def _added(run: Run, stages: list[Seen[DispatchStage]]) -> float:
     spans = sum(row.count for row in stages)
     share = min(1.0, run.ms / window.ms) if window.ms > 0 else 0.0
     return share * spans * PER_OPERATOR_US / 1000
-
-
-_ADVICE = (
-    Advice(
-        text="Drop guards on the attributes of modules, if no module changes after compilation.",
-        code=(
-            "torch.compile(model, options={"
-            '"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})'
-        ),
-        since="2.8",
-    ),
-    Advice(
-        text="Compile a larger region, or remove graph breaks: each frame has a lookup of its own.",
-        env="TORCH_LOGS=graph_breaks,recompiles",
-    ),
-)

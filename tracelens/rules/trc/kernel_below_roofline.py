@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import KernelWork, TraceHeader
 from tracelens.traces.peaks import Peak, peak
@@ -42,6 +43,17 @@ class _Reached(NamedTuple):
     def lost(self) -> float:
         """Milliseconds that a good kernel would not take."""
         return self.row.record.ms * (1 - self.reached / GOOD)
+
+
+class Below(FindingData):
+    """The kernels that stay below the bound."""
+
+    device: str
+    kernels: tuple[str, ...]
+    reached: float
+    lost_ms: float
+    odd: bool
+    products: bool
 
 
 class KernelBelowRoofline(Rule):
@@ -91,6 +103,38 @@ class KernelBelowRoofline(Rule):
         )
     )
 
+    Data = Below
+    remedies = (
+        Remedy(
+            id="pad",
+            text="Make the sides of the matrices multiples of 8 elements of 16 bits, or let "
+            "Inductor pad them.",
+            when="a side is no multiple of 8",
+            applies=lambda data: data.odd,
+            setting="torch._inductor.config.force_shape_pad = True",
+            since="2.4",
+            proof="https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
+        ),
+        Remedy(
+            id="max-autotune",
+            text="Let Inductor time several kernels for each product and take the fastest.",
+            when="products are among them",
+            applies=lambda data: data.products,
+            code='torch.compile(model, mode="max-autotune")',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE=1",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        ),
+        Remedy(
+            id="descent",
+            text="For Inductor's own kernels, let it search for block sizes.",
+            when="kernels of Inductor are among them",
+            applies=lambda data: any(name.startswith("triton_") for name in data.kernels),
+            setting="torch._inductor.config.coordinate_descent_tuning = True",
+            env="TORCHINDUCTOR_COORDINATE_DESCENT_TUNING=1",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+        ),
+    )
+
     def check(
         self, works: Table[KernelWork], timelines: Table[Timeline], *, headers: Table[TraceHeader]
     ) -> Iterator[Finding]:
@@ -118,6 +162,14 @@ class KernelBelowRoofline(Rule):
         first = low[0]
         odd = any(_is_odd(one.row.record) for one in low)
         told = "; ".join(_told(one) for one in low[:MAX_TOLD])
+        data = Below(
+            device=device,
+            kernels=tuple(one.row.record.what for one in low),
+            reached=first.reached,
+            lost_ms=sum(one.lost for one in low),
+            odd=odd,
+            products=any(one.row.record.kind == "product" for one in low),
+        )
         return self.finding(
             *sorted({one.row.record.what for one in low}),
             title=(
@@ -140,7 +192,8 @@ class KernelBelowRoofline(Rule):
                 basis="upper_bound",
                 of=COMPUTING,
             ),
-            advice=[*([_PAD] if odd else []), *_ADVICE],
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -168,23 +221,3 @@ def _is_odd(work: KernelWork) -> bool:
     """Whether a side is no multiple of what tensor cores want."""
     sides = (side for part in work.shape.split(" by ") for side in part.split(" ")[-1].split("x"))
     return any(side.isdecimal() and int(side) > ALIGNED and int(side) % ALIGNED for side in sides)
-
-
-_PAD = Advice(
-    text="Make the sides of the matrices multiples of 8 elements of 16 bits, or let Inductor pad "
-    "them.",
-    setting="torch._inductor.config.force_shape_pad = True",
-    since="2.4",
-)
-_ADVICE = (
-    Advice(
-        text="Let Inductor time several kernels for each product and take the fastest.",
-        code='torch.compile(model, mode="max-autotune")',
-        env="TORCHINDUCTOR_MAX_AUTOTUNE=1",
-    ),
-    Advice(
-        text="For Inductor's own kernels, let it search for block sizes.",
-        setting="torch._inductor.config.coordinate_descent_tuning = True",
-        env="TORCHINDUCTOR_COORDINATE_DESCENT_TUNING=1",
-    ),
-)

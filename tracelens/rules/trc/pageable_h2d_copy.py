@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Transfer, Window
 from tracelens.traces.runs import Run, length, percent, runs
@@ -18,6 +19,14 @@ MIN_BYTES = 1 << 20
 MIN_SHARE = 0.01
 #: What a copy from pinned memory over PCIe 4 reaches: bytes per millisecond.
 PINNED = 20e6
+
+
+class Pageable(FindingData):
+    """Copies from pageable memory."""
+
+    bytes: int
+    ms: float
+    gbs: float
 
 
 class PageableH2DCopy(Rule):
@@ -50,6 +59,16 @@ class PageableH2DCopy(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Pageable
+    remedies = (
+        Remedy(
+            id="pin",
+            text="Let the DataLoader pin its batches, and copy without waiting.",
+            code="DataLoader(dataset, pin_memory=True); batch.to(device, non_blocking=True)",
+            proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+    )
+
     def check(
         self, windows: Table[Window], transfers: Table[Transfer], *, steps: Table[Step]
     ) -> Iterator[Finding]:
@@ -68,6 +87,7 @@ class PageableH2DCopy(Rule):
         copy, whole = row.record, run.window.record.ms
         per = "per step" if run.all_steps else "in the trace"
         saved = max(0.0, copy.ms - copy.bytes / PINNED)
+        data = Pageable(bytes=copy.bytes, ms=copy.ms, gbs=copy.bytes / copy.ms / 1e6)
         return self.finding(
             "pageable",
             title=f"{copy.bytes / n / 1e6:.3g} MB {per} come from pageable memory",
@@ -81,13 +101,6 @@ class PageableH2DCopy(Rule):
             count=n,
             evidence=[row.quote(f"{copy.bytes / 1e6:.3g} MB, {length(copy.ms)} in all")],
             cost=Cost(ms=saved, share=saved / whole, basis="estimated", of="the trace"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(
-        text="Let the DataLoader pin its batches, and copy without waiting.",
-        code="DataLoader(dataset, pin_memory=True); batch.to(device, non_blocking=True)",
-    ),
-)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.rows import Timeline
@@ -18,6 +19,15 @@ __all__ = ["PointwiseChainNotFused"]
 MIN_SHARE = 0.05
 MIN_SEQUENCES = 10
 MAX_TOLD = 4
+
+
+class Chains(FindingData):
+    """Elementwise kernels one after the other."""
+
+    kernels: int
+    sequences: int
+    ms: float
+    of_ms: float
 
 
 class PointwiseChainNotFused(Rule):
@@ -52,6 +62,17 @@ class PointwiseChainNotFused(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Chains
+    remedies = (
+        Remedy(
+            id="compile",
+            text="Compile the function that holds them.",
+            code="fn = torch.compile(fn)",
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+        ),
+    )
+
     def check(
         self, windows: Table[Window], timelines: Table[Timeline], *, chains: Table[Chain]
     ) -> Iterator[Finding]:
@@ -75,6 +96,7 @@ class PointwiseChainNotFused(Rule):
             f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
             for row in rows[:MAX_TOLD]
         )
+        data = Chains(kernels=kernels, sequences=times, ms=ms, of_ms=busy)
         return self.finding(
             "chains",
             title=f"{kernels:,} elementwise kernels run in {times:,} sequences, not fused",
@@ -88,17 +110,11 @@ class PointwiseChainNotFused(Rule):
                 row.quote(f"begins {row.record.count} such sequences") for row in rows[:MAX_TOLD]
             ],
             cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=COMPUTING),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
 def _names(chain: Chain) -> str:
     more = f" and {len(chain.kernels) - 8} more" if len(chain.kernels) > 8 else ""
     return " + ".join(f"`{name}`" for name in chain.kernels[:8]) + more
-
-
-_ADVICE = (
-    Advice(
-        text="Compile the function that holds them.", code="fn = torch.compile(fn)", since="2.0"
-    ),
-)

@@ -9,7 +9,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.frames.user_frames import Compiled
 from tracelens.logs.chrome_trace import CompilePhase
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
@@ -21,6 +22,15 @@ __all__ = ["RecompileInsideWindow"]
 #: Less than this, milliseconds, is no compilation.
 MIN_MS = 1.0
 MAX_QUOTED = 4
+
+
+class Compiling(FindingData):
+    """What is compiled in the window."""
+
+    compile_ms: float
+    of_ms: float
+    compiles: tuple[str, ...]
+    again: bool
 
 
 class RecompileInsideWindow(Rule):
@@ -58,6 +68,26 @@ class RecompileInsideWindow(Rule):
     severity = Severity.ERROR
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Compiling
+    remedies = (
+        Remedy(
+            id="guards",
+            text="See which guard fails.",
+            when="something is compiled again",
+            applies=lambda data: data.again,
+            setting="torch._logging.set_logs(recompiles=True)",
+            env="TORCH_LOGS=recompiles",
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/logging.html",
+        ),
+        Remedy(
+            id="warm-up",
+            text="Warm up with every shape before recording.",
+            code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
+            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+        ),
+    )
+
     def causes(self, finding: Finding) -> Iterable[Story]:
         """While the program compiles, the device is idle."""
         return stories(["compile"], finding)
@@ -92,6 +122,7 @@ class RecompileInsideWindow(Rule):
         ids = list(dict.fromkeys(name for row in late for name in row.record.compiles))
         numbers = [f"#{row.record.number}" for row in late if row.record.number is not None]
         usual = run.ms / run.n
+        data = Compiling(compile_ms=ms, of_ms=whole, compiles=tuple(ids), again=True)
         return self.finding(
             "steps",
             title=f"{len(late)} of {len(run.all_steps)} profiled steps compile",
@@ -110,7 +141,8 @@ class RecompileInsideWindow(Rule):
                 *_quotes(phases, ids),
             ],
             cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="measured", of="the profiled steps"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
     def _in_trace(self, run: Run, phases: Sequence[Seen[CompilePhase]], known: Compiled) -> Finding:
@@ -118,6 +150,7 @@ class RecompileInsideWindow(Rule):
         ms, ids = window.compile_ms or 0.0, list(window.compiles)
         again = [name for name in ids if not name.endswith("/0")]
         share = min(1.0, ms / window.ms)
+        data = Compiling(compile_ms=ms, of_ms=window.ms, compiles=tuple(ids), again=bool(again))
         return self.finding(
             "trace",
             title="the trace holds recompilations"
@@ -134,7 +167,8 @@ class RecompileInsideWindow(Rule):
             where=known.function(again or ids),
             evidence=_quotes(phases, again or ids),
             cost=Cost(ms=ms, share=share, basis="measured", of="the trace"),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -160,17 +194,3 @@ def _quotes(phases: Sequence[Seen[CompilePhase]], ids: list[str]) -> list[Eviden
         *[row.quote(f"{length(row.ms)} in {row.count} spans") for row in timed[:2]],
         *[row.quote() for row in (frames or notes)[:MAX_QUOTED]],
     ]
-
-
-_ADVICE = (
-    Advice(
-        text="See which guard fails.",
-        setting="torch._logging.set_logs(recompiles=True)",
-        env="TORCH_LOGS=recompiles",
-        since="2.1",
-    ),
-    Advice(
-        text="Warm up with every shape before recording.",
-        code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
-    ),
-)

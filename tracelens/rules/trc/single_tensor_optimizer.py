@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import OptimizerCall
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, percent, runs
@@ -17,6 +18,19 @@ __all__ = ["SingleTensorOptimizer"]
 #: Operators per step from which on a loop over parameters is worth a word.
 MIN_OPERATORS = 50
 MIN_SHARE = 0.05
+
+#: Optimizers that have a fused version.
+FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})
+
+
+class Single(FindingData):
+    """What the optimizer runs per step."""
+
+    optimizers: tuple[str, ...]
+    operators: float
+    ms: float
+    of_ms: float
+    on_device: bool
 
 
 class SingleTensorOptimizer(Rule):
@@ -53,6 +67,37 @@ class SingleTensorOptimizer(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = Single
+    remedies = (
+        Remedy(
+            id="fused",
+            text="Use the fused version (on the CPU since 2.4).",
+            when="Adam, AdamW, SGD, Adagrad",
+            applies=lambda data: bool(FUSED & {*data.optimizers}),
+            code=lambda data: (
+                f"torch.optim.{next(n for n in data.optimizers if n in FUSED)}"
+                "(model.parameters(), fused=True)"
+            ),
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/optim.html#default-algorithms",
+        ),
+        Remedy(
+            id="foreach",
+            text="Let it take lists of tensors (the default on CUDA, unless it was turned off).",
+            when="on a device",
+            applies=lambda data: data.on_device,
+            code=lambda data: f"torch.optim.{data.optimizers[0]}(model.parameters(), foreach=True)",
+            proof="https://docs.pytorch.org/docs/stable/optim.html#default-algorithms",
+        ),
+        Remedy(
+            id="compile",
+            text="Or compile the step.",
+            code="step = torch.compile(optimizer.step)",
+            since="2.2",
+            proof="https://docs.pytorch.org/tutorials/recipes/compiling_optimizer.html",
+        ),
+    )
+
     def check(
         self, windows: Table[Window], calls: Table[OptimizerCall], *, steps: Table[Step]
     ) -> Iterator[Finding]:
@@ -74,6 +119,13 @@ class SingleTensorOptimizer(Rule):
     def _finding(self, run: Run, calls: Table[OptimizerCall], single: float) -> Finding:
         names = list(dict.fromkeys(row.record.optimizer for row in calls))
         ms = run.total("optimizer_ms")
+        data = Single(
+            optimizers=tuple(names),
+            operators=single,
+            ms=ms,
+            of_ms=run.ms,
+            on_device=run.on_device,
+        )
         return self.finding(
             *names,
             title=f"{', '.join(names)} updates one parameter at a time",
@@ -88,19 +140,6 @@ class SingleTensorOptimizer(Rule):
             cost=Cost(ms=ms, share=ms / run.ms, basis="upper_bound", of=run.of)
             if run.waits_for_host
             else None,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
-
-
-_ADVICE = (
-    Advice(
-        text="Use the fused version, where the optimizer has one (on the CPU since 2.4).",
-        code="torch.optim.AdamW(model.parameters(), fused=True)",
-        since="2.0",
-    ),
-    Advice(
-        text="On CUDA, let it take lists of tensors (the default, unless it was turned off).",
-        code="torch.optim.AdamW(model.parameters(), foreach=True)",
-    ),
-    Advice(text="Or compile the step.", code="step = torch.compile(optimizer.step)", since="2.2"),
-)

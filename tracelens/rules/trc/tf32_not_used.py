@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import DeviceKernel
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.rows import Timeline
@@ -22,6 +23,14 @@ MIN_SHARE = 0.05
 MAX_QUOTED = 4
 #: What products on tensor cores have in their names.
 TENSOR_CORES = ("tf32", "s1688", "tensorop", "xmma")
+
+
+class Plain(FindingData):
+    """Float32 products on plain cores."""
+
+    device: str
+    ms: float
+    of_ms: float
 
 
 class Tf32NotUsed(Rule):
@@ -60,6 +69,18 @@ class Tf32NotUsed(Rule):
         )
     )
 
+    Data = Plain
+    remedies = (
+        Remedy(
+            id="tf32",
+            text="Allow TF32 in products of float32 matrices; check that the results are good "
+            "enough.",
+            setting='torch.set_float32_matmul_precision("high")',
+            since="1.12",
+            proof="https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-devices",
+        ),
+    )
+
     def check(
         self,
         headers: Table[TraceHeader],
@@ -80,6 +101,7 @@ class Tf32NotUsed(Rule):
     def _finding(
         self, header: TraceHeader, rows: list[Seen[DeviceKernel]], ms: float, busy: float
     ) -> Finding:
+        data = Plain(device=header.devices[0], ms=ms, of_ms=busy)
         return self.finding(
             "sgemm",
             title=f"float32 products without TF32 take {percent(ms / busy)} of {COMPUTING}",
@@ -94,7 +116,8 @@ class Tf32NotUsed(Rule):
                 for row in rows[:MAX_QUOTED]
             ],
             cost=Cost(ms=ms, share=min(1.0, ms / busy), basis="upper_bound", of=COMPUTING),
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -106,12 +129,3 @@ def _is_plain(kernel: DeviceKernel) -> bool:
 def _has_tf32(header: TraceHeader) -> bool:
     nvidia = any("NVIDIA" in name for name in header.devices) or header.runtime.startswith("CUDA")
     return nvidia and (header.major or 0) >= AMPERE
-
-
-_ADVICE = (
-    Advice(
-        text="Allow TF32 in products of float32 matrices; check that the results are good enough.",
-        setting='torch.set_float32_matmul_precision("high")',
-        since="1.12",
-    ),
-)
