@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo.recompile_variants import is_parameter
 from tracelens.evidence import Place, Seen, Table
-from tracelens.logs import Record
+from tracelens.logs import Joined
 from tracelens.logs.recompiles import Recompile
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SIZE = re.compile(r"\bsize=(\[[^\]]*\])")
 Frame = tuple[str, str, str]
 
 
-class LayerShapes(Record):
+class LayerShapes(Joined):
     """A function whose parameters have other shapes from entry to entry.
 
     The channels of its input change with them: that is no input that varies, and no symbol helps.

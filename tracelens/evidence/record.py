@@ -29,6 +29,13 @@ class Record(BaseModel):
     #: Whether code makes it, of JSON or of other records, and no rule of a grammar fills it.
     from_code: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """See that what is joined says so: it is looked for by its base."""
+        super().__init_subclass__(**arguments)
+        if "join" in vars(cls) and not any(hasattr(base, "join") for base in cls.__bases__):
+            if cls.__qualname__ != "Joined":
+                raise TypeError(f"{cls.__name__} has a join and does not derive from Joined")
+
     @property
     def gist(self) -> object:
         """What is the same in all logs that tell of it: the record, where it does not say."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator
 
@@ -84,5 +84,7 @@ class CollectiveSchedule(Record):
 
     It is a payload of the structured log.
     """
+
+    from_code: ClassVar[bool] = True
 
     operations: tuple[str, ...] = ()
