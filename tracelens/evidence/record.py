@@ -32,9 +32,9 @@ class Record(BaseModel):
     def __init_subclass__(cls, **arguments: Any) -> None:
         """See that what is joined says so: it is looked for by its base."""
         super().__init_subclass__(**arguments)
-        if "join" in vars(cls) and not any(hasattr(base, "join") for base in cls.__bases__):
-            if cls.__qualname__ != "Joined":
-                raise TypeError(f"{cls.__name__} has a join and does not derive from Joined")
+        inherits = any(hasattr(base, "join") for base in cls.__bases__)
+        if "join" in vars(cls) and not inherits and cls.__qualname__ != "Joined":
+            raise TypeError(f"{cls.__name__} has a join and does not derive from Joined")
 
     @property
     def gist(self) -> object:
