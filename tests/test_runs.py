@@ -15,6 +15,7 @@ import pytest
 from tests.corpus import ROOT as CORPUS
 from tests.corpus import needs_corpus
 from tracelens import SourceError, UsageError, analyze
+from tracelens.cli import main
 from tracelens.report import Report
 from tracelens.source import groups
 
@@ -195,6 +196,37 @@ def test_what_a_rule_lacks_in_one_run_is_said_though_another_has_it(tmp_path: Pa
     report = analyze(str(there), str(other), select=["RCP007"])
     (verdict,) = report.verdicts
     assert verdict.absent_in == ("run2",)
+
+
+def test_the_command_line_names_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate("abc"):
+        log(Path(f"{name}.log"), pid=11 + number)
+    named = ["--run", "slow=a.log", "--run", "slow=b.log", "-f", "json", "--select", "LOG001"]
+    assert main(["analyze", "c.log", *named]) == 0
+    told = json.loads(capsys.readouterr().out)["runs"]
+    assert {run["name"]: run["inputs"] for run in told} == {
+        "slow": ["a.log", "b.log"],
+        "run1": ["c.log"],
+    }
+    assert main(["analyze", *named]) == 0
+    assert main(["analyze", "a.log", "--run", "b.log"]) == 2
+    assert main(["analyze", "a.log", "--one-run", "--run", "x=b.log"]) == 2
+    assert "contradict each other" in capsys.readouterr().err
+
+
+def test_what_is_required_is_required_of_every_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = log(tmp_path / "a.log", pid=11)
+    other = tmp_path / "b.log"
+    other.write_text("onednn_verbose,v1,info,oneDNN v3.7.1 (commit abc)\n", encoding="utf-8")
+    assert main(["analyze", str(there), "--require", "RCP", "-q"]) == 0
+    assert main(["analyze", str(there), str(other), "--require", "RCP", "-q"]) == 1
+    said = capsys.readouterr().err
+    assert f"no evidence for RCP: recompiles was not recorded in run2 ({other})" in said
 
 
 def _identity(report: Report, run: str | None = None) -> list[str]:
