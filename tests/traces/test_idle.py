@@ -128,6 +128,13 @@ def test_capital_letters_of_2021_in_any_order_mean_the_same() -> None:
     assert idle(events) == {"not_launched": 100}
 
 
+def test_events_that_nothing_uses_are_counted_and_not_called_understood() -> None:
+    events = [*FIRST, span("mtia_ccp_events", "mtia_gemm", 0, 10), span("cpu_op", "a::b", 0, 5)]
+    evidence = read(events)
+    assert (evidence.events, evidence.understood_events) == (4, 3)
+    assert list(evidence.notes) == ["trace.json: 1 events of `mtia_ccp_events` are not used"]
+
+
 # Steps, and what is computed.
 
 

@@ -217,9 +217,9 @@ def test_steps_are_one_row_and_objects_are_one_row() -> None:
 def test_begin_and_end_make_one_span() -> None:
     evidence = read(
         [
-            {"ph": "B", "name": "outer", "cat": "x", "ts": 0, "pid": 1, "tid": 1},
-            {"ph": "B", "name": "inner", "cat": "x", "ts": 10, "pid": 1, "tid": 1},
-            {"ph": "B", "name": "other", "cat": "x", "ts": 0, "pid": 1, "tid": 2},
+            {"ph": "B", "name": "outer", "cat": "user_annotation", "ts": 0, "pid": 1, "tid": 1},
+            {"ph": "B", "name": "inner", "cat": "user_annotation", "ts": 10, "pid": 1, "tid": 1},
+            {"ph": "B", "name": "other", "cat": "user_annotation", "ts": 0, "pid": 1, "tid": 2},
             {"ph": "E", "ts": 15, "pid": 1, "tid": 1},
             {"ph": "E", "ts": 100, "pid": 1, "tid": 1},
             {"ph": "E", "ts": 100, "pid": 1, "tid": 1},

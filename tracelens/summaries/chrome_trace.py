@@ -60,8 +60,13 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
 
 
 def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, Any]]:
-    """Return records as they are, with the run that they are of."""
-    return [{"run": "run1", **seen.record.model_dump()} for seen in evidence.table(kind)]
+    """Return records as they are, with the run and the rank that they are of."""
+    headers = evidence.table(measured.TraceHeader)
+    ranks = {header.first.input: header.record.rank for header in headers}
+    return [
+        {"run": "run1", "rank": ranks.get(seen.first.input), **seen.record.model_dump()}
+        for seen in evidence.table(kind)
+    ]
 
 
 def _operations(evidence: Evidence) -> list[dict[str, Any]]:

@@ -30,6 +30,38 @@ __all__ = ["Reading", "read_trace"]
 MAX_OPEN = 20_000
 #: Names of threads and processes that are kept.
 MAX_LABELS = 10_000
+#: Categories of events that a rule or a table uses; others, such as those of MTIA devices or of
+#: ranges of hardware counters, are counted and no more.
+USED = frozenset(
+    {
+        "",
+        "cpu_op",
+        "user_annotation",
+        "gpu_user_annotation",
+        "cpu_instant_event",
+        "python_function",
+        "kernel",
+        "gpu_memcpy",
+        "gpu_memset",
+        "cuda_runtime",
+        "cuda_driver",
+        "xpu_runtime",
+        "xpu_driver",
+        "hip_runtime",
+        "dynamo_timed",
+        "overhead",
+        "ac2g",
+        "async_cpu_to_gpu",
+        "fwdbwd",
+        "async",
+        "Trace",
+        "Operator",
+        "Kernel",
+        "Memcpy",
+        "Memset",
+        "Runtime",
+    }
+)
 _HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
 
 
@@ -103,10 +135,13 @@ class Reading:
         evidence = self.evidence
         self.names.fold()
         evidence.understood_events = evidence.events - self._refused
+        unused: dict[str, int] = {}
         for name in self.names:
             place = Place(self.path, name.first)
-            if name.record is None:
+            category = name.text.partition("\t")[0]
+            if name.record is None or category not in USED:
                 evidence.understood_events -= name.count
+                unused[category] = unused.get(category, 0) + name.count
             evidence.add(
                 ChromeTrace,
                 name.text,
@@ -116,6 +151,8 @@ class Reading:
                 times=name.times if name.times.n else None,
                 records=name.records,
             )
+        for category, count in sorted(unused.items()):
+            evidence.notes[f"{self.path}: {count} events of `{category}` are not used"] = None
         if self.names.full:
             evidence.notes[f"{self.path}: too many names of events; some were put together"] = None
         if any(calls.full for calls in self.counted):
