@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from tracelens.dynamo import user_code
-from tracelens.evidence import Gap, Seen, Table
+from tracelens.evidence import Gap, Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.frames.ranks import SharedFunction, shared_functions
-from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity, Where
+from tracelens.logs.recompiles import Check, Recompile, TensorMismatch
+from tracelens.logs.warnings import TorchWarning
+from tracelens.remedies import Remedy
+from tracelens.report import (
+    Confidence,
+    Cost,
+    EvidenceLine,
+    Finding,
+    FindingData,
+    Severity,
+    Where,
+)
+from tracelens.report.stories import Story
+from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 
 __all__ = ["RankDivergentCompilation"]
@@ -19,6 +32,21 @@ __all__ = ["RankDivergentCompilation"]
 MAX_NAMED = 4
 #: Seconds between the same recompile of two ranks: less is jitter, or clocks that differ.
 MIN_APART = 1.0
+
+
+class DivergentData(FindingData):
+    """A function that some ranks compile again, and others do not, or at another time."""
+
+    function: str
+    file: str
+    line: int
+    #: The ranks that compile it again, and those that wait for them.
+    ranks: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    #: Whether a size differs, of which argument and dimension.
+    is_size: bool = False
+    source: str = ""
+    dimension: int | None = None
 
 
 class RankDivergentCompilation(Rule):
@@ -40,8 +68,8 @@ class RankDivergentCompilation(Rule):
 
     ## When it is harmless
     When the ranks do not run the same function, as the stages of a pipeline: only functions that
-    several ranks compiled are compared, and with ``TORCH_LOGS="recompiles"`` alone a rank that
-    never recompiles does not show what it compiled. Ranks are told apart by the prefix of their
+    several ranks compiled are compared. With ``TORCH_LOGS="recompiles"`` alone a rank that never
+    recompiles does not show what it compiled, unless torch warned there about the same function. Ranks are told apart by the prefix of their
     lines (``[rank1]:``), or by files with ``rank`` in their names. When every rank compiles the same entries at
     the same time, whatever the sizes. Where the log of a rank is cut, the confidence is low.
 
@@ -65,15 +93,123 @@ class RankDivergentCompilation(Rule):
         "it takes all ranks and their inputs: record them again, and compare the reports"
     )
 
-    def check(self, frames: Table[Frame], *, gaps: Table[Gap]) -> Iterator[Finding]:
+    Data = DivergentData
+    remedies = (
+        Remedy(
+            "same-sizes",
+            "Give all ranks inputs of the same sizes in the same step: drop the last batch, and "
+            "pad to a length that all ranks agree on.",
+            when="a size differs",
+            applies=lambda data: data.is_size,
+            basis="untestable",
+            proof="it takes the data of all ranks",
+        ),
+        Remedy(
+            "mark-dynamic",
+            "Mark the dimension dynamic before the first call, on all ranks: then no rank compiles "
+            "again when it changes.",
+            when="a size of an argument differs",
+            applies=lambda data: data.is_size and data.dimension is not None,
+            code=lambda data: (
+                f"torch._dynamo.maybe_mark_dynamic({data.source}, {data.dimension})"
+                if data.source.isidentifier()
+                else None
+            ),
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/RCP003/mark-dynamic.py",
+        ),
+        Remedy(
+            "agree",
+            "Let the ranks agree on what is dynamic, when they compile.",
+            when="a size differs",
+            applies=lambda data: data.is_size,
+            setting="torch._dynamo.config.enable_compiler_collectives = True",
+            since="2.5",
+            proof="https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+        ),
+        Remedy(
+            "same-steps",
+            "Run the same code with the same modes in the same step on all ranks.",
+            when="something else than a size differs",
+            applies=lambda data: not data.is_size,
+            basis="untestable",
+            proof="it takes the program of all ranks",
+        ),
+    )
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell why ranks wait, whatever made one of them compile again."""
+        data = self.data_of(finding)
+        if isinstance(data, DivergentData):
+            yield recompiles_of(data.file, data.line)
+
+    def check(
+        self,
+        frames: Table[Frame],
+        *,
+        gaps: Table[Gap],
+        recompiles: Table[Recompile],
+        said: Table[TorchWarning],
+    ) -> Iterator[Finding]:
         """Yield one finding per function that ranks compile differently."""
-        for shared in shared_functions(frames):
+        known = shared_functions(frames)
+        told = {shared.definition for shared in known}
+        yield from self._by_number(recompiles, said, told)
+        for shared in known:
             apart = [e for e in shared.entries if len(shared.with_entry(e)) < len(shared.ranks)]
             late = [e for e in shared.entries if e not in apart and _delay(shared, e) is not None]
             if apart:
                 yield self._finding(shared, apart, bool(len(gaps)), missing=True)
             elif late:
                 yield self._finding(shared, late, bool(len(gaps)), missing=False)
+
+    def _by_number(
+        self,
+        recompiles: Table[Recompile],
+        said: Table[TorchWarning],
+        told: Collection[tuple[str, str, int]],
+    ) -> Iterator[Finding]:
+        """Yield functions that only some ranks compile again, where the others show no guards.
+
+        All ranks of a job number their functions alike, and a warning of torch has the number.
+        """
+        seen_by: defaultdict[str, set[str]] = defaultdict(set)
+        for place, _ in said.events():
+            if place.frame and not place.writer.isdecimal():
+                seen_by[place.frame.partition("/")[0]].add(place.writer)
+        groups: defaultdict[tuple[str, str, str, int], list[tuple[Place, Seen[Recompile]]]]
+        groups = defaultdict(list)
+        for place, row in recompiles.events():
+            definition = (row.record.function, row.record.file, row.record.line)
+            if definition not in told:
+                groups[place.frame.partition("/")[0], *definition].append((place, row))
+        for (number, name, file, line), events in groups.items():
+            ranks = list(dict.fromkeys(place.writer for place, _ in events))
+            others = sorted(seen_by[number] - set(ranks))
+            if not others or not seen_by[number].issuperset(ranks):
+                continue
+            checks = [row.record.newest.check for _, row in events if row.record.newest]
+            data = _data((name, file, line), checks, ranks, others)
+            why = "; ".join(dict.fromkeys(str(check) for check in checks[:MAX_NAMED] if check))
+            yield self.finding(
+                name,
+                user_code.short(file),
+                title=f"`{name}` is compiled again on {_listed(ranks)} and not on "
+                f"{_listed(others)}",
+                message="Only some of the ranks compile it again; meanwhile the others wait in the "
+                f"next collective. {why}.",
+                confidence=Confidence.MEDIUM,
+                count=len(events),
+                where=Where(file=file, line=line or None, function=name),
+                evidence=[
+                    row.quote(place.writer, place=place, at=row.record.newest.at)
+                    for place, row in events[:MAX_NAMED]
+                    if row.record.newest
+                ],
+                advice=self.advise(data),
+                data=data,
+            )
 
     def _finding(
         self, shared: SharedFunction, entries: list[int], is_cut: bool, *, missing: bool
@@ -94,6 +230,9 @@ class RankDivergentCompilation(Rule):
         what = f"The ranks compile {number} one after the other"
         if missing:
             what = f"Only some of the ranks compile {number}"
+        checks = [_check(shared.ranks[rank][e]) for rank, e in steps]
+        idle = others if missing else []
+        data = _data(shared.definition, checks, ranks, idle)
         seconds = [s for e in entries if (s := _waited(shared, e, late=not missing))]
         return self.finding(
             name,
@@ -109,7 +248,8 @@ class RankDivergentCompilation(Rule):
             cost=Cost(ms=sum(seconds) * 1000, basis="estimated", of="waiting for the slowest rank")
             if seconds
             else None,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -134,11 +274,37 @@ def _waited(shared: SharedFunction, entry: int, *, late: bool) -> float:
     return sum(times) - max(times) if late else max(times)
 
 
-def _reason(row: Seen[Frame]) -> str:
+def _check(row: Seen[Frame]) -> Check | None:
     for seen in row.record.of(Recompile):
         if seen.record.newest is not None and seen.record.newest.check is not None:
-            return str(seen.record.newest.check)
-    return ""
+            return seen.record.newest.check
+    return None
+
+
+def _reason(row: Seen[Frame]) -> str:
+    check = _check(row)
+    return "" if check is None else str(check)
+
+
+def _data(
+    definition: tuple[str, str, int],
+    checks: Sequence[Check | None],
+    ranks: Iterable[str],
+    others: Iterable[str],
+) -> DivergentData:
+    name, file, line = definition
+    check = checks[0] if checks else None
+    is_size = isinstance(check, TensorMismatch) and check.what == "size"
+    return DivergentData(
+        function=name,
+        file=file,
+        line=line,
+        ranks=tuple(ranks),
+        others=tuple(others),
+        is_size=is_size,
+        source=str(check.source) if isinstance(check, TensorMismatch) else "",
+        dimension=check.index if isinstance(check, TensorMismatch) else None,
+    )
 
 
 def _quote(row: Seen[Frame], rank: str) -> EvidenceLine:
@@ -154,22 +320,3 @@ def _quote(row: Seen[Frame], rank: str) -> EvidenceLine:
 def _listed(ranks: list[str]) -> str:
     more = f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else ""
     return ", ".join(ranks[:MAX_NAMED]) + more
-
-
-_ADVICE = (
-    Advice(
-        text="Give all ranks inputs of the same sizes in the same step: drop the last batch, and "
-        "pad to a length that all ranks agree on.",
-        code="DataLoader(dataset, batch_size, sampler=sampler, drop_last=True)",
-    ),
-    Advice(
-        text="Or mark the dimension dynamic before the first call, on all ranks.",
-        code="torch._dynamo.mark_dynamic(tensor, dim)",
-        since="2.1",
-    ),
-    Advice(
-        text="Or let the ranks agree on what is dynamic, when they compile.",
-        setting="torch._dynamo.config.enable_compiler_collectives = True",
-        since="2.5",
-    ),
-)
