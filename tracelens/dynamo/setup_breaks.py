@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Joined
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.recompiles import Recompile, ValueCheck
+from tracelens.logs.recompiles import Recompile, TypeCheck, ValueCheck
 
 __all__ = ["SetupBreak"]
 
@@ -72,7 +72,7 @@ class SetupBreak(Joined):
                 line=line,
                 family=family,
                 function=second.seen.record.function,
-                cause=str(check.source) if isinstance(check, ValueCheck) else "",
+                cause=str(check.source) if isinstance(check, ValueCheck | TypeCheck) else "",
             )
             yield Seen(record, 1, [second.place], second.seen.text)
 
@@ -94,7 +94,9 @@ def _seconds(breaks: list[Event], recompiles: Table[Recompile]) -> Iterator[Seco
 def _is_set_for_good(record: Recompile) -> bool:
     """Whether the guard is about something of the model that was unset in the first call."""
     check = record.newest.check if record.newest is not None else None
-    if not isinstance(check, ValueCheck) or check.constant not in {"None", "False"}:
+    unset = isinstance(check, ValueCheck) and check.constant in {"None", "False"}
+    dropped = isinstance(check, TypeCheck) and "NoneType" in check.found
+    if not isinstance(check, ValueCheck | TypeCheck) or not (unset or dropped):
         return False
     source = check.source
     own = source.name == "self" or any(part in source.path for part in (*PARTS, ".config."))

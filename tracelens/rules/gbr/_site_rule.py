@@ -16,7 +16,17 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 
-__all__ = ["LIBRARY", "BreakData", "Line", "SiteRule", "break_data", "condition", "named", "own"]
+__all__ = [
+    "LIBRARY",
+    "BreakData",
+    "Line",
+    "SiteRule",
+    "break_data",
+    "cold_start",
+    "condition",
+    "named",
+    "own",
+]
 
 
 class Line(FindingData):
@@ -145,10 +155,12 @@ class SiteRule(Rule):
             yield from (graph_break(line.file, line.line) for line in data.stack)
             yield from library(data)
 
-    def follows(self, finding: Finding) -> Iterable[Story]:
-        """Belong to the other breaks of the same library."""
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what the first call sets up, or to the other breaks of the same library."""
         data = self.data_of(finding)
-        return library(data) if isinstance(data, BreakData) else ()
+        if isinstance(data, BreakData):
+            yield from (cold_start(line.file, line.line) for line in data.stack)
+            yield from library(data)
 
     def wanted(self, site: BreakSite) -> bool:
         """Tell whether the rule is about this break."""
@@ -175,6 +187,11 @@ class SiteRule(Rule):
         """Say why there is nothing to do; empty where there is."""
         del site
         return ""
+
+
+def cold_start(file: str, line: int) -> Story:
+    """Return the story of a line that only the first call reaches."""
+    return "cold start", file, line
 
 
 def library(data: BreakData) -> tuple[Story, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracelens.logs.recompiles import Check, ValueCheck
+from tracelens.logs.recompiles import Check, Source, TypeCheck, ValueCheck
 from tracelens.rules.rcp._changes import Group
 
 __all__ = ["is_made_by_the_first_call", "is_set_in_the_config"]
@@ -21,14 +21,27 @@ def is_set_in_the_config(group: Group) -> bool:
 def is_made_by_the_first_call(group: Group) -> bool:
     """Whether the cause is an attribute of the model that was unset in its first call only.
 
-    Once ``None`` or ``False``, then for good something else: the caller did not toggle it.
+    Once ``None`` or ``False``, or a tensor that is dropped, then for good something else: the
+    caller did not toggle it.
     """
     check = group.first.check
-    if not isinstance(check, ValueCheck) or check.constant not in {"None", "False"}:
+    if not _is_unset(check) and not _is_dropped(check):
         return False
-    path = check.source.path
-    own = check.source.name == "self" or any(part in path for part in KEPT)
+    source = getattr(check, "source", None)
+    if not isinstance(source, Source):
+        return False
+    path = source.path
+    own = source.name == "self" or any(part in path for part in KEPT)
     return own and path.startswith(".") and not _is_of_config(check) and _is_once(group)
+
+
+def _is_unset(check: Check | None) -> bool:
+    return isinstance(check, ValueCheck) and check.constant in {"None", "False"}
+
+
+def _is_dropped(check: Check | None) -> bool:
+    """Whether a tensor of the first call was ``None`` in the second."""
+    return isinstance(check, TypeCheck) and "NoneType" in check.found
 
 
 def _is_of_config(check: Check | None) -> bool:

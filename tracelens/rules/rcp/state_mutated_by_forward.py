@@ -89,17 +89,21 @@ class StateMutatedByForward(RecompileRule):
         limits: Table[RecompileLimit],
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
-        for group in groups("RCP006", recompiles, limits):
+        changed = [*groups("RCP006", recompiles, limits), *groups("RCP009", recompiles, limits)]
+        for group in changed:
             if not is_made_by_the_first_call(group):
                 continue
+            dropped = group.cause.code == "RCP009"
+            held = "a tensor" if dropped else listed(group.values)
+            name = group.cause.what.removeprefix("the type of ")
             yield tell(
                 self,
                 group,
                 frames,
                 trees,
                 title=f"`{group.history.function}` is compiled twice: its first call changes "
-                f"{group.cause.what}",
-                message=f"{group.cause.what} was {listed(group.values)} in the first call only. "
+                f"{name}",
+                message=f"{name} was {held} in the first call only. "
                 "The entry for it is not used again, unless the program sets it back.",
                 confidence=Confidence.MEDIUM,
             )

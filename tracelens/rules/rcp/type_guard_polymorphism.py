@@ -14,6 +14,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import groups
 from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._state import is_made_by_the_first_call
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TypeGuardPolymorphism"]
@@ -87,6 +88,8 @@ class TypeGuardPolymorphism(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and object."""
         for group in groups(self.code, recompiles, limits):
+            if is_made_by_the_first_call(group):
+                continue  # RCP031 tells it
             name = group.cause.what
             loud = group.most > 1 or group.is_crowded
             yield tell(
