@@ -9,7 +9,8 @@ from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -20,6 +21,19 @@ __all__ = ["CompileTimeDominates"]
 #: Seconds of compilation that are worth a word: as Dynamo measured them, and by the log's clocks.
 MIN_MEASURED = 10.0
 MIN_CLOCKS = 30.0
+
+
+class CompileData(FindingData):
+    """What one process spent on compilations."""
+
+    seconds: float
+    compilations: int
+    #: Those of functions that had been compiled before.
+    again: int = 0
+    again_seconds: float = 0.0
+    #: Seconds that no finding about recompiles or autotuning tells of.
+    untold_seconds: float = 0.0
+    is_measured: bool = True
 
 
 class CompileTimeDominates(Rule):
@@ -68,6 +82,37 @@ class CompileTimeDominates(Rule):
     claim = "time"
     unconfirmable = EMPTY_CACHES
 
+    Data = CompileData
+    remedies = (
+        Remedy(
+            "keep-caches",
+            "Keep the caches from start to start: give them a directory that stays, or carry them "
+            "with the program.",
+            when="the program is started again and again",
+            env="TORCHINDUCTOR_CACHE_DIR=/path/that/stays",
+            since="2.1",
+            basis="untestable",
+            proof="every run of the bench starts with empty caches",
+        ),
+        Remedy(
+            "repeated-blocks",
+            "Compile a block that the model repeats once, instead of the whole model.",
+            when="a model of repeated blocks",
+            since="2.2",
+            proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
+        ),
+        Remedy(
+            "record-phases",
+            "See the seconds of every compilation and phase.",
+            when="the seconds are from the clocks of a log",
+            applies=lambda data: not data.is_measured,
+            env="TORCH_TRACE=trace_dir",
+            since="2.3",
+            basis="untestable",
+            proof="it records more",
+        ),
+    )
+
     def check(
         self,
         processes: Table[CompileSeconds],
@@ -98,37 +143,34 @@ class CompileTimeDominates(Rule):
         clocks = (
             "" if exact else " These are the clocks of the log: TORCH_TRACE would tell exactly."
         )
+        data = CompileData(
+            seconds=sums.seconds,
+            compilations=sums.count,
+            again=sums.again,
+            again_seconds=sums.again_seconds,
+            untold_seconds=rest,
+            is_measured=exact,
+        )
         return self.finding(
             "seconds",
             title=f"compiling took {about}{sums.seconds:.3g} s",
             message=f"{number[0].upper()}{number[1:]} took {about}{sums.seconds:.3g} s."
             f"{again}{parts}{longest}{clocks}",
-            severity=Severity.NONE if is_told else None,
+            harmless=_harmless(sums, is_told=is_told),
             confidence=Confidence.HIGH if exact else Confidence.LOW,
             count=sums.count,
             where=sums.where,
             evidence=sums.quotes,
-            # A second counts once: where something can be done about it.
-            cost=None if is_told else Cost(ms=rest * 1000, basis=sums.basis, of="time to compile"),
-            advice=_ADVICE[:2] if exact and sums.layered else _ADVICE,
+            # No cost: the order would put it above findings that say what to do.
+            advice=self.advise(data),
+            data=data,
         )
 
 
-_ADVICE = (
-    Advice(
-        text="Keep the caches from start to start: give them a directory that stays, or carry them "
-        "with the program.",
-        env="TORCHINDUCTOR_CACHE_DIR=/path/that/stays",
-        since="2.1",
-    ),
-    Advice(
-        text="Compile a block that the model repeats once, instead of the whole model.",
-        code="for block in model.blocks: block.compile()",
-        since="2.2",
-    ),
-    Advice(
-        text="See the seconds of every compilation and phase.",
-        env="TORCH_TRACE=trace_dir",
-        since="2.3",
-    ),
-)
+def _harmless(sums: CompileSeconds, *, is_told: bool) -> str | None:
+    """Return why there is nothing to do: other findings tell it, or it is the price of a start."""
+    if is_told:
+        return "other findings tell most of it"
+    if sums.count == 1 and not sums.again:
+        return "one compilation is what a start takes"
+    return None
