@@ -236,7 +236,8 @@ class Finding(Model):
         """Sort key: what ended the program, then severity, causes before symptoms, cost, count.
 
         Within a severity, what a run has confirmed comes before what the log alone says, and that
-        before what a run has refuted, or shown to cost nothing. What is silenced comes last.
+        before what a run has refuted, or shown to cost nothing; what is about the log itself comes
+        after what is about the program. What is silenced comes last.
         """
         shown = bool(self.cost and self.cost.basis == "confirmed")
         said = self.confirmation
@@ -245,7 +246,8 @@ class Finding(Model):
         silenced = bool(self.ignored or self.suppressed_by)
         ended = self.severity is Severity.ERROR and bool(self.data.get("ended_program"))
         symptom = self.explained_by is not None
-        first = (silenced, not ended, self.severity.rank, symptom, tried)
+        about_log = self.code.startswith("LOG")
+        first = (silenced, not ended, self.severity.rank, about_log, symptom, tried)
         return (*first, -cost, -self.count, self.code, self.id, self.run)
 
     @property

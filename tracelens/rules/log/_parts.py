@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracelens.logs.fragments import Fragment
     from tracelens.logs.key_averages import KeyAverages
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
+    from tracelens.logs.recompiles import LooseFailures
 
 __all__ = ["Part", "of", "of_tables"]
 
@@ -110,12 +111,15 @@ _WORDS = {
 
 def of(
     fragments: Table[Fragment],
+    failures: Table[LooseFailures],
     rows: Table[LooseChoices],
     execs: Table[PrimitiveExec],
     versions: Table[LibraryVersion],
 ) -> Iterator[Part]:
     """Yield the parts."""
-    by_kind: dict[str, list[Seen[Fragment]]] = {}
+    by_kind: dict[str, list[Seen[Fragment] | Seen[LooseFailures]]] = {}
+    if len(failures):
+        by_kind["recompiles"] = list(failures)
     for seen in fragments:
         by_kind.setdefault(seen.record.what, []).append(seen)
     for kind, held in by_kind.items():
@@ -155,7 +159,7 @@ def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
     )
 
 
-def _count(rows: Iterable[Seen[Fragment]]) -> int:
+def _count(rows: Iterable[Seen[Fragment] | Seen[LooseFailures]]) -> int:
     return sum(row.count for row in rows)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tracelens.logs.key_averages import KeyAverages
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
     from tracelens.logs.openvino_verbose import NodeExec
+    from tracelens.logs.recompiles import LooseFailures
     from tracelens.logs.triton_autotuning import KernelTuned
 
 __all__ = ["LogIncomplete"]
@@ -111,6 +112,7 @@ class LogIncomplete(Rule):
         not_read: Table[NotRead],
         left_out: Table[LeftOut],
         fragments: Table[Fragment],
+        failures: Table[LooseFailures],
         rows: Table[LooseChoices],
         averages: Table[KeyAverages],
         tuned: Table[KernelTuned],
@@ -125,7 +127,7 @@ class LogIncomplete(Rule):
         yield from self._shortened(left_out)
         yield from self._unread(not_read)
         for part in (
-            *_parts.of(fragments, rows, execs, versions),
+            *_parts.of(fragments, failures, rows, execs, versions),
             *_parts.of_tables(averages),
             *_others.triton(tuned),
             *_others.helion(steps, done),
