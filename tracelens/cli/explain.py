@@ -6,13 +6,17 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracelens.cli._app import app
 from tracelens.cli._catalogue import Entry, complete_rule, find_rule
+from tracelens.cli._phrases import rules_about
 from tracelens.cli._terminal import emit, width
+
+if TYPE_CHECKING:
+    from tracelens.rules import Rule
 
 __all__ = ["explain"]
 
@@ -29,22 +33,36 @@ def explain(
     ctx: typer.Context,
     rule: Annotated[
         str,
-        typer.Argument(metavar="RULE", help="A rule's code or name.", autocompletion=complete_rule),
+        typer.Argument(
+            metavar="RULE",
+            help="A rule's code or name, or the words of a message.",
+            autocompletion=complete_rule,
+        ),
     ],
     fmt: Annotated[
         PageFormat, typer.Option("--format", "-f", help="How to write the page.")
     ] = PageFormat.TEXT,
 ) -> None:
-    """Explain a rule: why it matters, what it looks like, what to do."""
-    found = find_rule(rule)
+    """Explain a rule: why it matters, what it looks like, what to do.
+
+    Words of a message find the rule that is about it: ``explain "Failed to find C compiler"``.
+    """
+    found, *others = rules_about(rule) if " " in rule.strip() else [find_rule(rule)]
     doc = inspect.cleandoc(found.__doc__ or "").replace("``", "`")
     if fmt is PageFormat.MARKDOWN:
-        emit("\n".join(_page(Entry.of(found), doc)) + "\n")
+        emit("\n".join((*_page(Entry.of(found), doc), *_others(others))) + "\n")
         return
     bold, plain = ("\x1b[1m", "\x1b[0m") if ctx.obj.color else ("", "")
     columns = width()
-    lines = "\n".join((*_head(Entry.of(found), columns), *_body(doc, columns))).rstrip("\n")
+    page = (*_head(Entry.of(found), columns), *_body(doc, columns), *_others(others))
+    lines = "\n".join(page).rstrip("\n")
     emit(lines.replace("\1", bold).replace("\2", plain) + "\n")
+
+
+def _others(rules: list[Rule]) -> Iterator[str]:
+    """Name the other rules that these words may be about."""
+    if rules:
+        yield f"Also about these words: {', '.join(f'{rule.code} {rule.name}' for rule in rules)}"
 
 
 def _page(entry: Entry, doc: str) -> Iterator[str]:

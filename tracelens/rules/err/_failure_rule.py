@@ -70,7 +70,7 @@ class FailureRule(Rule):
     """Base of the rules that differ in which failures they are about, and in what they say."""
 
     #: As :data:`tracelens.failures.causes.PHRASES` calls them.
-    about: ClassVar[frozenset[str]]
+    of_causes: ClassVar[frozenset[str]]
     #: Whether a program may provoke it, and catch it.
     may_be_meant: ClassVar[bool] = False
     severity = Severity.ERROR
@@ -88,7 +88,7 @@ class FailureRule(Rule):
 
     def wanted(self, failure: Failure) -> bool:
         """Tell whether the rule is about this failure."""
-        return failure.cause in self.about and not _told_by_others(failure)
+        return failure.cause in self.of_causes and not _told_by_others(failure)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Return what failures have in common that are mended together."""

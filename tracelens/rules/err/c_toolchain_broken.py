@@ -39,7 +39,7 @@ class CToolchainBroken(FailureRule):
 
     code = "ERR006"
     name = "c-toolchain-broken"
-    about: ClassVar[frozenset[str]] = frozenset({"toolchain", "triton-launcher"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"toolchain", "triton-launcher"})
     remedies = (
         Remedy(
             "see",
@@ -113,4 +113,4 @@ class CToolchainBroken(FailureRule):
     def wanted(self, failure: Failure) -> bool:
         """Leave what an embedded Python lacks to ERR004."""
         embedded = failure.cause == "triton-launcher" and failure.platform == "embedded"
-        return failure.cause in self.about and not embedded
+        return failure.cause in self.of_causes and not embedded

@@ -37,7 +37,7 @@ class CollectiveTimeout(FailureRule):
 
     code = "ERR029"
     name = "collective-timeout"
-    about: ClassVar[frozenset[str]] = frozenset({"collective-timeout"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"collective-timeout"})
     remedies = (
         Remedy(
             "behind",

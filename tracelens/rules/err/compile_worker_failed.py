@@ -37,7 +37,7 @@ class CompileWorkerFailed(FailureRule):
 
     code = "ERR024"
     name = "compile-worker-failed"
-    about: ClassVar[frozenset[str]] = frozenset({"worker"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"worker"})
     remedies = (
         Remedy(
             "one-thread",

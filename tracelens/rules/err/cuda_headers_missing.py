@@ -38,7 +38,7 @@ class CudaHeadersMissing(FailureRule):
 
     code = "ERR005"
     name = "cuda-headers-missing"
-    about: ClassVar[frozenset[str]] = frozenset({"cuda-headers"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"cuda-headers"})
     remedies = (
         Remedy(
             "conda",

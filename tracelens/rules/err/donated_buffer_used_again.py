@@ -37,7 +37,7 @@ class DonatedBufferUsedAgain(FailureRule):
 
     code = "ERR020"
     name = "donated-buffer-used-again"
-    about: ClassVar[frozenset[str]] = frozenset({"donated-buffer"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"donated-buffer"})
     remedies = (
         Remedy(
             "off",

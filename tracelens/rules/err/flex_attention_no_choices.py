@@ -39,7 +39,7 @@ class FlexAttentionNoChoices(FailureRule):
 
     code = "ERR014"
     name = "flex-attention-no-choices"
-    about: ClassVar[frozenset[str]] = frozenset({"flex-attention"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"flex-attention"})
     remedies = (
         Remedy(
             "multiple",

@@ -39,7 +39,7 @@ class Fp8NotSupportedByGpu(FailureRule):
 
     code = "ERR012"
     name = "fp8-not-supported-by-gpu"
-    about: ClassVar[frozenset[str]] = frozenset({"fp8"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"fp8"})
     remedies = (
         Remedy(
             "other-type",

@@ -41,7 +41,7 @@ class GeneratedCppRejected(FailureRule):
 
     code = "ERR007"
     name = "generated-cpp-rejected"
-    about: ClassVar[frozenset[str]] = frozenset({"generated-cpp"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"generated-cpp"})
     remedies = (
         Remedy(
             "msvc-openmp",

@@ -37,7 +37,7 @@ class GpuTooOldForTriton(FailureRule):
 
     code = "ERR011"
     name = "gpu-too-old-for-triton"
-    about: ClassVar[frozenset[str]] = frozenset({"gpu-too-old"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"gpu-too-old"})
     remedies = (
         Remedy("off", "Do not compile on this GPU.", env="TORCH_COMPILE_DISABLE=1"),
         Remedy(

@@ -40,7 +40,7 @@ class InternalCompilerError(FailureRule):
 
     code = "ERR017"
     name = "internal-compiler-error"
-    about: ClassVar[frozenset[str]] = frozenset({"internal-compiler"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler"})
     remedies = (
         Remedy(
             "bisect",

@@ -43,7 +43,7 @@ class InternalDynamoError(FailureRule):
 
     code = "ERR018"
     name = "internal-dynamo-error"
-    about: ClassVar[frozenset[str]] = frozenset({"internal-dynamo"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"internal-dynamo"})
     remedies = (
         Remedy(
             "disable",

@@ -39,7 +39,7 @@ class MainGuardMissing(FailureRule):
 
     code = "ERR026"
     name = "main-guard-missing"
-    about: ClassVar[frozenset[str]] = frozenset({"main-guard"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"main-guard"})
     remedies = (
         Remedy(
             "guard",

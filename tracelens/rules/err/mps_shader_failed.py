@@ -37,7 +37,7 @@ class MpsShaderFailed(FailureRule):
 
     code = "ERR023"
     name = "mps-shader-failed"
-    about: ClassVar[frozenset[str]] = frozenset({"metal"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"metal"})
     remedies = (
         Remedy(
             "newer",

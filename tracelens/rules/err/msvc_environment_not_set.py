@@ -39,7 +39,7 @@ class MsvcEnvironmentNotSet(FailureRule):
 
     code = "ERR003"
     name = "msvc-environment-not-set"
-    about: ClassVar[frozenset[str]] = frozenset({"msvc-environment"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"msvc-environment"})
     remedies = (
         Remedy(
             "prompt",

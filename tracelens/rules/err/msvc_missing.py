@@ -37,7 +37,7 @@ class MsvcMissing(FailureRule):
 
     code = "ERR002"
     name = "msvc-missing"
-    about: ClassVar[frozenset[str]] = frozenset({"no-msvc"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"no-msvc"})
     remedies = (
         Remedy(
             "prompt",

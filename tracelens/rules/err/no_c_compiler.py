@@ -38,7 +38,7 @@ class NoCCompiler(FailureRule):
 
     code = "ERR001"
     name = "no-c-compiler"
-    about: ClassVar[frozenset[str]] = frozenset({"no-compiler"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"no-compiler"})
     remedies = (
         Remedy(
             "apt",

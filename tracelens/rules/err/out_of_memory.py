@@ -37,7 +37,7 @@ class OutOfMemory(FailureRule):
 
     code = "ERR025"
     name = "out-of-memory"
-    about: ClassVar[frozenset[str]] = frozenset({"out-of-memory"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"out-of-memory"})
     remedies = (
         Remedy(
             "others",

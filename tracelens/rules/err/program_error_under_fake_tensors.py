@@ -38,7 +38,7 @@ class ProgramErrorUnderFakeTensors(FailureRule):
 
     code = "ERR015"
     name = "program-error-under-fake-tensors"
-    about: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
     remedies = (
         Remedy(

@@ -40,7 +40,7 @@ class PtxasTooOld(FailureRule):
 
     code = "ERR010"
     name = "ptxas-too-old"
-    about: ClassVar[frozenset[str]] = frozenset({"ptxas"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"ptxas"})
     remedies = (
         Remedy(
             "ptxas-path",

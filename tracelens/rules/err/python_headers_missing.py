@@ -41,7 +41,7 @@ class PythonHeadersMissing(FailureRule):
 
     code = "ERR004"
     name = "python-headers-missing"
-    about: ClassVar[frozenset[str]] = frozenset({"python-headers"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"python-headers"})
     remedies = (
         Remedy(
             "embedded",
@@ -109,7 +109,7 @@ class PythonHeadersMissing(FailureRule):
         """Tell whether it is about Python's files: also where only the failed command is there."""
         if failure.cause == "triton-launcher":
             return failure.platform == "embedded"
-        return failure.cause in self.about
+        return failure.cause in self.of_causes
 
     def confidence(self, failure: Failure) -> Confidence:
         """Without the compiler's text it is the likely cause."""

@@ -37,7 +37,7 @@ class PythonNotSupported(FailureRule):
 
     code = "ERR027"
     name = "python-not-supported"
-    about: ClassVar[frozenset[str]] = frozenset({"python-version", "platform"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"python-version", "platform"})
     remedies = (
         Remedy(
             "newer-torch",

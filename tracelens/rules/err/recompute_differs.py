@@ -39,7 +39,7 @@ class RecomputeDiffers(FailureRule):
 
     code = "ERR028"
     name = "recompute-differs"
-    about: ClassVar[frozenset[str]] = frozenset({"recompute"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"recompute"})
     remedies = (
         Remedy(
             "limit",

@@ -38,7 +38,7 @@ class SizeOrStrideAssertion(FailureRule):
 
     code = "ERR021"
     name = "size-or-stride-assertion"
-    about: ClassVar[frozenset[str]] = frozenset({"size-stride"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"size-stride"})
     remedies = (
         Remedy(
             "opcheck",

@@ -37,7 +37,7 @@ class TracedAgainWhileCompiled(FailureRule):
 
     code = "ERR019"
     name = "traced-again-while-compiled"
-    about: ClassVar[frozenset[str]] = frozenset({"traced-again"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"traced-again"})
     remedies = (
         Remedy(
             "orig-mod",

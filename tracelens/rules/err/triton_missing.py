@@ -39,7 +39,7 @@ class TritonMissing(FailureRule):
 
     code = "ERR008"
     name = "triton-missing"
-    about: ClassVar[frozenset[str]] = frozenset({"no-triton"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"no-triton"})
     remedies = (
         Remedy(
             "embedded",

@@ -37,7 +37,7 @@ class TritonOutOfResources(FailureRule):
 
     code = "ERR013"
     name = "triton-out-of-resources"
-    about: ClassVar[frozenset[str]] = frozenset({"out-of-resources"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"out-of-resources"})
     remedies = (
         Remedy(
             "flex",

@@ -37,7 +37,7 @@ class TritonVersionMismatch(FailureRule):
 
     code = "ERR009"
     name = "triton-version-mismatch"
-    about: ClassVar[frozenset[str]] = frozenset({"triton-mismatch"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"triton-mismatch"})
     remedies = (
         Remedy(
             "fork",

@@ -44,7 +44,7 @@ class UnexplainedError(FailureRule):
 
     code = "ERR000"
     name = "unexplained-error"
-    about: ClassVar[frozenset[str]] = frozenset({"unknown"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"unknown"})
     may_be_meant = True
     remedies = (
         Remedy(

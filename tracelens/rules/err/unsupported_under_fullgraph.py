@@ -45,7 +45,7 @@ class UnsupportedUnderFullgraph(FailureRule):
 
     code = "ERR016"
     name = "unsupported-under-fullgraph"
-    about: ClassVar[frozenset[str]] = frozenset({"fullgraph"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"fullgraph"})
     may_be_meant = True
     remedies = (
         Remedy(

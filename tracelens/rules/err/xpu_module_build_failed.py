@@ -38,7 +38,7 @@ class XpuModuleBuildFailed(FailureRule):
 
     code = "ERR022"
     name = "xpu-module-build-failed"
-    about: ClassVar[frozenset[str]] = frozenset({"xpu-build"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"xpu-build"})
     remedies = (
         Remedy(
             "driver",

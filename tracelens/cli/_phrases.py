@@ -1,0 +1,52 @@
+"""Which rules a message is about, for ``tracelens explain "Failed to find C compiler"``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracelens.errors import UsageError
+from tracelens.failures.causes import hits, squeeze
+
+if TYPE_CHECKING:
+    from tracelens.rules import Rule
+
+__all__ = ["rules_about"]
+
+#: Shortest phrase that is looked for, in letters: shorter ones are in too many pages.
+MIN_LETTERS = 8
+#: Rules that are named where many hold the phrase.
+MAX_NAMED = 5
+
+
+def rules_about(phrase: str) -> list[Rule]:
+    """Return the rules that a message tells of, the likeliest first.
+
+    Those that a failure with this message gets, and then those on whose page the words stand.
+
+    Raises:
+        UsageError: There is none.
+    """
+    from tracelens.engine import select_rules
+
+    rules = select_rules()
+    text, _ = squeeze([phrase])
+    causes = [cause for cause, _, _ in hits(text)]
+    failing = [
+        rule for cause in causes for rule in rules if cause in getattr(rule, "of_causes", ())
+    ]
+    low = text.lower()
+    written = [rule for rule in rules if len(low) >= MIN_LETTERS and low in _page(rule)]
+    found = list(dict.fromkeys((*failing, *written)))
+    if not found:
+        raise UsageError(
+            f"no rule has the code or name {phrase!r}, or these words on its page",
+            hint="tracelens rules lists them",
+        )
+    return found[:MAX_NAMED]
+
+
+def _page(rule: Rule) -> str:
+    """Return what the rule says, without blanks: the page, and what it advises."""
+    said = [rule.__doc__ or ""]
+    said += [remedy.text for remedy in rule.remedies if isinstance(remedy.text, str)]
+    return squeeze(said)[0].lower().replace("``", "")
