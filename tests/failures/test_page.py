@@ -20,7 +20,7 @@ The program ended in an error. Look for the words of its message here, or let tr
     tracelens analyze what-was-printed.txt
     tracelens explain "Failed to find C compiler"
 
-The text may be pasted as it is: behind a logger's prefix, in a box, cut, wrapped, of one rank of many.
+The text may be pasted as it is: behind a logger's prefix, in a box, cut, wrapped, of many ranks.
 The innermost message counts: `InductorError` and `BackendCompilerFailed` say where it was caught.
 To go on meanwhile, `TORCH_COMPILE_DISABLE=1` runs the program without compiling.
 """

@@ -54,7 +54,7 @@ class Segmenter:
         self.lines = 0
         self.evidence = Evidence()
         #: What may tell why the program failed.
-        self.watch = Watch()
+        self.watch = Watch(from_start=from_start)
         self.writers: dict[str, None] = {}
         self.tally = Tally(kinds.timed_marks)
         self._open: dict[tuple[str, bytes], Open] = {}
@@ -94,8 +94,7 @@ class Segmenter:
         firsts = b"" if self.tally.pure else bytes(map(itemgetter(0), lines))
         end = 0
         stretches = self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines)
-        if not self.evidence.structured:  # such a log tells of errors in records of its own
-            self.watch.look_at(lines, stretches, self.lines + 1)
+        self.watch.look_at(lines, stretches, self.lines + 1)
         for start, stop in stretches:
             if start != end:
                 self._current = (_NEVER, [])  # the record in hand was interrupted
@@ -370,9 +369,9 @@ class Segmenter:
             if key in heads and key in after._open:
                 after._open[key].shift(shift)
                 self._open[key] = after._open[key]
+        self.watch.extend(after.watch, shift)
         self._replay(after, shift)
         self.evidence.merge(after.evidence, shift=shift)
-        self.watch.extend(after.watch, shift)
         self.writers.update(after.writers)
         self.lines += after.lines
         self._current = (_NEVER, [])

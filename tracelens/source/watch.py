@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 from tracelens.source.signs import HINTS, HOT, TRIGGERS
@@ -27,6 +27,9 @@ MAX_HEAD, MAX_TAIL = 300, 700
 MAX_EXCERPTS = 40
 #: Lines that tell of a failure, of one input.
 MAX_HOT = 100_000
+#: Lines that are kept for what stands before them.
+MAX_LEAD = 2_000
+_TAB = ord("\t")
 #: Bytes of a line.
 MAX_LINE = 4_000
 
@@ -44,15 +47,17 @@ class Excerpt(NamedTuple):
 class Watch:
     """The excerpts of one input, or of one range of its lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, from_start: bool = True) -> None:
         self._first: list[Excerpt] = []
         self._last: deque[Excerpt] = deque(maxlen=MAX_EXCERPTS)
         self._open: list[tuple[int, bytes]] = []
         #: Lines that the open excerpt still takes.
         self._owed = 0
         self._tail: list[tuple[int, bytes]] = []
-        #: The first lines, which may go on with an excerpt of what stands before them.
+        #: Without the start of the input: its first lines, up to where no excerpt of what stands
+        #: before them can reach.
         self._lead: list[tuple[int, bytes]] = []
+        self._leads = not from_start
         #: The last traceback of whatever program; only at the end of an input does it matter.
         self.latest: Excerpt | None = None
         #: Lines that tell of a failure; those of them that are the program's for all that is known.
@@ -60,27 +65,35 @@ class Watch:
         self.orphans: set[int] = set()
 
     def look_at(self, lines: list[bytes], stretches: list[tuple[int, int]], number: int) -> None:
-        """Look at some stretches of ``lines``, the first of which stands at ``number``."""
-        if stretches == [(0, len(lines))]:
-            self.look(lines, range(number, number + len(lines)))
-            return
+        """Look at some stretches of ``lines``, the first of which stands at ``number``.
+
+        Not at the payloads of structured records, which begin with a tab.
+        """
         numbers: list[int] = []
         some: list[bytes] = []
         for start, stop in stretches:
-            some += lines[start:stop]
-            numbers += range(number + start, number + stop)
+            part = lines[start:stop]
+            keep = [line[0] != _TAB for line in part]
+            some += compress(part, keep)
+            numbers += compress(range(number + start, number + stop), keep)
         self.look(some, numbers)
 
     def look(self, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
         """Look at the next ``lines``, which stand at ``numbers``."""
         if not lines:
             return
-        if len(self._lead) < AFTER:
-            room = AFTER - len(self._lead)
-            self._lead += zip(numbers[:room], lines[:room], strict=True)
         hot = _hot(lines)
         if len(self.hot) < MAX_HOT:
             self.hot.update(numbers[at] for at in hot)
+        if self._leads:
+            end = _quiet(hot, len(lines)) if len(self._lead) < MAX_LEAD else 0
+            self._lead += zip(numbers[:end], lines[:end], strict=True)
+            self._tail = self._lead[-BEFORE:]
+            self._leads = end == len(lines) and len(self._lead) < MAX_LEAD
+            hot = [at - end for at in hot if at >= end]
+            lines, numbers = lines[end:], numbers[end:]
+            if self._leads or not lines:
+                return
         for start, stop in _merged(hot, self._owed):
             self._take(lines, numbers, start, stop)
         self._tail = list(zip(numbers[-BEFORE:], lines[-BEFORE:], strict=True))
@@ -120,17 +133,10 @@ class Watch:
 
     def extend(self, after: Watch, shift: int) -> None:
         """Take over what ``after`` kept, whose lines come ``shift`` lines later."""
-        lead = [(number + shift, line) for number, line in after._lead]
-        begins = {number for one in after._first[:1] for number, _ in one.lines}
-        if self._owed and not begins.intersection(number for number, _ in after._lead):
-            self._open += lead[: self._owed]
-            self._close()
-        elif self._owed:  # the two are one
-            first = after._first.pop(0).shifted(shift)
-            start = first.lines[0][0]
-            self._open += [(n, line) for n, line in lead if n < start]
-            self._open += first.lines
-            self._close()
+        self.look([line for _, line in after._lead], [n + shift for n, _ in after._lead])
+        if after._leads:  # nothing but lead
+            return
+        self._close()
         for one in (*after._first, *after._last):
             self._keep(one.shifted(shift))
         if after.latest is not None:
@@ -167,7 +173,17 @@ def _hot(lines: Sequence[bytes]) -> list[int]:
 
 def _is_bare(line: bytes) -> bool:
     """Tell whether a line is no line of a record that has a kind of its own."""
-    return b"[__" not in line[:200] and line[:1] != b"\t"
+    return b"[__" not in line[:200] and b'] {"' not in line[:200]
+
+
+def _quiet(hot: Sequence[int], size: int) -> int:
+    """Return after how many of ``size`` lines no excerpt that began in them goes on."""
+    end = 0
+    for at in (*hot, size):
+        if at - end >= BEFORE + AFTER + 1:
+            return end + BEFORE + AFTER + 1
+        end = at + 1
+    return size
 
 
 def _merged(hot: Iterable[int], owed: int) -> Iterator[tuple[int, int]]:

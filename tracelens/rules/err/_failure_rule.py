@@ -45,7 +45,8 @@ class FailureData(FindingData):
     message: str = ""
     output: str = ""
     generated: str = ""
-    ended: bool = False
+    #: Whether it is what ended the program, as far as the log shows: it is then told first.
+    ended_program: bool = False
     suppressed: bool = False
     #: ``windows``, ``embedded`` (a program's own Python), ``macos``, ``conda`` or empty.
     platform: str = ""
@@ -141,7 +142,7 @@ class FailureRule(Rule):
             message=failure.message,
             output=failure.output,
             generated=failure.generated,
-            ended=failure.ended,
+            ended_program=failure.ended,
             suppressed=failure.suppressed,
             platform=failure.platform,
             file=failure.file,
