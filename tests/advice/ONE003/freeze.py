@@ -1,12 +1,13 @@
-"""A compiled convolution whose weights are reordered in each call."""
+"""Compiled convolutions whose weights are reordered in each call."""
 # logs: output_code
 # env: ONEDNN_VERBOSE=1
 
 import torch
 
 torch.manual_seed(0)
-model = torch.compile(torch.nn.Conv2d(64, 64, 3).eval())
-x = torch.randn(1, 64, 14, 14)
+layers = torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Conv2d(16, 32, 3)
+model = torch.compile(torch.nn.Sequential(*layers).eval())
+x = torch.randn(2, 3, 64, 64)
 
 
 def step(number):

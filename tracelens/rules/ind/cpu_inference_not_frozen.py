@@ -201,7 +201,8 @@ class CpuInferenceNotFrozen(Rule):
 def _has_state(lines: Lines, row: Seen[OutputModule]) -> bool:
     """Whether a model is compiled, as far as the traced graph tells: it names what it owns."""
     inputs = lines.inputs(row)
-    return not inputs or any("self" in name.lower() or "__" in name for name in inputs)
+    words = ("self", "__", "_parameters_", "_buffers_")
+    return not inputs or any(word in name.lower() for name in inputs for word in words)
 
 
 def _told(found: list[Unprepared]) -> str:

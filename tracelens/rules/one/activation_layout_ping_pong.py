@@ -102,7 +102,7 @@ class ActivationLayoutPingPong(Rule):
 
     remedies = (
         channels_last("ONE004"),
-        channels_last_3d("ONE004"),
+        channels_last_3d(),
         Remedy(
             id="two-dimensional",
             text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
