@@ -118,8 +118,8 @@ class WeightReorderEveryIteration(Rule):
             basis="untestable",
             proof="needs an AArch64 machine; github.com/ARM-software/ComputeLibrary/issues/1060",
         ),
-        freeze("ONE003"),
-        compile_frozen("ONE003"),
+        freeze(),
+        compile_frozen(),
         Remedy(
             id="newer-torch",
             text="Update torch to 2.15, then freeze: bfloat16 layers that are frozen run in "
