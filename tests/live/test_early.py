@@ -135,8 +135,11 @@ def test_steps_count_from_where_the_recorded_run_was_steady(counter: Any, tmp_pa
             one.look([row])
         return any(tmp_path.iterdir())
 
+    slower = 1
+
     def calls(first: int, last: int, number: int = 1) -> list[tuple[Any, ...]]:
-        return [("call", number, k * SECOND, k * SECOND + 5) for k in range(first, last)]
+        used = SECOND // slower
+        return [("call", number, k * SECOND, k * SECOND + 5, k * used) for k in range(first, last)]
 
     assert not made(*calls(0, 30))
     assert made(*calls(0, 31))
@@ -144,6 +147,9 @@ def test_steps_count_from_where_the_recorded_run_was_steady(counter: Any, tmp_pa
     assert not made(*calls(0, 31, number=2))
     assert not made(*calls(0, 25), ("compile", 1, 2), *calls(25, 45))
     assert made(*calls(0, 25), ("compile", 1, 2), *calls(25, 46))
+    spec["plenty"], slower = [[20, 25.0]], 10
+    assert not made(*calls(0, 40)), "a busy machine made them slow: more are wanted"
+    assert made(*calls(0, 62)), "and not for ever"
     spec["calls"] = 50
     assert not made(*calls(0, 50)), "a run that is half over goes on to its end"
     spec["plenty"] = "broken"
@@ -161,7 +167,7 @@ def test_a_short_run_is_whole() -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("steps", "made"), [(1000, range(40, 501)), (60, range(60, 61))])
+@pytest.mark.parametrize(("steps", "made"), [(2000, range(40, 1001)), (60, range(60, 61))])
 def test_a_long_program_is_ended_when_it_is_timed(
     torch_python: str,
     torch_environment: dict[str, str],

@@ -14,6 +14,9 @@ from .journal import Journal
 
 __all__ = ["Enough"]
 
+#: Times longer, by the wall clock, that is enough as well: a program may wait.
+PATIENCE = 2
+
 
 class Enough:
     """Looks at the rows that are about to be written: a call costs nothing more."""
@@ -27,7 +30,7 @@ class Enough:
         self._journal = journal
         self._made = 0
         self._steady = 0
-        self._since = 0
+        self._since = self._used = 0
         self._known = False
         journal.on_rows = self.look
         # A program that is started in the background by a shell ignores it.
@@ -56,11 +59,15 @@ class Enough:
                 if self._made > self._begins:
                     self._steady += 1
                     if self._steady == 1:
-                        self._since = row[2]
-                    self._weigh(row[3] - self._since)
+                        self._since, self._used = row[2], row[4]
+                    self._weigh(row[3] - self._since, row[4] - self._used)
 
-    def _weigh(self, took: int) -> None:
-        plenty = any(self._steady > steps and took >= least for steps, least in self._plenty)
+    def _weigh(self, took: int, used: int) -> None:
+        """Look whether it is enough, of CPU time: on a busy machine the clock runs on."""
+        plenty = any(
+            self._steady > steps and (used >= least or took >= PATIENCE * least)
+            for steps, least in self._plenty
+        )
         if plenty and 2 * self._made <= self._calls:
             self._known = False
             name = os.path.join(self._journal.folder, f"enough-{os.getpid()}")
