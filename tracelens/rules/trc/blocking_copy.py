@@ -30,6 +30,8 @@ class Blocking(FindingData):
     idle_ms: float
     #: Copies of the trace from or to pageable memory; None where it does not say.
     pageable: bool | None
+    to_device: bool
+    to_host: bool
     frames: tuple[str, ...]
 
 
@@ -73,14 +75,24 @@ class BlockingCopy(Rule):
             id="pin",
             text="Pin the memory, and copy without waiting.",
             code="DataLoader(dataset, pin_memory=True); batch.to(device, non_blocking=True)",
-            when="memory is pageable, or the trace does not say",
-            applies=lambda data: data.pageable is not False,
+            when="data is copied to the device, and memory is pageable or the trace does not say",
+            applies=lambda data: data.pageable is not False and data.to_device,
+            proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+        Remedy(
+            id="later",
+            text="Copy results to pinned memory, and look at them when the next step is launched.",
+            code='result.to("cpu", non_blocking=True)',
+            when="data is copied to the host",
+            applies=lambda data: data.to_host,
             proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
         ),
         Remedy(
             id="device",
             text="Create tensors on the device instead of copying them there.",
             code="torch.zeros(n, device=device)",
+            when="data is copied to the device",
+            applies=lambda data: data.to_device,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     )
@@ -107,23 +119,26 @@ class BlockingCopy(Rule):
             )
             idle = after + max(0.0, blocked - waits)
             if idle >= max(MIN_MS, MIN_SHARE * view.window_ms):
-                kinds = {row.record.pinned for row in copies.within(view.source)} - {None}
-                pageable = (False in kinds) if kinds else None
-                yield self._finding(view, rows, idle, pageable)
+                kinds = [row.record for row in copies.within(view.source)]
+                yield self._finding(view, rows, idle, kinds)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """After a wait for data a copy is late anyway; while graphs are captured, all is."""
         return stories(["capture", "data"], finding)
 
     def _finding(
-        self, view: View, rows: list[SyncTime], idle: float, pageable: bool | None
+        self, view: View, rows: list[SyncTime], idle: float, kinds: list[CopyTime]
     ) -> Finding:
+        pinned = {kind.pinned for kind in kinds} - {None}
+        pageable = (False in pinned) if pinned else None
         frames = tuple(dict.fromkeys(row.user_frame for row in rows if row.user_frame))[:3]
         data = Blocking(
             calls=sum(row.count for row in rows),
             held_ms=sum(row.ms for row in rows),
             idle_ms=idle,
             pageable=pageable,
+            to_device=any(kind.direction == "HtoD" for kind in kinds),
+            to_host=any(kind.direction == "DtoH" for kind in kinds),
             frames=frames,
         )
         share = idle / view.window_ms
