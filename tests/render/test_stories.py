@@ -92,6 +92,13 @@ def test_what_is_harmless_says_why(name: str) -> None:
 
 
 @PROSE
+def test_a_long_reason_is_told_to_its_end(name: str) -> None:
+    reason = " ".join(["it is so"] * 50) + ", says the end"
+    text = page(name, report(finding("ONE003", Severity.NONE, harmless=reason)))
+    assert "says the end" in text.split("application/json")[0]
+
+
+@PROSE
 def test_several_runs_have_headings_and_identities(name: str) -> None:
     both = joined([report(CAUSE), report(CAUSE, SYMPTOM, name="run2", path="b.log")])
     text = page(name, both)

@@ -222,7 +222,7 @@ def advice(item: Advice) -> str:
 def notes(report: Report) -> str:
     """Return the folded findings, one line each."""
     lines = [
-        f"- {text(finding.code)} {text(finding.title)} ({text(_words.silenced(finding))})"
+        f"- {text(finding.code)} {text(finding.title)} ({text(_words.silenced(finding), MAX_TEXT)})"
         for finding in report.folded[:MAX_SUMMARY]
     ]
     more = len(report.folded) - MAX_SUMMARY
