@@ -8,13 +8,21 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.inductor_debug import CompileThreads
 from tracelens.logs.output_code import OutputModule
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["SerialCompile"]
 
 #: Generated kernels from which on processes side by side would help.
 MANY_KERNELS = 8
+
+
+class SerialData(FindingData):
+    """One process compiles: why, and how many kernels the log shows."""
+
+    how: str
+    kernels: int
 
 
 class SerialCompile(Rule):
@@ -57,6 +65,19 @@ class SerialCompile(Rule):
         of="run",
     )
 
+    Data = SerialData
+    remedies = (
+        Remedy(
+            "more-processes",
+            "Name the number of processes, or let the process use more CPUs.",
+            env="TORCHINDUCTOR_COMPILE_THREADS=8",
+            since="2.1",
+            basis="untestable",
+            proof="the bench compiles with one process, on two CPUs",
+            knob=experiment.knob,
+        ),
+    )
+
     def check(
         self, settings: Table[CompileThreads], *, modules: Table[OutputModule]
     ) -> Iterator[Finding]:
@@ -69,22 +90,18 @@ class SerialCompile(Rule):
             how = row.record.how
             asked = how.startswith(("via env", "for win32", "in fbcode"))
             why = _WHY.get(how, "because it may use one CPU only")
+            data = SerialData(how=how, kernels=kernels)
             yield self.finding(
                 how,
                 title="one process compiles all kernels",
                 message=f"Inductor compiles with one process, {why}."
                 + (f" There are {kernels} kernels." if len(modules) else ""),
-                severity=Severity.NONE if asked or few else self.severity,
                 confidence=Confidence.HIGH if asked else Confidence.MEDIUM,
                 count=row.count,
                 evidence=[row.quote()],
-                advice=[
-                    Advice(
-                        text="Name the number of processes, or let the process use more CPUs.",
-                        env="TORCHINDUCTOR_COMPILE_THREADS=8",
-                        since="2.1",
-                    )
-                ],
+                advice=self.advise(data),
+                data=data,
+                harmless=_harmless(asked=asked, few=few),
             )
 
 
@@ -93,3 +110,9 @@ _WHY = {
     "for win32": "as always on Windows",
     "in fbcode": "as this build does",
 }
+
+
+def _harmless(*, asked: bool, few: bool) -> str | None:
+    if asked:
+        return "it was asked for"
+    return "there are few kernels to divide" if few else None

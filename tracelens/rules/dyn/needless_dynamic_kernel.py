@@ -9,12 +9,21 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["NeedlessDynamicKernel"]
 
 MAX_QUOTED = 3
+
+
+class RemainderData(FindingData):
+    """A size that changed once, to a smaller one."""
+
+    source: str
+    usual: int
+    last: int
 
 
 class NeedlessDynamicKernel(Rule):
@@ -38,8 +47,8 @@ class NeedlessDynamicKernel(Rule):
     function, and nothing is reported.
 
     ## What to do
-    Drop the last batch or pad it; or compile with ``dynamic=False``, which makes a second entry
-    for the smaller size and leaves the first one as it is.
+    Drop the last batch or pad it. ``dynamic=False`` is right only where no further size comes: it
+    compiles a function again for each.
 
     ## How a live run confirms it
     The program runs with ``dynamic=False``. Confirmed when the steps after the change get faster;
@@ -55,6 +64,17 @@ class NeedlessDynamicKernel(Rule):
     severity = Severity.INFO
     experiment = Experiment(Knob("sizes stay static", compile={"dynamic": False}))
 
+    Data = RemainderData
+    remedies = (
+        Remedy(
+            "drop-last",
+            "Drop the last batch, with `drop_last=True` of the DataLoader, or pad it.",
+            when="the smaller batch is the last of a data set",
+            basis="untestable",
+            proof="the log does not tell what calls come later",
+        ),
+    )
+
     def check(self, recompiles: Table[Recompile]) -> Iterator[Finding]:
         """Yield one finding for the whole log, however many functions the batch went through."""
         steps = [
@@ -64,7 +84,13 @@ class NeedlessDynamicKernel(Rule):
         ]
         pairs = {_pair(failure) for _, _, failure in steps}
         calls = [(at.writer, row.record.function, row.record.file) for at, row, _ in steps]
-        if len(pairs) == 1 and len(calls) == len(set(calls)) and _is_remainder(*pairs):
+        listed = any(not _is_argument(failure) for _, _, failure in steps)
+        if (
+            not listed
+            and len(pairs) == 1
+            and len(calls) == len(set(calls))
+            and _is_remainder(*pairs)
+        ):
             yield self._finding(steps)
 
     def _finding(self, steps: list[tuple[Place, Seen[Recompile], GuardFailure]]) -> Finding:
@@ -74,6 +100,7 @@ class NeedlessDynamicKernel(Rule):
         source = failure.check.source if isinstance(failure.check, TensorMismatch) else "the input"
         more = f" and {len(steps) - 1} more functions" if len(steps) > 1 else ""
         own = StackFrame(file=record.file, line=record.line, function=record.function)
+        data = RemainderData(source=str(source), usual=int(expected), last=int(actual))
         return self.finding(
             record.function,
             user_code.short(record.file),
@@ -90,7 +117,8 @@ class NeedlessDynamicKernel(Rule):
                 row.quote(f"entry {at.frame}", at=why.at, place=at)
                 for at, row, why in steps[:MAX_QUOTED]
             ],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -112,21 +140,16 @@ def _is_size(failure: GuardFailure) -> bool:
     return isinstance(failure.check, TensorMismatch) and failure.check.what == "size"
 
 
+def _is_argument(failure: GuardFailure) -> bool:
+    """Whether it is a tensor itself, and not the element of a list."""
+    check = failure.check
+    if not isinstance(check, TensorMismatch):
+        return False
+    return not any(part[:1].isdecimal() for part in check.source.path.split("["))
+
+
 def _pair(failure: GuardFailure) -> tuple[int | None, str, str]:
     check = failure.check
     if not isinstance(check, TensorMismatch):
         return None, "", ""
     return check.index, check.expected, check.actual
-
-
-_ADVICE = (
-    Advice(
-        text="Drop the last batch, or pad it.",
-        code="DataLoader(dataset, batch_size, drop_last=True)",
-    ),
-    Advice(
-        text="Or compile a second entry with constant sizes for it.",
-        code="torch.compile(model, dynamic=False)",
-        since="2.1",
-    ),
-)

@@ -12,7 +12,8 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames.guard_entries import GuardedEntry
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import Recompile
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["FragileGuardPrediction"]
@@ -27,6 +28,15 @@ COUNTERS = frozenset(
 )  # fmt: skip
 #: Attributes that tell the layers of a model apart.
 POSITIONS = frozenset({"block_idx", "block_index", "layer_id", "layer_idx", "layer_index"})
+
+
+class FragileData(FindingData):
+    """A number that an entry was compiled for, and that is bound to change."""
+
+    #: ``counter``, ``rate`` or ``position``.
+    kind: str
+    source: str
+    values: tuple[str, ...]
 
 
 class FragileGuardPrediction(Rule):
@@ -72,6 +82,45 @@ class FragileGuardPrediction(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = FragileData
+    remedies = (
+        Remedy(
+            "buffer",
+            "Count outside of the compiled function, or in a buffer of the module.",
+            when="a counter",
+            applies=lambda data: data.kind == "counter",
+            basis="tested",
+            proof="tests/advice/RCP007/buffer.py",
+        ),
+        Remedy(
+            "unspec-int",
+            "Or let integers of modules become symbols.",
+            when="a counter",
+            applies=lambda data: data.kind == "counter",
+            setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
+            since="2.5",
+            basis="tested",
+            proof="tests/advice/RCP007/unspec-int.py",
+        ),
+        Remedy(
+            "tensor-lr",
+            "Keep the learning rate in a tensor.",
+            when="a learning rate",
+            applies=lambda data: data.kind == "rate",
+            code="lr=torch.tensor(1e-3)",
+            basis="tested",
+            proof="tests/advice/RCP022/tensor-lr.py",
+        ),
+        Remedy(
+            "compile-model",
+            "Compile the whole model instead of its layers.",
+            when="the index of a layer",
+            applies=lambda data: data.kind == "position",
+            basis="tested",
+            proof="tests/advice/RCP007/compile-model.py",
+        ),
+    )
+
     def check(
         self, entries: Table[GuardedEntry], *, recompiles: Table[Recompile]
     ) -> Iterator[Finding]:
@@ -101,6 +150,7 @@ class FragileGuardPrediction(Rule):
         held = f"`{source} == {values[0]}`"
         if len(values) > 1:
             held = f"each value of `{source}`"
+        data = FragileData(kind=kind.name, source=source, values=tuple(values))
         return self.finding(
             *entry.record.subject,
             source,
@@ -112,7 +162,8 @@ class FragileGuardPrediction(Rule):
                 seen.entry.quote(f"entry {seen.entry.record.id}", at=seen.number.at)
                 for seen in group[:3]
             ],
-            advice=kind.advice,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -128,10 +179,10 @@ class _Seen(NamedTuple):
 class _Kind(NamedTuple):
     """Why a number will change, in words."""
 
+    name: str
     fear: str
     why: str
     price: str
-    advice: tuple[Advice, ...]
 
 
 def _numbers(entries: Table[GuardedEntry]) -> Iterator[_Seen]:
@@ -178,45 +229,23 @@ def _path(source: str) -> str:
 
 
 _COUNTER = _Kind(
+    "counter",
     "a counter",
     "An integer of a module is a constant of the entry, and this one counts.",
     "Each new value is compiled again, up to the limit of eight entries; after it the function "
     "runs eagerly.",
-    (
-        Advice(
-            text="Count outside of the compiled function, or in a buffer.",
-            code='self.register_buffer("step", torch.zeros((), dtype=torch.long))',
-        ),
-        Advice(
-            text="Or let integers of modules become symbols.",
-            setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
-            since="2.5",
-        ),
-    ),
 )
 _RATE = _Kind(
+    "rate",
     "a learning rate with a scheduler",
     "The learning rate is a Python float, and the guards show that a scheduler is attached "
     "(initial_lr).",
     "Its first change costs a compilation of the optimizer in the middle of the training; up to "
     "torch 2.5 each change does.",
-    (
-        Advice(
-            text="Keep the learning rate in a tensor.",
-            code="torch.optim.Adam(parameters, lr=torch.tensor(1e-3))",
-        ),
-    ),
 )
 _POSITION = _Kind(
+    "position",
     "the index of a layer",
     "The function is compiled once per layer, because each layer knows its index.",
     "With more than eight layers the others run eagerly.",
-    (
-        Advice(text="Compile the whole model instead of its layers.", code="model.compile()"),
-        Advice(
-            text="Or raise the limit to the number of layers.",
-            setting="torch._dynamo.config.recompile_limit = 64",
-            since="2.7",
-        ),
-    ),
 )

@@ -9,8 +9,10 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.logs.guards import GuardTree
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.grd._data import GuardData, guard_data
 
 __all__ = ["GuardCountLarge"]
 
@@ -59,6 +61,27 @@ class GuardCountLarge(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
 
+    Data = GuardData
+    remedies = (
+        Remedy(
+            "flat-configuration",
+            "Read configurations in `__init__`, and keep what `forward` needs in plain "
+            "attributes: each dictionary and each nested object on the way is guarded.",
+            proof=""
+            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+        Remedy(
+            "measure",
+            "See what one check takes: GRD001, or the lookups in a trace (TRC004).",
+            when="torch did not measure the check",
+            applies=lambda data: data.us is None,
+            env='TORCH_LOGS="guards"',
+            since="2.6",
+            basis="untestable",
+            proof="it records more",
+        ),
+    )
+
     def check(self, entries: Table[GuardedEntry]) -> Iterator[Finding]:
         """Yield one finding per function."""
         large = [entry for entry in entries if entry.record.checks >= MANY]
@@ -72,6 +95,7 @@ class GuardCountLarge(Rule):
         kinds = f" Most are {_listed(_kinds(tree))}." if tree else ""
         modules = f" By origin: {_listed(_sources(tree))}." if tree else ""
         several = f" {len(group)} entries of it have as many." if len(group) > 1 else ""
+        data = guard_data(entry)
         return self.finding(
             *entry.subject,
             title=f"{entry.label} has {entry.checks:,} guards",
@@ -81,17 +105,8 @@ class GuardCountLarge(Rule):
             evidence=[
                 largest.quote(f"{entry.checks} guards, entry {entry.id}", at=root_line(largest))
             ],
-            advice=[
-                Advice(
-                    text="Read configurations in __init__, and keep what forward() needs in plain "
-                    "attributes: each dictionary and each nested object on the way is guarded.",
-                ),
-                Advice(
-                    text="See what one check takes: GRD001, or the lookups in a trace (TRC004).",
-                    env='TORCH_LOGS="guards"',
-                    since="2.6",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )
 
 

@@ -8,8 +8,10 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames.guard_entries import GuardedEntry, by_function
 from tracelens.logs.guards import GuardLatency
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.grd._data import GuardData, guard_data
 
 __all__ = ["GuardLatencyHigh"]
 
@@ -62,6 +64,34 @@ class GuardLatencyHigh(Rule):
     claim = "time"
     unconfirmable = IN_THE_PROGRAM
 
+    Data = GuardData
+    remedies = (
+        Remedy(
+            "larger-region",
+            "Compile a larger region, so that one check of the guards covers more work.",
+            proof=""
+            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+        Remedy(
+            "skip-module-guards",
+            "If no module changes after the first call, leave out the guards on modules: "
+            "`skip_guard_on_all_nn_modules_unsafe` of torch.compiler as `guard_filter_fn`. "
+            "Unsafe: a change gives wrong results without a word.",
+            since="2.8",
+            proof=""
+            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+        Remedy(
+            "skip-guard-eval",
+            "After a warm-up with all inputs that will come, check only what tells entries "
+            "apart. Unsafe in the same way.",
+            code="torch.compiler.set_stance(skip_guard_eval_unsafe=True)",
+            since="2.6",
+            proof=""
+            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+    )
+
     def check(
         self, entries: Table[GuardedEntry], *, latencies: Table[GuardLatency]
     ) -> Iterator[Finding]:
@@ -80,6 +110,7 @@ class GuardLatencyHigh(Rule):
             for place, row in latencies.events()
             if row.record.us == us and place.frame == entry.id
         ]
+        data = guard_data(entry)
         return self.finding(
             *entry.subject,
             title=f"the guards of {entry.label} take {us / 1000:.2g} ms at every call",
@@ -90,27 +121,10 @@ class GuardLatencyHigh(Rule):
             count=len(group),
             where=entry.where,
             evidence=quotes[:1] or [slowest.quote(f"guard_latency_us: {us:.0f}")],
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
 def _is_slow(entry: GuardedEntry) -> bool:
     return entry.us is not None and MIN_US <= entry.us <= PLAUSIBLE * entry.checks
-
-
-_ADVICE = (
-    Advice(text="Compile a larger region, so that one check of the guards covers more work."),
-    Advice(
-        text="If no module changes after the first call, leave out the guards on modules. Unsafe: "
-        "a change gives wrong results without a word.",
-        code="torch.compile(model, options={"
-        '"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})',
-        since="2.8",
-    ),
-    Advice(
-        text="After a warm-up with all inputs that will come, check only what tells entries apart. "
-        "Unsafe in the same way.",
-        code="torch.compiler.set_stance(skip_guard_eval_unsafe=True)",
-        since="2.6",
-    ),
-)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.frames.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.logs.guards import Guard
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.grd._data import GuardData, guard_data
 
 __all__ = ["SlowPythonGuards"]
 
@@ -54,6 +56,26 @@ class SlowPythonGuards(Rule):
     severity = Severity.INFO
     unconfirmable = "it takes another version of torch"
 
+    Data = GuardData
+    remedies = (
+        Remedy(
+            "cpp-guards",
+            "Check the conditions in C++.",
+            setting="torch._dynamo.config.enable_cpp_symbolic_shape_guards = True",
+            since="2.8",
+            proof=""
+            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+        Remedy(
+            "static-sizes",
+            "Make sizes that never change static, so that they need no relation, with "
+            "`torch._dynamo.mark_static`.",
+            since="2.1",
+            proof=""
+            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+        ),
+    )
+
     def check(self, entries: Table[GuardedEntry]) -> Iterator[Finding]:
         """Yield one finding per function."""
         many = [entry for entry in entries if len(_conditions(entry.record)) > MANY]
@@ -66,6 +88,7 @@ class SlowPythonGuards(Rule):
         took = f" The whole check took {entry.us:.0f} us." if entry.us else ""
         text = worst.text.split("\n")
         lines = [at for at, line in enumerate(text) if line.startswith(f"+- {KIND}: ")]
+        data = guard_data(entry, len(conditions))
         return self.finding(
             *entry.subject,
             title=f"Python checks {len(conditions)} conditions of {entry.label} at every call",
@@ -75,18 +98,8 @@ class SlowPythonGuards(Rule):
             where=entry.where,
             evidence=[worst.quote(f"entry {entry.id}", at=at) for at in lines[:3]]
             or [worst.quote(f"{len(conditions)} of {KIND} below", at=root_line(worst))],
-            advice=[
-                Advice(
-                    text="Check the conditions in C++.",
-                    setting="torch._dynamo.config.enable_cpp_symbolic_shape_guards = True",
-                    since="2.8",
-                ),
-                Advice(
-                    text="Make sizes that never change static, so that they need no relation.",
-                    code="torch._dynamo.mark_static(x, 1)",
-                    since="2.1",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )
 
 
