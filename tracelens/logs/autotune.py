@@ -84,7 +84,8 @@ class Autotune(Log):
     switch = 'torch.compile(mode="max-autotune")'
     marks = ("AUTOTUNE ", "Autotune Choices Stats:")
     begins = re.compile(
-        r"(?:  )?[A-Za-z_][^\s=]{0,200} (?:\d+\.\d{4}|inf) ms (?:\d+\.\d%|inf%)(?= *$| \S)"
+        r"(?:  [A-Za-z_]|(?=triton_|cpp_|cutlass|ck_|bias_|addmm|_?mm |bmm |_mkl|_linear|conv)\w)"
+        r"[^\s=]{0,200} (?:\d+\.\d{4}|inf) ms (?:\d+\.\d%|inf%)(?= *$| \S)"
     )
     continues = re.compile(
         r'\{"num_|AUTOTUNE \S+\(|strides: \[|dtypes: torch|\w+ AUTOTUNE (?:benchmarking )?takes '

@@ -37,6 +37,8 @@ class Fragments(Log):
     switch = "a part of a log or of generated code, pasted"
     partial = True
     begins = re.compile(
+        # Told apart at a glance from most lines of programs.
+        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGce|+@d#fb]))(?:"
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
         rf"| {{0,8}}(?:last reason: )?\d{{1,6}}/\d{{1,6}}: (?:{_REASON})"
@@ -54,7 +56,7 @@ class Fragments(Log):
         r"|@triton_heuristics\.\w+\(|def triton_(?:poi|red|per|tem|for|unk)_\w*\("
         r"|[ \t]{0,40}(?:buf\d+ = (?:empty_strided_\w+\(|reinterpret_tensor\(|extern_kernels\."
         r"|torch\.ops\.\w+\.|buf\d+; del buf\d+)"
-        r"|extern_kernels\.\w+\([^\n]*out=|cpp_fused_\w+\((?:buf|arg|primals_)|triton_\w+\.run\()"
+        r"|extern_kernels\.\w+\([^\n]*out=|cpp_fused_\w+\((?:buf|arg|primals_)|triton_\w+\.run\())"
     )
     continues = re.compile(
         r"[ \t]|[{})]|$|- |or:$|to include these operations|Graph break: from user code at"

@@ -112,10 +112,11 @@ class Warnings(Log):
     )
     prefixed = True
     begins = re.compile(
-        r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[/\\]torch\w{0,20}[/\\][^:\n]{0,200}"
-        r":\d+: \w{0,60}Warning:"
-        r"|(?:[A-Za-z]:)?[^\s:][^:\n]{0,500}:\d+: \w{0,60}Warning: (?:flex_attention called"
-        r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty)"
+        # The place and the category first: one look at the line up to its first colon.
+        r"(?:[A-Za-z]:)?(?=[^\s:][^:\n]{0,800}+:\d+: \w{0,60}Warning:)"
+        r"(?:[^:\n]{1,301}[/\\]torch\w{0,20}[/\\][^:\n]{0,200}:\d+: \w{0,60}Warning:"
+        r"|[^:\n]{1,501}:\d+: \w{0,60}Warning: (?:flex_attention called"
+        r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty))"
         rf"|{_NATIVE}|No CUDA runtime is found, using "
         # Pasted without the place, or without all that stands before the text.
         r"|(?:\w{1,40}Warning: )?(?:TensorFloat32 tensor cores for float32 matrix"
