@@ -1,0 +1,46 @@
+"""One cause is told once: graph breaks, and recompiles that come of them."""
+
+from pathlib import Path
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def told(path: str) -> dict[str, Finding]:
+    found = analyze(str(FIXTURES / path)).findings
+    return {finding.id: finding for finding in found}
+
+
+def causes(findings: dict[str, Finding]) -> dict[str, str]:
+    """Return code -> the code of the finding that explains it."""
+    return {
+        finding.code: findings[finding.explained_by].code
+        for finding in findings.values()
+        if finding.explained_by
+    }
+
+
+def test_breaks_of_set_up_code_are_one_story() -> None:
+    found = causes(told("GBR022-cold-start-side-effect/fires-hook-and-tables.log"))
+    assert found["GBR020"] == found["GBR006"] == found["GBR012"] == "GBR022"
+
+
+def test_a_function_that_is_lost_belongs_to_what_broke_the_graph() -> None:
+    findings = told("GBR006-break-in-loop-skips-frame/fires-try-with-nested.log")
+    assert causes(findings)["GBR006"] in {"GBR002", "GBR003"}
+    (branch,) = (f for f in findings.values() if f.code == "GBR002")
+    assert branch.severity == "error", "the worst of its story"
+
+
+def test_the_limit_belongs_to_what_kept_changing() -> None:
+    findings = told("RCP001-recompile-limit-hit/fires-string-argument.log")
+    assert causes(findings)["RCP001"] == "RCP006"
+    (cause,) = (f for f in findings.values() if f.code == "RCP006")
+    assert cause.severity == "error"
+
+
+def test_recompiles_of_a_size_belong_to_the_line_that_needs_the_number() -> None:
+    found = causes(told("DYN004-size-specialised-by-code/fires-int-key-text.log"))
+    assert found["RCP002"] == "DYN004"
