@@ -81,8 +81,8 @@ class BlockingCopy(Rule):
         ),
         Remedy(
             id="later",
-            text="Copy results to pinned memory, and look at them when the next step is launched.",
-            code='result.to("cpu", non_blocking=True)',
+            text="Copy results without waiting, launch the next step, and read them after a wait.",
+            code='result = result.to("cpu", non_blocking=True)',
             when="data is copied to the host",
             applies=lambda data: data.to_host,
             proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
