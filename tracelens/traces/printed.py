@@ -19,6 +19,8 @@ __all__ = ["AnyProfile", "DeviceProfile", "PrintedProfile"]
 #: Calls that start a kernel, and calls that wait for the device.
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "hipModuleLaunchKernel")
 WAITS = ("Synchronize", "cudaEventQuery", "cudaMemcpy")
+#: Operators that move and convert data, and compute nothing.
+COPYING = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy"})
 #: Names that only a program on a GPU has.
 ON_GPU = ("cuda", "cudnn", "hipLaunch", "nccl:", "Memcpy HtoD", "Memcpy DtoH", "miopen")
 
@@ -37,6 +39,8 @@ class PrintedProfile(Joined):
     wait_ms: float = 0.0
     #: Of the device; None where the table does not say.
     device_ms: float | None = None
+    #: Of that device, else of the host: what operators spend on copying and converting.
+    copy_ms: float = 0.0
     #: Names in it that only a program on a GPU has.
     on_gpu: tuple[str, ...] = ()
     #: Whether some of the code was compiled.
@@ -103,6 +107,11 @@ def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
         host_ms=host or sum(row.self_cpu_ms or 0.0 for row in rows),
         wait_ms=sum(row.self_cpu_ms or 0.0 for row in rows if any(w in row.name for w in WAITS)),
         device_ms=devices[0] if devices else _total(timed) if columns else None,
+        copy_ms=sum(
+            (row.self_device_ms if timed else row.self_cpu_ms) or 0.0
+            for row in rows
+            if row.name in COPYING
+        ),
         on_gpu=tuple(dict.fromkeys(row.name for row in rows if _is_on_gpu(row.name)))[:5],
         compiled=any("CompiledFxGraph" in r.name or "triton_" in r.name for r in rows),
         table=seen,

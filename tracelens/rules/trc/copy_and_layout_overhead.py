@@ -11,6 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import length, percent
 from tracelens.traces.views import MOVING, computing
@@ -98,14 +99,19 @@ class CopyAndLayoutOverhead(Rule):
 
     def check(
         self,
-        windows: Table[Window],
+        profiles: Table[AnyProfile],
         *,
+        windows: Table[Window],
+        printed: Table[PrintedProfile],
         timelines: Table[Timeline],
         kernels: Table[DeviceKernel],
         copies: Table[MemoryCopy],
         own: Table[SelfTime],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace that spends much time on moving data."""
+        """Yield one finding per trace, or printed table, that spends much time on moving data."""
+        del profiles
+        for told in printed:
+            yield from self._printed(told)
         for window in windows:
             source = window.first.input
             busy = computing(timelines, source, copies=True)
@@ -123,6 +129,27 @@ class CopyAndLayoutOverhead(Rule):
                     if row.record.name in COPIES
                 ]
                 yield from self._found(rows, window.record.ms, "the trace")
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        told = row.record
+        whole = told.host_ms if told.device_ms is None else told.device_ms
+        if whole <= 0 or told.copy_ms < MIN_SHARE * whole:
+            return
+        data = Moved(ms=told.copy_ms, layout_ms=0.0, of_ms=whole, mostly_layout=False)
+        of = "the table" if told.device_ms is None else "the GPU's time in the table"
+        yield self.finding(
+            "printed",
+            title=f"copies take {percent(told.copy_ms / whole)} of {of}",
+            message=f"`aten::copy_` and its like take {length(told.copy_ms)} of {length(whole)}. "
+            "Which line of the program they come from, a trace with stacks tells.",
+            confidence=Confidence.MEDIUM,
+            evidence=[told.table.quote()],
+            cost=Cost(
+                ms=told.copy_ms, share=min(1.0, told.copy_ms / whole), basis="upper_bound", of=of
+            ),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _found(self, rows: list[_Row], whole: float, of: str) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
