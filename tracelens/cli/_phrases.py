@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracelens.errors import UsageError
-from tracelens.failures.causes import hits, squeeze
 
 if TYPE_CHECKING:
     from tracelens.rules import Rule
@@ -27,6 +26,7 @@ def rules_about(phrase: str) -> list[Rule]:
         UsageError: There is none.
     """
     from tracelens.engine import select_rules
+    from tracelens.failures.causes import hits, squeeze
 
     rules = select_rules()
     text, _ = squeeze([phrase])
@@ -47,6 +47,8 @@ def rules_about(phrase: str) -> list[Rule]:
 
 def _page(rule: Rule) -> str:
     """Return what the rule says, without blanks: the page, and what it advises."""
+    from tracelens.failures.causes import squeeze
+
     said = [rule.__doc__ or ""]
     said += [remedy.text for remedy in rule.remedies if isinstance(remedy.text, str)]
     return squeeze(said)[0].lower().replace("``", "")
