@@ -91,8 +91,8 @@ class AttentionNotFused(Rule):
             applies=lambda data: data.cause == "written out",
             code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
             since="2.0",
-            basis="tested",
-            proof="tests/advice/IND017/sdpa.py",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
             id="flex",
@@ -109,6 +109,8 @@ class AttentionNotFused(Rule):
             when="weights are dropped at random",
             applies=lambda data: data.cause == "dropout",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
@@ -117,6 +119,8 @@ class AttentionNotFused(Rule):
             when="something else reads the weights",
             applies=lambda data: data.cause == "shared",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
@@ -126,6 +130,8 @@ class AttentionNotFused(Rule):
             when="torch took scaled_dot_product_attention apart",
             applies=lambda data: data.cause == "decomposed",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(

@@ -71,8 +71,7 @@ class ComplexOpsNotLowered(Rule):
             text="Compute with real numbers: a rotation of pairs (a, b) is a * cos - b * sin and "
             "a * sin + b * cos.",
             code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
-            basis="tested",
-            proof="tests/advice/IND010/real-numbers.py",
+            proof="https://github.com/facebookresearch/fairseq2/pull/1213",
         ),
     )
 

@@ -128,8 +128,7 @@ class CppKernelNotVectorised(Rule):
             when="float64",
             applies=lambda data: data.cause == "double",
             code="x = x.float()",
-            basis="tested",
-            proof="tests/advice/IND005/float32.py",
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
         Remedy(
             id="newer-torch",

@@ -103,8 +103,7 @@ class DtypeCastChurn(Rule):
             when="bfloat16 and float16",
             applies=lambda data: data.dtypes in {"bfloat16", "float16"},
             code="model = model.to(torch.bfloat16)",
-            basis="tested",
-            proof="tests/advice/IND011/convert-once.py",
+            proof="https://docs.pytorch.org/docs/stable/amp.html",
         ),
         freeze(
             text="On a CPU, or freeze it: constants are cast in advance.",

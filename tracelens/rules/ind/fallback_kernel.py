@@ -91,13 +91,16 @@ class FallbackKernel(Rule):
             applies=lambda data: any(
                 name.startswith(("aten.cumsum", "cumsum")) for name in data.operators
             ),
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
         ),
         Remedy(
             id="rewrite",
             text="Write it with operators that Inductor generates code for, or move it out of "
             "the compiled function where its inputs do not change.",
             proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
+            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
             "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
             "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
             "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",

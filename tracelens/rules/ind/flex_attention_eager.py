@@ -89,8 +89,7 @@ class FlexAttentionEager(Rule):
             applies=lambda data: not data.is_made_anew,
             code="flex_attention = torch.compile(flex_attention)",
             since="2.5",
-            basis="tested",
-            proof="tests/advice/IND025/compile.py",
+            proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
         Remedy(
             id="make-once",

@@ -108,6 +108,7 @@ class Int8GemmNotLowered(Rule):
             since="2.14",
             proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
             "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
+            "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
             "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
         ),
         Remedy(

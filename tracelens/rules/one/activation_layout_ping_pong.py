@@ -101,7 +101,7 @@ class ActivationLayoutPingPong(Rule):
         is_excerpt: bool
 
     remedies = (
-        channels_last("ONE004"),
+        channels_last(),
         channels_last_3d(),
         Remedy(
             id="two-dimensional",

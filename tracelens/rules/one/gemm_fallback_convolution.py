@@ -100,7 +100,6 @@ class GemmFallbackConvolution(Rule):
 
     remedies = (
         channels_last(
-            "ONE002",
             text="Keep images in channels-last, where oneDNN 3.12 has direct kernels for most such "
             "convolutions (seen with AVX-512).",
             applies=lambda data: data.is_plain and 4 in data.ranks,
