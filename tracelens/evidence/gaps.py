@@ -46,15 +46,17 @@ class NotRead(Joined):
     def join(cls, evidence: Evidence) -> Iterator[Seen[NotRead]]:
         """Count."""
         known = sum(lines for lines, _ in evidence.known.values())
-        lost = known + evidence.unread_lines
+        unread = [text for text in evidence.unread if text.builtin]
+        refused = sum(text.lines for text in unread)
+        lost = known + refused
         if not lost or lost <= cls.SHARE * (lost + evidence.understood_lines):
             return
         counts = {site: lines for site, (lines, _) in evidence.known.items()}
-        for text in evidence.unread:
+        for text in unread:
             counts[text.kind] = counts.get(text.kind, 0) + text.lines
         record = cls(
             known=known,
-            refused=evidence.unread_lines,
+            refused=refused,
             share=lost / (lost + evidence.understood_lines),
             what=tuple(sorted(counts, key=lambda what: (-counts[what], what))[:3]),
         )

@@ -52,6 +52,8 @@ class Unread:
     reason: str
     #: Where it stands, while one input is being read.
     place: Place | None = None
+    #: Whether it is of a log kind that comes with tracelens, and in no pack.
+    builtin: bool = True
 
     def ends_at(self, line: int) -> bool:
         """Tell whether its last line stands at ``line``, and nothing else refused is like it."""

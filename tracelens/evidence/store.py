@@ -269,7 +269,8 @@ class Evidence:
         try:
             records = log.parse(text)
         except Unreadable as error:
-            return Unread(log.name, text[:2000], 0, 0, place.line, str(error), place)
+            reason = str(error)
+            return Unread(log.name, text[:2000], 0, 0, place.line, reason, place, log.builtin)
         except RecursionError:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
@@ -295,7 +296,7 @@ class Evidence:
             if isinstance(theirs, Unread):
                 if not isinstance(ours, Unread):
                     first = theirs.first_line + shift
-                    unread = Unread(kind, theirs.text, 0, 0, first, theirs.reason)
+                    unread = replace(theirs, count=0, lines=0, first_line=first, place=None)
                     ours = self._refused((kind, text), unread)
                 ours.count += theirs.count
                 ours.lines += theirs.lines
