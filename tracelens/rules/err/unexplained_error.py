@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
+from tracelens.evidence import Table
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence
+from tracelens.report import Confidence, Finding
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, words
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompile_limits import RecompileLimit
 
 __all__ = ["UnexplainedError"]
 
@@ -44,9 +49,17 @@ class UnexplainedError(FailureRule):
 
     code = "ERR000"
     name = "unexplained-error"
-    of_causes: ClassVar[frozenset[str]] = frozenset({"unknown"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"unknown", "recompile-limit"})
     may_be_meant = True
     remedies = (
+        Remedy(
+            "limit",
+            "The function was compiled too often. See what changes from call to call, and mend it; "
+            "the records that this prints let RCP001 name it.",
+            env='TORCH_LOGS="recompiles"',
+            applies=lambda d: d.cause == "recompile-limit",
+            when="the recompile limit under fullgraph=True",
+        ),
         Remedy(
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
@@ -97,6 +110,15 @@ class UnexplainedError(FailureRule):
                 " program's own."
             )
         return ""
+
+    def check(  # type: ignore[override]
+        self, failures: Table[Failure], *, limits: Table[RecompileLimit]
+    ) -> Iterator[Finding]:
+        """Yield one finding per failure; where the record of a recompile limit is, RCP001 tells."""
+        told = len(limits) > 0
+        yield from super().check(
+            failures.where(lambda one: one.cause != "recompile-limit" or not told)
+        )
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each message is an error of its own."""
