@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from operator import add, sub
@@ -107,14 +107,14 @@ class Busy(NamedTuple):
         """Yield how much of each span is covered; the spans come in order of their beginnings."""
         first = 0
         for start, end in spans:
-            while first < len(self.ends) and self.ends[first] <= start:
-                first += 1
-            covered = 0.0
-            for at in range(first, len(self.starts)):
-                if self.starts[at] >= end:
-                    break
-                covered += min(end, self.ends[at]) - max(start, self.starts[at])
-            yield covered
+            first = bisect_right(self.ends, start, first)
+            last = bisect_left(self.starts, end, first)
+            if first >= last:
+                yield 0.0
+                continue
+            covered = math.fsum(map(sub, self.ends[first:last], self.starts[first:last]))
+            covered -= max(0.0, start - self.starts[first])
+            yield covered - max(0.0, self.ends[last - 1] - end)
 
 
 class Intervals:
