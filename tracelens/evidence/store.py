@@ -15,26 +15,15 @@ from typing import Any, TypeVar, cast
 
 from tracelens.errors import blame
 from tracelens.evidence import limits
-from tracelens.evidence.gaps import Gap
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
 from tracelens.evidence.record import Joined, Record
-from tracelens.evidence.subscription import arguments, needs
+from tracelens.evidence.subscription import arguments
 from tracelens.evidence.tables import Place, Seen, Table, Ticks, Times
 from tracelens.grammars import Unreadable
 
-__all__ = [
-    "Evidence",
-    "Gap",
-    "Place",
-    "Seen",
-    "Table",
-    "Times",
-    "Unread",
-    "arguments",
-    "needs",
-]
+__all__ = ["Evidence"]
 
 R = TypeVar("R", bound=Record)
 
