@@ -159,5 +159,5 @@ def test_what_is_known_of_a_rule_names_its_tables() -> None:
         facts = RuleFacts.read(rule)
         kinds = [kind for kind, _ in needs(rule.check).values() if kind is not None]
         assert [table.name for table in facts.tables] == [kind.__name__ for kind in kinds]
-        assert all(table.types or table.joins for table in facts.tables)
+        assert all(table.types or table.joins or table.always for table in facts.tables)
         assert type(facts.load()) is type(rule)
