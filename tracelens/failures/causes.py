@@ -61,8 +61,8 @@ PHRASES = (
     ),
     Phrase(
         "msvc-environment",
-        r"C1083:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’]"
-        r"|fatalerrorC1083:|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)",
+        r"C1083:(?:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’])?"
+        r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)",
     ),
     Phrase(
         "no-msvc",
