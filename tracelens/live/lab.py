@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Literal, Self, TypeVar
+from typing import Literal, Self
 
 from tracelens import engine
 from tracelens.errors import SourceError
@@ -38,9 +37,18 @@ from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
 from tracelens.live.ending import LastWords, trouble
 from tracelens.live.keeping import Keeper
-from tracelens.live.micro import DRIVER
 from tracelens.live.process import Finished, Limits
 from tracelens.live.runs import Recorded, Run, RunFailed, crowding, refuse_few_steps, run_of
+from tracelens.live.sides import (
+    OutOfTime,
+    Timing,
+    caches_in,
+    driven,
+    input_of,
+    key_of,
+    or_raise,
+    under,
+)
 from tracelens.live.statistics import (
     LOOKS,
     Block,
@@ -50,7 +58,7 @@ from tracelens.live.statistics import (
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side
 
-__all__ = ["Lab", "OutOfTime", "Recorded", "RunFailed", "Timing"]
+__all__ = ["Lab", "OutOfTime", "Recorded", "RunFailed", "Timing", "driven"]
 
 #: Text kept of a recorded run's head and tail: a program may print gigabytes.
 KEPT = 64 << 20
@@ -63,23 +71,6 @@ WAITED = 0.9
 #: Places of the unchanged program, the same again, and the changed one, block by block: each stands
 #: everywhere equally often, so that a steady drift favours none.
 ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0))
-
-
-class OutOfTime(Exception):
-    """The time that the user allows does not suffice."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What the timed runs of two sides showed."""
-
-    judgement: Judgement
-    of: Literal["step", "run"]
-    blocks: tuple[Block, ...]
-    #: How crowded the machine was.
-    environment: Mapping[str, str]
-    #: Whether more blocks might have given an answer, and the time did not suffice for them.
-    unfinished: bool = False
 
 
 class Lab(AbstractContextManager["Lab"]):
@@ -149,14 +140,14 @@ class Lab(AbstractContextManager["Lab"]):
             RunFailed: The program did not end well, or wrote nothing that is known.
             OutOfTime: The budget is used up.
         """
-        key = _key(side)
+        key = key_of(side)
         if again:
             key = f"again {key}"
             if key not in self._recorded:
                 self._recorded[key] = self._record(side)
         if key not in self._recorded:
             self._recorded[key] = self._keeper.recorded(side) or self._record_and_keep(side)
-        return _or_raise(self._recorded[key])
+        return or_raise(self._recorded[key])
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
         """Time two sides in interleaved blocks, until the answer is clear; once per pair.
@@ -165,13 +156,13 @@ class Lab(AbstractContextManager["Lab"]):
             RunFailed: A program did not end well.
             OutOfTime: The budget does not suffice.
         """
-        key = f"{_key(before)}|{_key(after)}|{of}"
+        key = f"{key_of(before)}|{key_of(after)}|{of}"
         if key not in self._timed:
             try:
                 self._timed[key] = self._blocks(before, after, of)
             except RunFailed as failed:
                 self._timed[key] = failed
-        return _or_raise(self._timed[key])
+        return or_raise(self._timed[key])
 
     def timed(self, side: Side) -> Run:
         """Run a side once without logging and return the times of its steps.
@@ -180,7 +171,7 @@ class Lab(AbstractContextManager["Lab"]):
             RunFailed: The program did not end well.
             OutOfTime: The budget is used up.
         """
-        self._progress(f"timing {_under(side)}")
+        self._progress(f"timing {under(side)}")
         run = self._timed_run(side, "step")
         self._strains.append(run.strain)
         return run
@@ -216,7 +207,7 @@ class Lab(AbstractContextManager["Lab"]):
         return found
 
     def _record(self, side: Side) -> Recorded | RunFailed:
-        self._progress(f"recording it {_under(side)}")
+        self._progress(f"recording it {under(side)}")
         folder = recording.prepare(self.folder("recording"))
         usual = self._usual(side)
         seconds = self._allowed(usual * TIMES + MORE if usual else self.left * RECORD_SHARE)
@@ -228,7 +219,7 @@ class Lab(AbstractContextManager["Lab"]):
             log_tail=KEPT,
         )
         words = LastWords()
-        with _input(side) as given:
+        with input_of(side) as given:
             done = recording.record(
                 side.workload.argv,
                 folder,
@@ -255,11 +246,11 @@ class Lab(AbstractContextManager["Lab"]):
 
     def _usual(self, side: Side) -> float:
         """Return the seconds that the unchanged program takes when it is recorded; 0 if unknown."""
-        known = self._recorded.get(_key(Side(side.workload)))
+        known = self._recorded.get(key_of(Side(side.workload)))
         return known.seconds if isinstance(known, Recorded) else 0.0
 
     def _blocks(self, before: Side, after: Side, of: Literal["step", "run"]) -> Timing:
-        known = [(side, self._recorded.get(_key(side))) for side in (before, after)]
+        known = [(side, self._recorded.get(key_of(side))) for side in (before, after)]
         sides = [(side, found) for side, found in known if isinstance(found, Recorded)]
         name = f"{of}, whole: {self._whole}"
         runs = self._keeper.blocks(name, sides) if len(sides) == 2 else []
@@ -297,14 +288,14 @@ class Lab(AbstractContextManager["Lab"]):
     ) -> tuple[Run, ...]:
         found: dict[int, Run] = {}
         for place in ORDERS[number % len(ORDERS)]:
-            self._progress(f"timing block {number + 1}, {_under(sides[place])}")
+            self._progress(f"timing block {number + 1}, {under(sides[place])}")
             found[place] = self._timed_run(sides[place], of)
         return tuple(found[place] for place in range(3))
 
     def _judged(
         self, before: Side, after: Side, runs: list[tuple[Run, ...]], of: Literal["step", "run"]
     ) -> Timing:
-        known = [self._recorded.get(_key(side)) for side in (before, after)]
+        known = [self._recorded.get(key_of(side)) for side in (before, after)]
         wanted = clocks.choose(after.knob, [k for k in known if isinstance(k, Recorded)])
         read, clock = clocks.read(runs, wanted)
         read = clocks.aligned(read) if of == "step" else read
@@ -331,13 +322,13 @@ class Lab(AbstractContextManager["Lab"]):
 
     def _threads(self, side: Side) -> int:
         """Return the threads that a side said it has when it was recorded; else 1."""
-        recorded = self._recorded.get(_key(side))
+        recorded = self._recorded.get(key_of(side))
         said = recorded.about.get("threads", "") if isinstance(recorded, Recorded) else ""
         return int(said) if said.isdigit() else 1
 
     def _timed_run(self, side: Side, of: Literal["step", "run"]) -> Run:
         cache = self._new_cache() if of == "run" else None
-        recorded = self._recorded.get(_key(side))
+        recorded = self._recorded.get(key_of(side))
         usual = recorded.seconds if isinstance(recorded, Recorded) else None
         seconds = usual * TIMES + MORE if usual is not None else self.left
         elsewhere = load.busy_elsewhere()
@@ -350,7 +341,7 @@ class Lab(AbstractContextManager["Lab"]):
 
     def _plenty(self, side: Side, of: Literal["step", "run"]) -> Plenty | None:
         """Return how much of a side's run is enough; None lets it run to its end."""
-        recorded = self._recorded.get(_key(side))
+        recorded = self._recorded.get(key_of(side))
         if self._whole or of == "run" or driven(side) or not isinstance(recorded, Recorded):
             return None
         return early.wanted(recorded.steps, recorded.seconds)
@@ -361,10 +352,10 @@ class Lab(AbstractContextManager["Lab"]):
         """Run a side without logging."""
         allowed = self._allowed(seconds)
         told = self.folder("told")
-        caches = _caches_in(cache) if cache is not None else {}
+        caches = caches_in(cache) if cache is not None else {}
         base = {**self._base, **side.workload.env, **caches}
         words = LastWords()
-        with _input(side) as given:
+        with input_of(side) as given:
             finished = process.run(
                 side.workload.argv,
                 env=injection.environment(
@@ -403,43 +394,5 @@ class Lab(AbstractContextManager["Lab"]):
         return folder
 
 
-def driven(side: Side) -> bool:
-    """Return whether a side is run by our own driver, which knows its results."""
-    return str(DRIVER) in side.workload.argv[:2]
-
-
-def _input(side: Side) -> IO[bytes]:
-    """Open what a side reads as standard input, anew for each run."""
-    return (side.workload.stdin or Path(os.devnull)).open("rb")
-
-
 def _silent(text: str) -> None:
     del text
-
-
-def _under(side: Side) -> str:
-    return side.knob.text
-
-
-def _key(side: Side) -> str:
-    """Name a side: equal sides have equal names."""
-    workload, knob = side.workload, side.knob
-    parts = (workload.argv, str(workload.cwd), dict(workload.env), str(workload.stdin))
-    return json.dumps([parts, knob.settings], sort_keys=True)
-
-
-_Found = TypeVar("_Found")
-
-
-def _or_raise(found: _Found | RunFailed) -> _Found:
-    if isinstance(found, RunFailed):
-        raise found
-    return found
-
-
-def _caches_in(folder: Path) -> dict[str, str]:
-    """Return the variables that put every compile cache into ``folder``."""
-    return {
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
-        "TRITON_CACHE_DIR": str(folder / "triton"),
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracelens.evidence import Evidence, Place
+from tracelens.evidence import Evidence, Place, limits
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
@@ -32,7 +32,8 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
     place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
     evidence.span(place)
     log = kinds.of_record(site, text)
-    if (shown := _switched(site, debug=record.prefix[:1] == b"V")) is not None:
+    shown = _switched(site, debug=record.prefix[:1] == b"V")
+    if shown is not None and len(evidence.switched) < limits.MAX_SITES:
         evidence.switched.add(shown)
     if log is not None:
         with evidence.blaming(log):

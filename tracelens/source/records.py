@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from tracelens.logs import Log
 from tracelens.source.heads import LEVELLED, Head
 from tracelens.source.prefixes import clock
 
-__all__ = ["Block", "Headed", "Lines", "Open"]
+__all__ = ["Block", "Headed", "Lines", "Open", "reach"]
+
+_NO_TAB = re.compile(rb"[^\t]")
 
 
 @dataclass(slots=True)
@@ -126,3 +130,21 @@ class Headed(Block):
         if goes_on is not None:
             return bool(goes_on.match(text))
         return not (LEVELLED.match(text.encode()) or begins(text))
+
+
+def reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) -> int:
+    """Return the index of the first of ``lines`` from ``at`` that does not begin with ``prefix``.
+
+    It is ``stop`` at the latest. Looks at ever more lines at once: most records are short or long.
+    """
+    if prefix == b"\t" and firsts:
+        other = _NO_TAB.search(firsts, at, stop)
+        return stop if other is None else other.start()
+    step = 8
+    while at < stop:
+        hits = list(map(bytes.startswith, lines[at : min(at + step, stop)], repeat(prefix)))
+        if False in hits:
+            return at + hits.index(False)
+        at += len(hits)
+        step *= 4
+    return at

@@ -13,7 +13,6 @@ neighbours exactly, so that any split of a file gives what one pass gives.
 from __future__ import annotations
 
 import re
-from itertools import repeat
 from operator import itemgetter
 
 from tracelens.evidence import Evidence
@@ -24,21 +23,15 @@ from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
-from tracelens.source.records import Block, Headed, Open
+from tracelens.source.records import Block, Headed, Open, reach
+from tracelens.source.shapes import Shapes
 from tracelens.source.tally import Tally
 from tracelens.source.watch import Watch
 
 __all__ = ["Segmenter"]
 
-#: Shapes of program lines that are remembered.
-MAX_SHAPES = 20_000
 _NEVER = b"\0never"
-#: What a line has in common with others that differ in their numbers only.
-_SHAPE = bytes.maketrans(b"123456789", b"000000000")
-#: Words of lines whose numbers may matter.
-_OURS = (b"torch", b"dnn", b"triton", b"mkl")
 _TAB = b"\t"
-_NO_TAB = re.compile(rb"[^\t]")
 #: What a line begins with that has torch's prefix and no transport before it.
 _LETTERS = (b"V", b"I", b"W", b"E", b"C", b"F")
 
@@ -61,9 +54,8 @@ class Segmenter:
         self._blocks: dict[str, Block] = {}
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
-        #: Shapes of lines that are the program's own, whatever their numbers, and whether the line
-        #: in hand is such a one.
-        self._shapes: set[bytes] = set()
+        self._shapes = Shapes()
+        #: Whether the line in hand is the program's own, whatever its numbers.
         self._is_program = False
         #: Where the line in hand ends, which may be several lines joined.
         self._end = 0
@@ -113,26 +105,22 @@ class Segmenter:
         while at < stop:
             prefix, body = self._current
             if lines[at].startswith(prefix):
-                end = _reach(lines, firsts, at + 1, stop, prefix)
+                end = reach(lines, firsts, at + 1, stop, prefix)
                 skip = len(prefix)
                 run = lines[at:end]
                 body += run if prefix == _TAB else [line[skip:-1] for line in run]
                 at = end
                 continue
+            if self._is_idle() and (end := self._shapes.reach(lines, at, stop)) != at:
+                self._current = (_NEVER, [])
+                at = end
+                continue
             line = lines[at]
             at += 1
-            shape = line.translate(_SHAPE)
-            if shape in self._shapes and self._is_idle():
-                self._current = (_NEVER, [])
-                while at < stop and lines[at].translate(_SHAPE) in self._shapes:
-                    at += 1
-                continue
             self._is_program = False
             self._other(line[:-1], self.lines + at)
-            if self._is_program and not any(word in line for word in _OURS):
-                if len(self._shapes) >= MAX_SHAPES:
-                    self._shapes.clear()
-                self._shapes.add(shape)
+            if self._is_program:
+                self._shapes.add(line)
 
     def _is_idle(self) -> bool:
         """Tell whether nothing is open that a line of the program would end or go on with."""
@@ -402,21 +390,3 @@ class Segmenter:
         for rank, block in after._blocks.items():
             block.shift(shift)
             self._blocks[rank] = block
-
-
-def _reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) -> int:
-    """Return the index of the first of ``lines`` from ``at`` that does not begin with ``prefix``.
-
-    It is ``stop`` at the latest. Looks at ever more lines at once: most records are short or long.
-    """
-    if prefix == _TAB and firsts:
-        other = _NO_TAB.search(firsts, at, stop)
-        return stop if other is None else other.start()
-    step = 8
-    while at < stop:
-        hits = list(map(bytes.startswith, lines[at : min(at + step, stop)], repeat(prefix)))
-        if False in hits:
-            return at + hits.index(False)
-        at += len(hits)
-        step *= 4
-    return at
