@@ -226,7 +226,11 @@ ELSEWHERE = {"inject", "asking.py", "bootstrap.py", "drive.py", "notebook.py"}
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in sorted(PACKAGE.rglob("*.py")) if not {"cli", *ELSEWHERE} & set(path.parts)],
+    [
+        path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not {"cli", "__main__.py", *ELSEWHERE} & set(path.parts)
+    ],
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_only_the_command_line_prints_exits_and_reads_the_environment(path: Path) -> None:

@@ -113,7 +113,12 @@ def test_names_of_people_stay_out_of_it() -> None:
     )
     line = EvidenceLine(input="run.log", line=1, text=text)
     about = EvidenceLine(input="run.log", line=2, text="/home/ana/secret/model.py")
-    found = made_up("ONE001", evidence=(line, about), title="in /home/ana/secret/model.py")
+    found = made_up(
+        "ONE001",
+        evidence=(line, about),
+        title="in /home/ana/secret/model.py",
+        data={"descriptors": [text]},
+    )
     report = reporting(found, isa="Intel AVX2")
     assert "/home/ana" not in script(report, found)
     assert "/home/ana" in script(report, found, redact=False)
@@ -128,7 +133,9 @@ def test_no_text_ends_a_comment(text: str) -> None:
         "src:f32::blocked:ab::f0 dst:f32::blocked:ab::f0,,alg:binary_mul,64x32:64x32,1"
     )
     lines = tuple(EvidenceLine(input="run.log", line=1, text=each) for each in (row, text))
-    found = made_up("ONE001", evidence=lines, title=text, severity=Severity.ERROR)
+    found = made_up(
+        "ONE001", evidence=lines, title=text, severity=Severity.ERROR, data={"descriptors": [row]}
+    )
     tree = ast.parse(script(reporting(found, isa=text, torch=text), found))
     names = [
         alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names

@@ -301,7 +301,7 @@ class Segmenter:
 
     def _begin(self, log: type[Log], line: bytes, text: str, rank: str, number: int) -> None:
         """Begin a bare record of a kind that is known by a pattern, or that is a pack's."""
-        if log.counted:  # a pack's: ours are counted before anything is looked at
+        if log.counted and text.startswith(log.marks):  # a pack's: ours are counted by now
             self.tally.add(rank, line, number)
             return
         block = self._blocks[rank] = Block(number, [line], log)

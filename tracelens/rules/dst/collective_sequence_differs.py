@@ -82,15 +82,16 @@ class CollectiveSequenceDiffers(Rule):
             "Look for what depends on the rank's data around that call: a branch, a loop, an early "
             "return, parameters without gradient. All ranks must make the same calls in the same "
             "order.",
+            basis="untestable",
+            proof="it is a change of the user's own program, for several ranks",
         ),
         Remedy(
             "recorder",
             "Let every rank record its calls, and compare them: the analysis names the first one "
-            "that differs, with its stack.",
+            "that differs, with its stack; so does torchfrtrace --prefix nccl_trace_rank_ /tmp.",
             when="the watchdog alone told",
             applies=lambda data: data.source == "watchdog",
             env="TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-            code="torchfrtrace --prefix nccl_trace_rank_ /tmp",
             since="2.5",
             basis="source",
             proof="torch/distributed/flight_recorder",
@@ -101,6 +102,8 @@ class CollectiveSequenceDiffers(Rule):
             "orders its collectives differently.",
             env='TORCH_LOGS="recompiles,graph_breaks"',
             since="2.1",
+            basis="untestable",
+            proof="it records, and changes nothing",
         ),
     )
 

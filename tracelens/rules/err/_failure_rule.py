@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
@@ -20,6 +21,8 @@ __all__ = ["OWNERS", "FailureData", "FailureRule", "gist", "without_compiling", 
 MAX_MESSAGE = 900
 #: Characters of a quoted line.
 MAX_QUOTED = 400
+#: How the advice is known that names nothing else.
+SOLVED = "reports of this failure and what its reporters say solved it; no test applies it"
 UNTESTED = "a failure is mended outside of the program; whether it is shows in the next run"
 STAGES = {
     "dynamo": "while Dynamo traced the program",
@@ -77,6 +80,10 @@ class FailureRule(Rule):
     severity = Severity.ERROR
     Data = FailureData
     unconfirmable = UNTESTED
+
+    def __init_subclass__(cls) -> None:
+        """Say of advice that names no source where it is from."""
+        cls.remedies = tuple(r if r.proof else replace(r, proof=SOLVED) for r in cls.remedies)
 
     def check(self, failures: Table[Failure]) -> Iterator[Finding]:
         """Yield one finding per distinct failure of these causes."""

@@ -44,8 +44,6 @@ class DonatedBufferUsedAgain(FailureRule):
             "Keep the buffers: it costs some memory.",
             setting="torch._functorch.config.donated_buffer = False",
             since="2.6",
-            basis="tested",
-            proof="tests/failures/test_provoked.py",
         ),
         Remedy(
             "once",

@@ -52,8 +52,6 @@ class UnsupportedUnderFullgraph(FailureRule):
             "allow",
             "Or allow the graph to break there: it costs time, and the program runs.",
             code="torch.compile(model)  # without fullgraph=True",
-            basis="tested",
-            proof="tests/failures/test_provoked.py",
         ),
         Remedy(
             "leave-out",
