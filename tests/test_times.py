@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracelens.evidence import Times
@@ -15,6 +15,7 @@ texts = st.one_of(
 ).filter(lambda text: "e" not in text)
 
 
+@settings(deadline=None)
 @given(st.lists(texts, min_size=1, max_size=60), st.lists(texts, max_size=5))
 def test_texts_added_at_once_are_those_added_one_by_one(many: list[str], before: list[str]) -> None:
     fast, slow = Times(), Times()
