@@ -1,6 +1,6 @@
 """Do the tests notice when a rule is changed? A sample of mutants, against the rule's tests.
 
-    pip install cosmic-ray
+    pip install --group campaigns
     python benchmarks/mutation.py --seed 1 --count 100 -o docs/campaigns/mutation.json
 
 A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
