@@ -15,7 +15,7 @@ from tracelens.plugins.facts import RuleFacts
 from tracelens.report import Report
 from tracelens.report.joining import joined
 from tracelens.rules import Rule
-from tracelens.source import groups, read_runs
+from tracelens.source import RunRead, groups, read_runs
 from tracelens.source.files import expand
 from tracelens.source.looks_like import look
 
@@ -67,15 +67,25 @@ def analyze(
     names = _names(named)
     watched = check_names(recorded_with) if recorded_with else frozenset[str]()
     judged = partial(judge, rules=rules, ignore=ignore, recorded_with=watched)
-    reports = []
+    reports, others = [], []
     for run in read_runs(found, kind=kind, jobs=jobs, progress=progress):
+        if not run.name and _is_foreign(run):
+            others.append(run)  # nothing in it: it comes last, and takes no number from a log
+            continue
         name = run.name or next(names)
         reports.append(judged(run.evidence, run.inputs, name=name))
         del run  # what was read of it must not stay while the next one is read
+    reports += [judged(run.evidence, run.inputs, name=next(names)) for run in others]
     report = joined(reports, expand(paths) if paths else [])
     if (error := nothing_known(report)) is not None:
         raise error
     return report
+
+
+def _is_foreign(run: RunRead) -> bool:
+    """Tell whether nothing in the inputs of a run is anything that we know."""
+    evidence = run.evidence
+    return not (evidence.kinds or evidence.known or evidence.unread)
 
 
 def _named(runs: Mapping[str, Sequence[str] | str]) -> dict[str, list[str]]:

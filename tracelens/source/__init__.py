@@ -56,7 +56,7 @@ def read(
         UsageError: ``kind`` is not a log kind.
     """
     reading = _Reading(kind, jobs, progress)
-    return _merged(map(reading.file, expand(tuple(paths))))
+    return _merged(reading.file(path) for path in expand(tuple(paths)))
 
 
 def read_runs(
@@ -73,7 +73,7 @@ def read_runs(
     reading = _Reading(kind, jobs, progress)
     for group in found:
         if len(group.parts) == 1:
-            yield RunRead(group.name, *_merged(map(reading.file, group.paths)))
+            yield RunRead(group.name, *_merged(reading.file(path) for path in group.paths))
             continue
         read = {path: reading.file(path) for path in group.paths}
         for run in of_one_process(group, {path: one[0] for path, one in read.items()}):
