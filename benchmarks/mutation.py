@@ -17,6 +17,7 @@ import difflib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 ROOT = Path(__file__).parents[1]
+CODE = re.compile(r'^    code = "([A-Z]{3}\d{3})"$', re.MULTILINE)
 COMPARISONS = (
     *("Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt"),
     *("Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE", "Is_IsNot", "IsNot_Is"),
@@ -85,10 +87,8 @@ def mutants(module: Path) -> Iterator[tuple[str, int, str]]:
 
 def code_of(module: Path) -> str:
     """Return the code of the rule in a module; empty for a base class."""
-    for line in module.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    code = "):
-            return line.split('"')[1]
-    return ""
+    found = CODE.search(module.read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 def tests_of(code: str) -> list[list[str]]:
