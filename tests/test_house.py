@@ -99,6 +99,16 @@ def test_every_folder_of_rule_logs_belongs_to_a_rule() -> None:
     assert {path.name for path in (FIXTURES / "rules").iterdir()} <= known
 
 
+def test_every_log_of_a_rule_has_its_snapshot_and_none_is_left_over() -> None:
+    logs = {
+        f"{log.parent.name.partition('-')[0]}-{re.sub(r'(\.(json|log))?(\.gz)?$', '', log.name)}"
+        for log in (FIXTURES / "rules").glob("*/*")
+    }
+    snapshots = ROOT / "tests" / "__snapshots__" / "test_rules"
+    kept = {path.stem.removeprefix("test_rule[").removesuffix("]") for path in snapshots.iterdir()}
+    assert kept == {log.replace(".", "_") for log in logs}
+
+
 # Log kinds and their grammars.
 
 
