@@ -17,6 +17,7 @@ from tracelens import grammars
 from tracelens.logs import Log
 from tracelens.plugins.registry import discover
 from tracelens.render import Renderer
+from tracelens.report import FindingData
 from tracelens.rules import HEADINGS, Rule
 from tracelens.source.kinds import Kinds
 from tracelens.source.segment import Segmenter
@@ -92,6 +93,12 @@ def test_a_rule_has_logs_that_show_it_and_logs_that_do_not(rule: type[Rule]) -> 
 def test_a_rule_says_how_a_live_run_tests_it_or_why_none_can(rule: type[Rule]) -> None:
     depends = rule.experiments is not Rule.experiments
     assert bool(rule.unconfirmable) != bool(rule.experiment or depends)
+
+
+@each_rule
+def test_a_rule_describes_the_data_of_its_findings(rule: type[Rule]) -> None:
+    assert rule.Data is not FindingData
+    assert inspect.getdoc(rule.Data)
 
 
 def test_every_folder_of_rule_logs_belongs_to_a_rule() -> None:

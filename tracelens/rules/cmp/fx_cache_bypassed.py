@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.dynamo.cache_lookups import CacheUse
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EMPTY_CACHES
-from tracelens.report import Advice, Cost, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -21,63 +22,46 @@ __all__ = ["FxCacheBypassed"]
 class _Cause(NamedTuple):
     """A reason that torch gives, by words that are in it."""
 
+    key: str
     words: tuple[str, ...]
     what: str
-    advice: tuple[Advice, ...] = ()
-    #: Whether somebody asked for it.
-    asked: bool = False
 
 
-_OFF = _Cause(
-    ("not enabled", "disabled", "FX cache disabled"),
-    "the cache is switched off",
-    asked=True,
-)
+_OFF = "off"
 _CAUSES = (
-    _OFF,
+    _Cause(_OFF, ("not enabled", "disabled", "FX cache disabled"), "the cache is switched off"),
     _Cause(
+        "freezing",
         ("freezing", "frozen", "mkldnn tensors"),
         "freezing makes parameters constants of the graph",
-        (
-            Advice(
-                text="Where starts are frequent, compile ahead of time instead.",
-                code="torch._inductor.aoti_compile_and_package(torch.export.export(model, (x,)))",
-                since="2.6",
-            ),
-        ),
     ),
+    _Cause("pass", ("custom pass", "custom_pass"), "a graph pass of the program has no identity"),
     _Cause(
-        ("custom pass", "custom_pass"),
-        "a graph pass of the program has no identity",
-        (
-            Advice(
-                text="Derive the pass from CustomGraphPass, and return from uuid() what changes "
-                "when its code changes.",
-                code="from torch._inductor.custom_graph_pass import CustomGraphPass",
-                since="2.6",
-            ),
-        ),
-    ),
-    _Cause(
+        "function",
         ("call_function target", "call_method"),
         "the graph calls a function that the cache does not know",
-        (
-            Advice(
-                text="If the function has no state, name it to the cache, with a version.",
-                setting="torch._inductor.config.unsafe_marked_cacheable_functions = "
-                '{"package.function": "1"}',
-                since="2.7",
-            ),
-        ),
     ),
     _Cause(
-        ("context_fn",),
-        "selective checkpointing has a function without an identity",
-        (Advice(text="Give it an attribute cache_hash.", code='context_fn.cache_hash = "1"'),),
+        "checkpoint", ("context_fn",), "selective checkpointing has a function without an identity"
     ),
-    _Cause(("HigherOrder",), "the graph has an operator that this version cannot cache"),
-    _Cause(("pickle", "unpickl"), "a part of the graph cannot be written to a file"),
+    _Cause(
+        "operator", ("HigherOrder",), "the graph has an operator that this version cannot cache"
+    ),
+    _Cause("pickle", ("pickle", "unpickl"), "a part of the graph cannot be written to a file"),
 )
+
+
+class BypassData(FindingData):
+    """Graphs that the cache refused for one reason."""
+
+    #: ``off``, ``freezing``, ``pass``, ``function``, ``checkpoint``, ``operator``, ``pickle``;
+    #: empty for a reason that is not known.
+    cause: str
+    #: What torch says, without repetitions.
+    reasons: tuple[str, ...]
+    #: Compilations that are repeated at each start, and what they took in this one, where known.
+    compilations: int
+    seconds: float | None = None
 
 
 class FxCacheBypassed(Rule):
@@ -114,6 +98,45 @@ class FxCacheBypassed(Rule):
     name = "fx-cache-bypassed"
     severity = Severity.INFO
     unconfirmable = EMPTY_CACHES
+    Data = BypassData
+    remedies = (
+        Remedy(
+            "aot",
+            "Where starts are frequent, compile ahead of time instead: "
+            "`torch._inductor.aoti_compile_and_package` of the exported model.",
+            when="freezing",
+            applies=lambda data: data.cause == "freezing",
+            since="2.6",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html",
+        ),
+        Remedy(
+            "pass-uuid",
+            "Derive the pass from CustomGraphPass, and return from uuid() what changes when its "
+            "code changes.",
+            when="a graph pass of the program",
+            applies=lambda data: data.cause == "pass",
+            code="from torch._inductor.custom_graph_pass import CustomGraphPass",
+            since="2.6",
+            proof="torch/_inductor/custom_graph_pass.py",
+        ),
+        Remedy(
+            "mark-cacheable",
+            "If the function has no state, name it to the cache with a version, in "
+            "`torch._inductor.config.unsafe_marked_cacheable_functions`.",
+            when="a function that the cache does not know",
+            applies=lambda data: data.cause == "function",
+            since="2.7",
+            proof="torch/_inductor/config.py",
+        ),
+        Remedy(
+            "checkpoint-hash",
+            "Give the function that is passed as `context_fn` an attribute `cache_hash`, a text "
+            "that changes when the function does.",
+            when="selective checkpointing",
+            applies=lambda data: data.cause == "checkpoint",
+            proof="torch/_functorch/_aot_autograd/autograd_cache.py",
+        ),
+    )
 
     def check(
         self,
@@ -144,23 +167,33 @@ class FxCacheBypassed(Rule):
             for row in metrics
             if row.first.frame in graphs
         ]
+        data = BypassData(
+            cause=cause.key if cause else "",
+            reasons=tuple(dict.fromkeys(row.record.reason for row in rows)),
+            compilations=max(len(graphs), 1),
+            seconds=sum(times) if any(times) else None,
+        )
         number, them = ("a compilation", "it")
         if len(graphs) > 1:
             number, them = f"{len(graphs)} compilations", "them"
-        reasons = "; ".join(dict.fromkeys(f"`{row.record.reason}`" for row in rows))
-        asked = cause is not None and cause.asked
+        reasons = "; ".join(f"`{reason}`" for reason in data.reasons)
         return self.finding(
             what,
             title=f"{number} cannot be kept in the cache: {what}",
             message=f"Each start of the program compiles {them} again. Torch says: {reasons}.",
-            severity=Severity.NONE if asked else self.severity,
+            harmless="it was switched off on purpose" if data.cause == _OFF else None,
             count=sum(row.count for row in rows),
             evidence=[row.quote() for row in rows[:3]],
-            cost=Cost(ms=sum(times) * 1000, basis="upper_bound", of="time to compile, per start")
-            if any(times) and not asked
-            else None,
-            advice=cause.advice if cause else (),
+            cost=_cost(data),
+            advice=self.advise(data),
+            data=data,
         )
+
+
+def _cost(data: BypassData) -> Cost | None:
+    if data.seconds is None or data.cause == _OFF:
+        return None
+    return Cost(ms=data.seconds * 1000, basis="upper_bound", of="time to compile, per start")
 
 
 def _cause(reason: str) -> _Cause | None:

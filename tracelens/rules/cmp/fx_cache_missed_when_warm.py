@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo.cache_lookups import CacheUse, Lookup, successive
 from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
-from tracelens.report import Advice, Confidence, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ MAX_PARTS = 4
 MAX_QUOTED = 2
 #: The graph itself, and its inputs: with another graph there is nothing to compare.
 GRAPH = ("gm", "example_inputs")
+
+
+class MissData(FindingData):
+    """Graphs of an earlier start that a later one did not find."""
+
+    #: Parts of the key that changed; none where the same key was no longer there.
+    parts: tuple[str, ...] = ()
+    #: Keys that were asked for in vain.
+    keys: int
 
 
 class FxCacheMissedWhenWarm(Rule):
@@ -64,6 +74,35 @@ class FxCacheMissedWhenWarm(Rule):
     name = "fx-cache-missed-when-warm"
     severity = Severity.INFO
     unconfirmable = EMPTY_CACHES
+    Data = MissData
+    remedies = (
+        Remedy(
+            "keep-directory",
+            "Give the cache a directory that stays from start to start: set "
+            "TORCHINDUCTOR_CACHE_DIR to one on a volume.",
+            when="the same key was no longer there",
+            applies=lambda data: not data.parts,
+            since="2.1",
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+        Remedy(
+            "carry-artifacts",
+            "Or carry what was compiled along with the program: "
+            "`torch.compiler.save_cache_artifacts()` at the end of a start, "
+            "`load_cache_artifacts` at the beginning of the next.",
+            when="the same key was no longer there",
+            applies=lambda data: not data.parts,
+            since="2.7",
+            proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        ),
+        Remedy(
+            "same-settings",
+            "Start with the same settings and versions.",
+            when="parts of the key changed",
+            applies=lambda data: bool(data.parts),
+            proof="the log names the parts of the key",
+        ),
+    )
 
     def check(
         self,
@@ -95,6 +134,7 @@ class FxCacheMissedWhenWarm(Rule):
 
     def _lost(self, lookups: Sequence[Lookup]) -> Finding:
         keys = {lookup.key for lookup in lookups}
+        data = MissData(keys=len(keys))
         graphs = f"{len(keys)} graphs" if len(keys) > 1 else "a graph"
         return self.finding(
             "lost",
@@ -105,23 +145,14 @@ class FxCacheMissedWhenWarm(Rule):
             confidence=Confidence.MEDIUM,
             count=len(lookups),
             evidence=[lookup.quote("a later start") for lookup in lookups[:MAX_QUOTED]],
-            advice=[
-                Advice(
-                    text="Give the cache a directory that stays from start to start.",
-                    env="TORCHINDUCTOR_CACHE_DIR=/path/that/stays",
-                    since="2.1",
-                ),
-                Advice(
-                    text="Or carry what was compiled along with the program.",
-                    code="artifacts = torch.compiler.save_cache_artifacts()",
-                    since="2.7",
-                ),
-            ],
+            advice=self.advise(data),
+            data=data,
         )
 
     def _changed(self, parts: tuple[str, ...], lookups: Sequence[Lookup]) -> Finding:
         named = ", ".join(f"`{part}`" for part in parts[:MAX_PARTS])
         more = f" and {len(parts) - MAX_PARTS} more" if len(parts) > MAX_PARTS else ""
+        data = MissData(parts=parts, keys=len({lookup.key for lookup in lookups}))
         return self.finding(
             "changed",
             *parts,
@@ -130,7 +161,8 @@ class FxCacheMissedWhenWarm(Rule):
             "of, so that the cache could not be used.",
             count=len(lookups),
             evidence=[lookup.quote("a later start") for lookup in lookups[:MAX_QUOTED]],
-            advice=[Advice(text="Start with the same settings and versions.")],
+            advice=self.advise(data),
+            data=data,
         )
 
 

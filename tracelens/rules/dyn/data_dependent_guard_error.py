@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
-from tracelens.report import Advice, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -22,6 +24,33 @@ __all__ = ["DataDependentGuardError"]
 CHECK = "torch._check("
 #: The distance from which on a frame is torch's own.
 OWN = 2
+#: A branch on one comparison: with ``and`` or ``not`` in it, Python itself asks for the truth.
+_BRANCH = re.compile(r"(?P<word>if|elif) (?P<condition>[^:]*[<>=!][^:]*):")
+_ASKS = re.compile(r"\b(?:and|or|not|in|is|if)\b")
+
+
+class DataDependentData(FindingData):
+    """A decision about a number that comes out of a tensor."""
+
+    #: As torch prints it: ``u0 > 4``.
+    expression: str
+    #: The user's line that asks, where it is known.
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    code: str = ""
+    #: The checks that torch proposes: ``torch._check(n > 4)``.
+    proposed: tuple[str, ...] = ()
+    #: Whether the log shows later compilations.
+    went_on: bool = False
+
+    @property
+    def branch(self) -> str:
+        """The branch with the same condition, for which "not known" is no; empty without one."""
+        found = _BRANCH.fullmatch(self.code)
+        if found is None or _ASKS.search(found["condition"]):
+            return ""
+        return f"{found['word']} guard_or_false({found['condition']}):"
 
 
 class DataDependentGuardError(Rule):
@@ -59,6 +88,52 @@ class DataDependentGuardError(Rule):
     name = "data-dependent-guard-error"
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
+    Data = DataDependentData
+    remedies = (
+        Remedy(
+            "proposed-check",
+            "Before the line, add the one of these checks that always holds.",
+            when="torch proposes checks",
+            applies=lambda data: bool(data.proposed),
+            code=lambda data: "\n".join(data.proposed),
+            since="2.2",
+            basis="source",
+            proof="torch's own message; it names the user's variables",
+        ),
+        Remedy(
+            "check",
+            lambda data: (
+                f"If it is known whether `{data.expression}` holds, say so before the "
+                "line, with `torch._check` on the number that the tensor gives."
+            ),
+            when="torch proposes no checks",
+            applies=lambda data: not data.proposed,
+            since="2.2",
+            basis="tested",
+            proof="tests/advice/DYN001/check.py",
+        ),
+        Remedy(
+            "guard-or-false",
+            "Or ask in a way that takes not knowing for no.",
+            when="a branch on one comparison",
+            applies=lambda data: bool(data.branch),
+            code=lambda data: (
+                "from torch.fx.experimental.symbolic_shapes import guard_or_false\n" + data.branch
+            ),
+            since="2.8",
+            basis="tested",
+            proof="tests/advice/DYN001/guard-or-false.py",
+        ),
+        Remedy(
+            "cond",
+            "Or keep both sides in the graph, with `torch.cond`.",
+            when="a branch",
+            applies=lambda data: data.code.startswith(("if ", "elif ")),
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/DYN001/cond.py",
+        ),
+    )
 
     def check(self, *, failures: Table[Failure], frames: Table[Frame]) -> Iterator[Finding]:
         """Yield one finding per condition and line: an exception is often raised twice."""
@@ -78,25 +153,38 @@ class DataDependentGuardError(Rule):
         last = rows[-1]
         expression, _, code = key
         line = _line(last.record)
-        went_on = any(
-            row.first.input == last.first.input
-            and row.first.line > last.first.line
-            and row.first.frame != last.first.frame
-            for row in frames
+        data = DataDependentData(
+            expression=expression,
+            file=line.file if line else "",
+            line=line.line if line else 0,
+            function=line.function if line else "",
+            code=code,
+            proposed=_proposed(last.record),
+            went_on=_went_on(last, frames),
         )
         at = f" at `{code}`" if code else ""
-        end = " The program went on: the log shows later compilations." if went_on else ""
+        end = " The program went on: the log shows later compilations." if data.went_on else ""
         return self.finding(
             *key,
             title=f"`{expression}` cannot be decided while compiling{at}",
             message=f"The symbols u0, u1, ... stand for numbers that come out of tensors, and are "
             f"only known when the graph runs. Compiling needed to know `{expression}`.{end}",
-            severity=Severity.INFO if went_on else self.severity,
+            severity=Severity.INFO if data.went_on else self.severity,
             count=sum(row.count for row in rows),
             where=user_code.where(line),
             evidence=[row.quote(at=_line_of_error(row)) for row in rows[:2]],
-            advice=[*(_proposed(last.record) or [_STATE]), *_ADVICE],
+            advice=self.advise(data),
+            data=data,
         )
+
+
+def _went_on(last: Seen[Failure], frames: Table[Frame]) -> bool:
+    return any(
+        row.first.input == last.first.input
+        and row.first.line > last.first.line
+        and row.first.frame != last.first.frame
+        for row in frames
+    )
 
 
 def _expression(failure: Failure) -> str:
@@ -120,36 +208,11 @@ def _line_of_error(row: Seen[Failure]) -> int:
     return next((at for at, line in enumerate(lines) if line.startswith(row.record.error)), 0)
 
 
-def _proposed(failure: Failure) -> list[Advice]:
-    """Return what torch itself proposes, where it does."""
-    found = [
+def _proposed(failure: Failure) -> tuple[str, ...]:
+    """Return the checks that torch itself proposes, where it does."""
+    return tuple(
         f"{CHECK}{rest}"
         for detail in failure.details
         for _, check, rest in [detail.partition(CHECK)]
         if check and detail[:1].isdecimal()
-    ]
-    return (
-        [Advice(text="Add the one of these checks that always holds.", code="\n".join(found))]
-        if found
-        else []
     )
-
-
-_STATE = Advice(
-    text="Say what always holds, before the line.",
-    code="torch._check(n <= x.shape[0])",
-    since="2.2",
-)
-_ADVICE = (
-    Advice(
-        text="Or ask in a way that takes not knowing for no.",
-        code="from torch.fx.experimental.symbolic_shapes import guard_or_false\n"
-        "if guard_or_false(n > 4): ...",
-        since="2.8",
-    ),
-    Advice(
-        text="Or keep both sides in the graph.",
-        code="torch.cond(n > 4, double, relu, (x,))",
-        since="2.1",
-    ),
-)

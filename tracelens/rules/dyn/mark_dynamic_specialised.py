@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -10,10 +11,41 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specialized
-from tracelens.report import Advice, EvidenceLine, Finding, Severity
+from tracelens.remedies import Remedy
+from tracelens.report import EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["MarkDynamicSpecialised"]
+
+_DIMENSION = re.compile(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]")
+
+
+class MarkedData(FindingData):
+    """A dimension that was marked dynamic, and is a constant."""
+
+    #: ``L['x'].size()[0]``; the name of the ``Dim`` in an export.
+    source: str
+    #: The constant.
+    value: str
+    #: The line that made it one; empty where the log does not say.
+    file: str = ""
+    line: int = 0
+    code: str = ""
+    #: The condition on the symbol: ``Eq(s77, 16)``.
+    condition: str = ""
+
+    @property
+    def dimension(self) -> tuple[str, int] | None:
+        """The argument and its dimension: ``("x", 0)``; None for a ``Dim`` and for attributes."""
+        found = _DIMENSION.fullmatch(self.source)
+        return (found[1], int(found[2])) if found else None
+
+
+def _maybe(data: MarkedData) -> str | None:
+    if data.dimension is None:
+        return None
+    tensor, dimension = data.dimension
+    return f"torch._dynamo.maybe_mark_dynamic({tensor}, {dimension})"
 
 
 class MarkDynamicSpecialised(Rule):
@@ -54,6 +86,52 @@ class MarkDynamicSpecialised(Rule):
     name = "mark-dynamic-specialised"
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
+    Data = MarkedData
+    remedies = (
+        Remedy(
+            "change-line",
+            lambda data: f"Change the line so that it holds for every size: `{data.code}`.",
+            when="the line is known",
+            applies=lambda data: bool(data.code),
+            basis="tested",
+            proof="tests/advice/DYN002/change-line.py",
+        ),
+        Remedy(
+            "maybe-mark-dynamic",
+            lambda data: (
+                f"If {data.value} is the only size by design, ask without a promise "
+                "instead of `mark_dynamic`, or take the mark away."
+            ),
+            when="a dimension of an argument, marked by `mark_dynamic`",
+            applies=lambda data: data.dimension is not None,
+            code=_maybe,
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/DYN002/maybe-mark-dynamic.py",
+        ),
+        Remedy(
+            "dim-auto",
+            lambda data: (
+                f"If {data.value} is the only size by design, give this dimension "
+                "`torch.export.Dim.STATIC`, or `Dim.AUTO`, which lets the compiler decide."
+            ),
+            when="a `Dim` of an export",
+            applies=lambda data: data.dimension is None and data.source.isidentifier(),
+            since="2.6",
+            basis="source",
+            proof="torch's own message",
+        ),
+        Remedy(
+            "see-condition",
+            "See which condition makes it a constant.",
+            when="the line is not known",
+            applies=lambda data: not data.code and not data.condition,
+            env='TORCH_LOGS="dynamic"',
+            since="2.1",
+            basis="source",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
+        ),
+    )
 
     def check(
         self,
@@ -86,6 +164,14 @@ class MarkDynamicSpecialised(Rule):
     ) -> Finding:
         records = [row.record for _, row in events]
         line = _cause(records, condition)
+        data = MarkedData(
+            source=source,
+            value=value,
+            file=line.file if line else "",
+            line=line.line if line else 0,
+            code=line.code if line else "",
+            condition=condition.record.expression if condition else "",
+        )
         by = f", because of `{line.code}`" if line and line.code else ""
         guard = ""
         quotes = [_quote(place, row, source) for place, row in events[:2]]
@@ -100,7 +186,8 @@ class MarkDynamicSpecialised(Rule):
             f"promise of the mark.{guard}",
             where=user_code.where(line or _call(records)),
             evidence=quotes,
-            advice=_ADVICE,
+            advice=self.advise(data),
+            data=data,
         )
 
 
@@ -146,18 +233,3 @@ def _quote(place: Place, row: Seen[Failure] | Seen[Specialized], source: str) ->
     lines = row.text.split("\n")
     at = next((i for i, line in enumerate(lines) if f" {source} " in line), 0)
     return row.quote(at=at, place=place)
-
-
-_ADVICE = (
-    Advice(text="Remove what compares the size with a number, or replace it by a relation."),
-    Advice(
-        text="If the size is a constant by design, take the mark away, or ask without a promise.",
-        code="torch._dynamo.maybe_mark_dynamic(x, 0)",
-        since="2.3",
-    ),
-    Advice(
-        text="See which condition makes it a constant.",
-        env='TORCH_LOGS="dynamic"',
-        since="2.1",
-    ),
-)

@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
 from tracelens.logs.warnings import TorchWarning
-from tracelens.report import Finding, Severity
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 __all__ = ["ProfilerFunctionIgnored"]
+
+
+class AnnotationData(FindingData):
+    """Profiler annotations that compiled code does without."""
+
+    annotations: int
 
 
 class ProfilerFunctionIgnored(Rule):
@@ -43,6 +49,7 @@ class ProfilerFunctionIgnored(Rule):
     name = "profiler-function-ignored"
     severity = Severity.NONE
     unconfirmable = EXPECTED
+    Data = AnnotationData
 
     def check(self, *, said: Table[TorchWarning]) -> Iterator[Finding]:
         """Yield one note for all of them."""
@@ -54,6 +61,7 @@ class ProfilerFunctionIgnored(Rule):
                 title="profiler annotations are left out of compiled code",
                 message="This is no graph break: the annotation is dropped, the code is compiled.",
                 count=count,
+                data=AnnotationData(annotations=count),
                 harmless="nothing but the name of a range in a profile is lost",
                 evidence=[seen.quote() for seen in found[:2]],
             )
