@@ -21,7 +21,7 @@ from tracelens.render.html import Html
 from tracelens.report import Report
 
 TEMPLATES = Path(tracelens.render.__file__).parent / "templates"
-VOID = {"meta", "path", "circle", "rect", "input", "br", "link", "img"}
+VOID = {"meta", "path", "circle", "rect", "line", "polyline", "input", "br", "link", "img"}
 
 
 class Page(HTMLParser):

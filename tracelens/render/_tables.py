@@ -183,7 +183,7 @@ def _numeric(values: Iterable[Any]) -> bool:
 
 
 def _differ(key: str, rows: list[dict[str, Any]]) -> bool:
-    return len({row.get(key) for row in rows}) > 1
+    return len({str(row.get(key)) for row in rows}) > 1
 
 
 def _heading(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +14,7 @@ from tracelens.render._absent import missing
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row, spans
 from tracelens.render._tables import About, Layout, about, layout
+from tracelens.render.views import Picture, View, discovered
 from tracelens.report import Coverage, EvidenceLine, Finding, Outcome, Report
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Html(Renderer):
             style_hash=_hash(style),
             script_hash=_hash(script),
             missing=missing(drawn),
-            tables=list(_tables(drawn)),
+            views=(views := list(_views(drawn))),
+            tables=list(_tables(drawn, {name for view in views for name in view.view.tables})),
             crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],
             slowest=_slowest(drawn),
             symptoms=drawn.symptoms,
@@ -66,6 +68,14 @@ class Table(NamedTuple):
     about: About
     rows: int
     grid: Layout
+
+
+class Drawn(NamedTuple):
+    """A view with what it draws of this report."""
+
+    view: type[View]
+    pictures: list[Picture]
+    sheets: list[Table]
 
 
 class Part(NamedTuple):
@@ -113,9 +123,19 @@ def _data(report: Report) -> str:
     return text.replace("://", ":\\/\\/")
 
 
-def _tables(report: Report) -> Iterator[Table]:
+def _views(report: Report) -> Iterator[Drawn]:
+    for view in discovered():
+        if view.applies(report):
+            sheets = [
+                Table(About(sheet.title, sheet.says), len(sheet.rows), layout(sheet.rows, MAX_ROWS))
+                for sheet in view.sheets(report)
+            ]
+            yield Drawn(view, list(view.pictures(report)), sheets)
+
+
+def _tables(report: Report, drawn: Container[str]) -> Iterator[Table]:
     for name, rows in report.tables.items():
-        if rows:
+        if rows and name not in drawn:
             yield Table(about(name), len(rows), layout(rows, MAX_ROWS))
 
 
