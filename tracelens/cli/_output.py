@@ -26,11 +26,14 @@ __all__ = [
     "Plan",
     "QuietOption",
     "RedactOption",
+    "RootOption",
     "VerboseOption",
     "save",
 ]
 
 STDOUT = "-"
+#: Bytes of a step's summary that GitHub takes, and bytes that are not worth a beginning.
+MAX_SUMMARY, MIN_SUMMARY = 1_000_000, 2_000
 
 
 def _formats(incomplete: str) -> list[str]:
@@ -53,7 +56,8 @@ FormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         autocompletion=_formats,
-        help="Format of standard output: text, markdown, html, json ...  [default: text]",
+        help="Format of standard output: text, markdown, html, json, csv, sarif, github, gitlab, "
+        "junit ...  [default: text]",
     ),
 ]
 RedactOption = Annotated[
@@ -62,6 +66,15 @@ RedactOption = Annotated[
         "--redact/--no-redact",
         help="Replace names of users, hosts and home directories.  "
         "[default: in all formats but JSON]",
+    ),
+]
+RootOption = Annotated[
+    str,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="Name files relative to DIR, as a repository does, in all formats but JSON.",
+        show_default=False,
     ),
 ]
 MaxCharsOption = Annotated[
@@ -132,8 +145,11 @@ class Plan:
         max_chars: int,
         redact: bool | None,
         verbose: bool,
+        root: str = "",
     ) -> None:
         """Render the report once per target, files first.
+
+        In a step of GitHub Actions, the format ``github`` adds the Markdown report to the summary.
 
         Raises:
             SourceError: A file cannot be written.
@@ -141,7 +157,13 @@ class Plan:
         """
         from tracelens.render import Options
 
-        asked = Options(max_chars=max_chars, redact=redact, verbose=verbose)
+        asked = Options(
+            max_chars=max_chars,
+            redact=redact,
+            verbose=verbose,
+            root=str(Path(root).resolve()) if root else "",
+            page=page_of,
+        )
         broken: list[PluginError] = []
         for file, renderer in self.targets:
             options = _for_terminal(asked, terminal) if file == STDOUT else asked
@@ -154,8 +176,47 @@ class Plan:
                 self.show(text)
             else:
                 save(Path(file), text)
+            if renderer.name == "github" and not renderer.distribution:
+                add_summary(report, asked)
         if broken:
             raise broken[0]
+
+
+def add_summary(report: Report, options: Options) -> None:
+    """Add the Markdown report to the summary of a step of GitHub Actions, which has a limit.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    from dataclasses import replace
+
+    from tracelens.render.markdown import Markdown
+
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
+        return
+    path = Path(file)
+    try:
+        room = MAX_SUMMARY - (path.stat().st_size if path.exists() else 0)
+        # A character may take four bytes, and a page this long is read by nobody.
+        text = Markdown.render(report, replace(options, max_chars=min(room // 4, 120_000)))
+        if room > MIN_SUMMARY:
+            with path.open("ab") as summary:
+                summary.write(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise SourceError(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def page_of(code: str) -> str | None:
+    """Return the page of an installed rule, in Markdown."""
+    import inspect
+
+    from tracelens.plugins import manifest
+
+    rules = {rule.code: rule for rule in manifest.current().rules}
+    if code not in rules:
+        return None
+    return inspect.cleandoc(rules[code].load().__doc__ or "").replace("``", "`")
 
 
 def _rendered(renderer: RendererFacts, report: Report, options: Options) -> str:
@@ -166,8 +227,16 @@ def _rendered(renderer: RendererFacts, report: Report, options: Options) -> str:
     """
     if not renderer.distribution:
         return renderer.load().render(report, options)
+    from dataclasses import replace
+
+    from tracelens.render._prepare import rooted
+    from tracelens.render._redact import redact
+
     try:
-        text = renderer.load().render(report, options)
+        # What a pack draws need not think of names: it does not get to see them.
+        report, root = rooted(report, options.root), ""
+        report = report if options.redact is False else redact(report)[0]
+        text = renderer.load().render(report, replace(options, root=root))
         if not isinstance(text, str):
             raise TypeError(f"render gives {type(text).__name__!r}, not text")
         return text
@@ -190,11 +259,14 @@ def _renderers() -> dict[str, RendererFacts]:
 
 def _by_suffix(file: str, renderers: dict[str, RendererFacts]) -> RendererFacts:
     suffixes = {suffix: cls for cls in renderers.values() for suffix in cls.suffixes}
-    suffix = Path(file).suffix
-    if suffix not in suffixes:
+    name = Path(file).name
+    # The longest, so that a report.github.sarif is not taken for a report.sarif.
+    fitting = [suffix for suffix in sorted(suffixes, key=len) if name.endswith(suffix)]
+    if not fitting:
+        suffix = Path(file).suffix
         hint = f"the suffix names the format: {' '.join(sorted(suffixes))}"
         raise UsageError(f"{file}: no format has the suffix {suffix!r}", hint=hint)
-    return suffixes[suffix]
+    return suffixes[fitting[-1]]
 
 
 def _check(file: str, inputs: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ from tracelens.cli._output import (
     Plan,
     QuietOption,
     RedactOption,
+    RootOption,
     VerboseOption,
 )
 from tracelens.errors import SourceError, UsageError
@@ -79,6 +80,7 @@ def analyze(
         typer.Option(metavar="N", help="Processes that may share one large file.  [default: 1]"),
     ] = None,
     redact: RedactOption = None,
+    root: RootOption = "",
     max_chars: MaxCharsOption = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
@@ -115,7 +117,14 @@ def analyze(
         report = analyzed(given, config, kind, one_run=one_run, runs=runs)
     if baseline is not None:
         report = compared(report, baseline)
-    plan.write(report, ctx.obj, max_chars=config.max_chars, redact=config.redact, verbose=verbose)
+    plan.write(
+        report,
+        ctx.obj,
+        max_chars=config.max_chars,
+        redact=config.redact,
+        verbose=verbose,
+        root=root,
+    )
     raise typer.Exit(exit_code(report, config))
 
 

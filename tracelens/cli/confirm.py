@@ -26,6 +26,7 @@ from tracelens.cli._output import (
     Plan,
     QuietOption,
     RedactOption,
+    RootOption,
     VerboseOption,
     save,
 )
@@ -109,6 +110,7 @@ def confirm(
     output: OutputOption = None,
     fmt: FormatOption = None,
     redact: RedactOption = None,
+    root: RootOption = "",
     max_chars: MaxCharsOption = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
@@ -142,7 +144,12 @@ def confirm(
     code = job.run(words(only), explore=explore)
     job.save()
     plan.write(
-        job.report, ctx.obj, max_chars=config.max_chars, redact=config.redact, verbose=verbose
+        job.report,
+        ctx.obj,
+        max_chars=config.max_chars,
+        redact=config.redact,
+        verbose=verbose,
+        root=root,
     )
     raise typer.Exit(code)
 

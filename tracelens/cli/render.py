@@ -15,6 +15,7 @@ from tracelens.cli._output import (
     Plan,
     QuietOption,
     RedactOption,
+    RootOption,
     VerboseOption,
 )
 
@@ -31,6 +32,7 @@ def render(
     output: OutputOption = None,
     fmt: FormatOption = None,
     redact: RedactOption = None,
+    root: RootOption = "",
     max_chars: MaxCharsOption = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
@@ -47,4 +49,5 @@ def render(
         max_chars=config.max_chars,
         redact=config.redact,
         verbose=verbose,
+        root=root,
     )

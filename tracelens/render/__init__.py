@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tracelens.report import Report
 
 __all__ = ["Options", "Renderer"]
+
+
+def _no_page(code: str) -> None:
+    del code
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,11 @@ class Options:
     redact: bool | None = None
     #: More detail: harmless findings, absent verdicts, coverage lists.
     verbose: bool = False
+    #: The folder that paths are relative to in formats for sharing; empty = as the logs have them.
+    root: str = ""
+    #: The page of a rule by code, in Markdown, for formats that carry it; None where it is not
+    #: installed.
+    page: Callable[[str], str | None] = field(default=_no_page, compare=False)
 
 
 class Renderer:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 from tracelens.render import Options, Renderer
 from tracelens.render._redact import redact
 from tracelens.render._strings import clean, map_strings
 from tracelens.report import Report
 
-__all__ = ["prepare"]
+__all__ = ["prepare", "rooted"]
 
 
 def prepare(
@@ -21,9 +22,21 @@ def prepare(
     one to draw holds no control characters.
     """
     wanted = format_.redacts if options.redact is None else options.redact
+    report = rooted(report, options.root)
     stored, replaced = redact(report) if wanted else (_reloaded(report), 0)
     drawn = Report.model_validate(map_strings(json.loads(stored.to_json()), clean))
     return stored, drawn, replaced
+
+
+def rooted(report: Report, root: str) -> Report:
+    """Return the report with the paths below ``root`` relative to it, wherever they are named."""
+    root = root.rstrip("/\\")
+    if not root:
+        return report
+    # Not within a longer path, so that /srv/app does not cut /data/srv/app/model.py.
+    below = re.compile(rf"(?<![\w.~/\\-]){re.escape(root)}[/\\]+(?=[^/\\\s])")
+    data = map_strings(json.loads(report.to_json()), lambda text: below.sub("", text))
+    return Report.model_validate(data)
 
 
 def _reloaded(report: Report) -> Report:

@@ -1,0 +1,267 @@
+"""Formats for other tools: SARIF, JUnit, GitHub, GitLab, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+from tracelens.cli import main
+from tracelens.engine import analyze
+from tracelens.render import Options
+from tracelens.render.csv import HEADS, Csv
+from tracelens.render.github import Github
+from tracelens.render.gitlab import Gitlab
+from tracelens.render.junit import Junit
+from tracelens.render.sarif import GithubSarif, Sarif
+from tracelens.report import Finding, Report, Severity, Where
+
+ROOT = Path(__file__).parents[2]
+BREAKS = ROOT / "fixtures" / "logs" / "graph_breaks" / "many-breaks.log.gz"
+
+TEXT = {"type": "string", "minLength": 1}
+COUNT = {"type": "integer", "minimum": 0}
+
+
+def model(required: str, optional: str = "", **properties: Any) -> dict[str, Any]:
+    names = {key: {} for key in (*required.split(), *optional.split())} | properties
+    return {
+        "type": "object",
+        "properties": names,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
+
+
+#: What SARIF 2.1.0 and GitHub's code scanning ask of the parts that we write.
+MESSAGE = model("text", "markdown", text=TEXT, markdown=TEXT)
+LOCATION = model(
+    "physicalLocation",
+    "logicalLocations",
+    physicalLocation=model(
+        "artifactLocation region",
+        artifactLocation=model("uri", uri={"type": "string", "pattern": r"^[^/<~:][^<>\\ ]*$"}),
+        region=model("startLine", startLine={"type": "integer", "minimum": 1}),
+    ),
+)
+RESULT = model(
+    "ruleId ruleIndex kind level message locations partialFingerprints",
+    "properties relatedLocations suppressions",
+    ruleIndex=COUNT,
+    kind={"enum": ["pass", "open", "informational", "review", "fail"]},
+    level={"enum": ["none", "note", "warning", "error"]},
+    message=MESSAGE,
+    locations={"type": "array", "items": LOCATION, "minItems": 1, "maxItems": 1},
+    partialFingerprints={"type": "object", "minProperties": 1},
+    suppressions={
+        "type": "array",
+        "items": model("kind justification", kind={"const": "external"}, justification=TEXT),
+    },
+)
+DRIVER = model("name semanticVersion rules", rules={"type": "array", "uniqueItems": True})
+RUN = model(
+    "tool columnKind invocations results",
+    tool=model("driver", driver=DRIVER),
+    results={"type": "array", "items": RESULT},
+)
+SARIF = model(
+    "$schema version runs",
+    version={"const": "2.1.0"},
+    runs={"type": "array", "items": RUN, "minItems": 1},
+)
+
+
+@pytest.mark.parametrize("format_", [Sarif, GithubSarif])
+def test_sarif_is_what_its_schema_and_code_scanning_ask_for(
+    format_: type[Sarif], report: Report
+) -> None:
+    log = json.loads(format_.render(report, Options()))
+    jsonschema.validate(log, SARIF)
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert len(set(rules)) == len(rules)
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+        assert (result["kind"] == "fail") is (result["level"] != "none")
+    prints = [json.dumps(result["partialFingerprints"]) for result in run["results"]]
+    assert len(set(prints)) == len(prints)
+
+
+def test_sarif_tells_what_became_of_every_rule(reports: dict[str, Report]) -> None:
+    log = json.loads(Sarif.render(reports["reference"], Options()))
+    kinds = {(r["ruleId"], r["kind"], r["level"]) for r in log["runs"][0]["results"]}
+    assert kinds == {
+        ("ONE001", "fail", "error"),
+        ("ONE009", "fail", "warning"),
+        ("ONE003", "fail", "warning"),
+        ("GRD001", "fail", "note"),
+        ("ONE019", "informational", "none"),
+        ("ONE006", "pass", "none"),
+        ("RCP001", "open", "none"),
+        ("RCP004", "open", "none"),
+        ("GBR001", "open", "none"),
+        ("TRC001", "open", "none"),
+        ("IND018", "review", "none"),
+    }
+    (silenced,) = [r for r in log["runs"][0]["results"] if "suppressions" in r]
+    assert silenced["ruleId"] == "ONE003"
+    assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
+    # Code scanning takes every result for an alert, whatever its kind.
+    told = json.loads(GithubSarif.render(reports["reference"], Options()))["runs"][0]["results"]
+    assert [result["ruleId"] for result in told] == ["ONE001", "ONE009", "GRD001"]
+
+
+def test_sarif_carries_the_page_of_a_rule(reports: dict[str, Report]) -> None:
+    options = Options(page=lambda code: f"About {code}.\n\n## Why it matters\n`x`")
+    driver = json.loads(Sarif.render(reports["reference"], options))["runs"][0]["tool"]["driver"]
+    for rule in driver["rules"]:
+        assert rule["help"]["markdown"].startswith(f"About {rule['id']}.\n\n## Why")
+        assert rule["shortDescription"]["text"] == f"About {rule['id']}."
+
+
+def at(*files: str) -> list[Finding]:
+    return [
+        Finding(
+            id=f"GBR003-{number:06}",
+            code="GBR003",
+            name="print-or-builtin",
+            severity=Severity.WARNING,
+            title="`print` breaks the graph",
+            message="",
+            where=Where(file=file, line=number + 1, function="f"),
+        )
+        for number, file in enumerate(files)
+    ]
+
+
+def uris(report: Report, root: str = "") -> list[str]:
+    log = json.loads(Sarif.render(report, Options(root=root)))
+    return [
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for result in log["runs"][0]["results"]
+    ]
+
+
+def test_paths_are_relative_to_the_root_or_to_the_users_code(reports: dict[str, Report]) -> None:
+    files = (
+        "/home/ana/proj/src/model.py",
+        "/home/ana/proj/train.py",
+        "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py",
+        "relative/net work.py",
+    )
+    report = reports["one"].model_copy(update={"findings": tuple(at(*files))})
+    library = "torch/nn/modules/linear.py"
+    assert uris(report) == ["src/model.py", "train.py", library, "relative/net%20work.py"]
+    root = uris(report, "/home/ana")
+    assert root == ["proj/src/model.py", "proj/train.py", library, "relative/net%20work.py"]
+    up = report.model_copy(update={"findings": tuple(at("../../etc/x.py", "C:\\Users\\ana\\m.py"))})
+    assert uris(up) == ["etc/x.py", "m.py"]
+
+
+def test_junit_has_a_case_for_every_rule(report: Report) -> None:
+    tree = ET.fromstring(Junit.render(report, Options()))  # noqa: S314 -- our own
+    cases = list(tree.iter("testcase"))
+    names = [(case.get("classname"), case.get("name")) for case in cases]
+    assert len(set(names)) == len(names)
+    for what, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert tree.get(what) == str(len(list(tree.iter(tag))))
+    assert tree.get("tests") == str(len(cases))
+    failing = [finding for finding in report.told if finding.severity is not Severity.INFO]
+    assert len(list(tree.iter("failure"))) == len(failing)
+
+
+def test_junit_fails_warnings_and_skips_what_had_no_evidence(reports: dict[str, Report]) -> None:
+    tree = ET.fromstring(Junit.render(reports["reference"], Options()))  # noqa: S314 -- our own
+    became = {
+        str(case.get("classname")).removeprefix("tracelens."): [child.tag for child in case]
+        for case in tree.iter("testcase")
+    }
+    assert became["ONE001"] == became["ONE009"] == ["failure"]
+    assert became["GRD001"] == became["ONE003"] == ["system-out"]
+    assert became["ONE006"] == []
+    assert became["RCP001"] == ["skipped"]
+    assert became["IND018"] == ["error"]
+
+
+def test_annotations_are_one_line_each_and_ten_at_most() -> None:
+    report = analyze(str(BREAKS))
+    lines = Github.render(report, Options()).splitlines()
+    commands = [line for line in lines if line.startswith("::")]
+    assert len(commands) == 10
+    assert len(lines) == 11
+    form = r"::(error|warning|notice) file=[^,:]+,line=\d+,title=[^,:]+::[^\r\n]+"
+    assert all(re.fullmatch(form, line) for line in commands)
+    assert [f.code in line for f, line in zip(report.told, commands, strict=False)] == [True] * 10
+
+
+def test_an_annotation_cannot_smuggle_a_command(reports: dict[str, Report]) -> None:
+    (evil,) = at("a,b:c\n::stop.py")
+    evil = evil.model_copy(update={"title": "x\n::add-mask::y %0A::error::z"})
+    report = reports["one"].model_copy(update={"findings": (evil,)})
+    first, last = Github.render(report, Options()).splitlines()
+    assert first.startswith("::warning file=a%2Cb%3Ac%0A%3A%3Astop.py,line=1,")
+    assert "x ::add-mask::y %250A" in first
+    assert not last.startswith("::")
+
+
+def test_gitlab_entries_have_what_gitlab_asks_for(report: Report) -> None:
+    entries = json.loads(Gitlab.render(report, Options()))
+    assert len(entries) == len(report.told)
+    assert len({entry["fingerprint"] for entry in entries}) == len(entries)
+    for entry in entries:
+        assert entry["severity"] in {"info", "minor", "major", "critical", "blocker"}
+        assert entry["description"]
+        assert entry["location"]["lines"]["begin"] >= 1
+        assert not entry["location"]["path"].startswith(("/", "./", "~"))
+
+
+def test_csv_has_a_row_for_every_finding_and_no_formula(report: Report) -> None:
+    head, *rows = csv.reader(io.StringIO(Csv.render(report, Options())))
+    assert tuple(head) == HEADS
+    assert [row[1] for row in rows] == [finding.id for finding in report.findings]
+    assert not [cell for row in rows for cell in row if cell[:1] in {"=", "+", "-", "@"}]
+    assert [row[6] == "shown" for row in rows].count(True) == len(report.shown)
+
+
+def test_several_formats_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["r.json", "r.md", "r.html", "r.sarif", "r.github.sarif", "r.xml", "r.csv", "r.txt"]
+    names.append("gl-code-quality-report.json")
+    options = [word for name in names for word in ("-o", str(tmp_path / name))]
+    assert main(["analyze", str(BREAKS), *options, "-f", "github"]) == 0
+    assert capsys.readouterr().out.startswith("::error file=")
+    assert all((tmp_path / name).stat().st_size > 100 for name in names)
+    results = [
+        len(json.loads((tmp_path / name).read_text())["runs"][0]["results"])
+        for name in ("r.sarif", "r.github.sarif")
+    ]
+    assert results[0] > 200 > results[1]
+    assert isinstance(json.loads((tmp_path / "gl-code-quality-report.json").read_text()), list)
+    for name in names:
+        text = (tmp_path / name).read_text()
+        text = text.partition('"invocations"')[2] or text  # the pages of rules quote logs
+        assert ("/home/ana" in text) is (name == "r.json")
+
+
+def test_the_summary_of_a_step_is_added_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    main(["analyze", str(BREAKS), "-f", "github"])
+    text = summary.read_text()
+    assert text.startswith("before\n## tracelens: ")
+    assert "<details>" in text
+    summary.write_text("x" * 999_000)
+    main(["analyze", str(BREAKS), "-f", "github"])
+    assert summary.stat().st_size <= 1_000_000
+    main(["analyze", str(BREAKS), "-f", "markdown"])
+    assert summary.stat().st_size == 999_000
+    capsys.readouterr()
