@@ -10,7 +10,8 @@ from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
-from tracelens.judging.watching import Watched
+from tracelens.judging.watching import TRACE, Watched
+from tracelens.logs._trace_header import TraceHeader
 from tracelens.logs.recording import ended, notes
 from tracelens.plugins import manifest, packs
 from tracelens.plugins.facts import RuleFacts
@@ -180,8 +181,18 @@ def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
             )
             for unread in evidence.unread[:MAX_LISTED]
         ),
-        notes=(*evidence.notes, *notes(evidence)),
+        notes=(*evidence.notes, *notes(evidence), *_unread_ranks(evidence)),
     )
+
+
+def _unread_ranks(evidence: Evidence) -> Iterator[str]:
+    """Yield which ranks of a job have no trace among the inputs, if any."""
+    if TRACE in evidence.kinds:
+        from tracelens.traces.ranks import missing  # noqa: PLC0415 -- of traces only
+
+        unread = missing([seen.record for seen in evidence.table(TraceHeader)])
+        if unread:
+            yield f"traces: {unread}"
 
 
 def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracelens.errors import PluginError, blame
 from tracelens.evidence import Evidence, arguments
-from tracelens.judging.watching import Watched, refused
+from tracelens.judging.watching import TRACE, Watched, refused
 from tracelens.plugins import packs
 from tracelens.plugins.facts import RuleFacts, TableFacts
 from tracelens.plugins.held import Held
@@ -25,6 +25,7 @@ class Judge:
         self._evidence = evidence
         self._watched = watched
         self._refused = refused(evidence)
+        self._ranks = _ranks(evidence)
 
     def answer(
         self, known: Rule | RuleFacts, facts: RuleFacts, asked: dict[str, Rule]
@@ -83,6 +84,10 @@ class Judge:
         found = list(rule.check(**given))
         if facts.distribution:
             packs.vet(found, facts)
+        if len(found) > 1 and self._ranks:
+            from tracelens.traces.over_ranks import once_for_all  # noqa: PLC0415 -- of traces only
+
+            found = once_for_all(found, self._ranks)
         if not found:
             return self._believed(facts, _quiet(facts)), []
         return _quiet(facts).model_copy(update={"verdict": Outcome.FIRED}), _distinct(found)
@@ -115,6 +120,15 @@ class Judge:
                 many = f"{count:,} texts" if count > 1 else "a text"
                 return f"unread: a grammar refused {many} of {kind}, first at line {line}"
         return None
+
+
+def _ranks(evidence: Evidence) -> dict[str, int]:
+    """Return the rank of each trace, where traces of several ranks were read."""
+    if TRACE not in evidence.kinds:
+        return {}
+    from tracelens.traces.over_ranks import ranks_of  # noqa: PLC0415 -- of traces only
+
+    return ranks_of(evidence)
 
 
 def _quiet(facts: RuleFacts) -> Verdict:

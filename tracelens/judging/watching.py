@@ -15,7 +15,7 @@ from tracelens.evidence import Evidence
 from tracelens.logs.recording import LeftOut, Recorded
 from tracelens.plugins import manifest
 
-__all__ = ["Watched", "artifacts", "artifacts_of", "check_names", "refused", "switch_of"]
+__all__ = ["TRACE", "Watched", "artifacts", "artifacts_of", "check_names", "refused", "switch_of"]
 
 #: A switch as a log kind names it: ``TORCH_LOGS="guards,recompiles"``.
 _SWITCH = re.compile(r"(?P<name>[A-Z_]{4,40})=\"?(?P<value>[^\" ]*)\"?$")

@@ -61,6 +61,8 @@ class Arguments(msgspec.Struct, gc=False):
     received: Any = msgspec.field(name="Out msg nelems", default=None)
     group: Any = msgspec.field(name="Group size", default=None)
     dtype: Any = None
+    group_name: Any = msgspec.field(name="Process Group Name", default=None)
+    group_ranks: Any = msgspec.field(name="Process Group Ranks", default=None)
     #: Of operators, with ``record_shapes=True``: read for products only.
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)

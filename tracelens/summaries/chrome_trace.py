@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
-from tracelens.traces import measured, rows
+from tracelens.traces import measured, ranks, rows
 from tracelens.traces.peaks import Peak, peak
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
+    from tracelens.evidence.record import Joined
 
 __all__ = ["tables"]
 
@@ -55,6 +56,8 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "copies": _rows(evidence, rows.CopyTime),
         "collectives": _rows(evidence, rows.CollectiveTime),
         "syncs": _rows(evidence, rows.SyncTime),
+        "ranks": _joined(evidence, ranks.RankTime),
+        "skew": _joined(evidence, ranks.LateArrival),
     }
     return {name: listed for name, listed in found.items() if listed}
 
@@ -67,6 +70,10 @@ def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, A
         {"run": "run1", "rank": ranks.get(seen.first.input), **seen.record.model_dump()}
         for seen in evidence.table(kind)
     ]
+
+
+def _joined(evidence: Evidence, kind: type[Joined]) -> list[dict[str, Any]]:
+    return [{"run": "run1", **seen.record.model_dump()} for seen in evidence.table(kind)]
 
 
 def _operations(evidence: Evidence) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracelens.traces.device import Busy, Interval
+from tracelens.traces.meetings import Meetings
 from tracelens.traces.names import Name
 from tracelens.traces.rows import CollectiveTime
 
@@ -18,6 +19,8 @@ __all__ = ["Collectives"]
 #: Different collectives that are told apart, and events that are kept.
 MAX_KEYS = 2_000
 MAX_KEPT = 200_000
+#: Characters of a group's name.
+MAX_GROUP = 200
 #: Type as torch names it in these arguments -> bytes.
 SIZES = {
     "float": 4,
@@ -50,12 +53,15 @@ class Collectives:
         self._first: dict[int, Name] = {}
         #: Number of the activity, and of what it is.
         self._events: list[tuple[int, int]] = []
+        #: Where ranks meet.
+        self.meetings = Meetings()
 
     def add(self, name: Name, events: Sequence[Complete], first: int) -> None:
         """Add kernels, which are the activities from number ``first`` on."""
         last = len(self._activities.starts)
         for at, event in zip(range(first, last), events, strict=False):
             key = _key(name, event)
+            self.meetings.add(_group(event), name, key.name, key.elements, event)
             if len(self._events) < MAX_KEPT and (key in self._keys or len(self._keys) < MAX_KEYS):
                 number = self._keys.setdefault(key, len(self._keys))
                 self._first.setdefault(number, name)
@@ -90,6 +96,13 @@ def _key(name: Name, event: Complete) -> _Key:
         return _Key(str(name.record).partition("(")[0], "", 0, 0)
     elements = max(_whole(before), _whole(after))
     return _Key(kind, dtype.lower() if isinstance(dtype, str) else "", elements, _whole(group))
+
+
+def _group(event: Complete) -> str:
+    """Return the name of a collective's group and its ranks; empty where the trace has neither."""
+    args = event.args
+    parts = (args.group_name, args.group_ranks) if args is not None else ()
+    return " ".join(part[:MAX_GROUP] for part in parts if isinstance(part, str))
 
 
 def _whole(value: Any) -> int:

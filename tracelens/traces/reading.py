@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.logs._trace_events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
-from tracelens.logs.chrome_trace import ChromeTrace, ProfilerStep, PythonFunction, RuntimeCall
+from tracelens.logs.chrome_trace import (
+    ChromeTrace,
+    Collective,
+    ProfilerStep,
+    PythonFunction,
+    RuntimeCall,
+)
 from tracelens.traces.device import Calls
 from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
@@ -62,6 +68,8 @@ USED = frozenset(
         "Runtime",
     }
 )
+#: What names the host's calls of collectives whose kernels are in the trace.
+ON_DEVICE = frozenset({"nccl", "rccl", "xccl"})
 _HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
 
 
@@ -214,6 +222,8 @@ class Reading:
             return self._frames.append
         elif take is None and record is not None and getattr(record, "category", "") in _HOST:
             name.parts = int(part_of(record))
+            if isinstance(record, Collective) and record.communicator not in ON_DEVICE:
+                return partial(self._follow_collective, name, record.operation)
             if has_work(str(record)):
                 return partial(self._follow_product, name)
             return self.operators.waiting.append
@@ -225,6 +235,10 @@ class Reading:
     def _follow_product(self, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)
         self.devices.products.operators.append((event, name))
+
+    def _follow_collective(self, name: Name, operation: str, event: Complete) -> None:
+        self.operators.waiting.append(event)
+        self.devices.collectives.meetings.add("", name, operation, 0, event)
 
     def _take_spans(self) -> None:
         """Remember the long operators, annotations and frames of the list in hand."""

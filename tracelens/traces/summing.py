@@ -66,6 +66,8 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
         yield from _on_devices(reading, start, anything)
     yield from _threads(reading)
     yield from _names(reading)
+    for name, met in reading.devices.collectives.meetings.rows():
+        yield _seen(met, reading.path, name.first, name.text)
     for names, ran in reading.devices.chains.found():
         chain = Chain(kernels=names, count=ran.count, ms=_ms(ran.us))
         yield _seen(chain, reading.path, ran.first, ran.text)

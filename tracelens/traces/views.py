@@ -20,7 +20,6 @@ __all__ = [
     "computing",
     "generated",
     "stories",
-    "story",
     "views",
     "where_of",
 ]
@@ -157,11 +156,10 @@ def generated(frame: str) -> bool:
     return any(word in frame for word in GENERATED)
 
 
-def story(word: str, finding: Finding) -> Story:
-    """Return the key of what findings about one trace share: ``capture``, ``data``, ``late``."""
-    return f"trace {word}", finding.evidence[0].input if finding.evidence else ""
-
-
 def stories(words: Iterable[str], finding: Finding) -> list[Story]:
-    """Return several."""
-    return [story(word, finding) for word in words]
+    """Return the keys of what findings about one trace share: ``capture``, ``data``, ``late``.
+
+    A finding about several ranks shares them with findings about any of these.
+    """
+    sources = dict.fromkeys(line.input for line in finding.evidence) or {"": None}
+    return [(f"trace {word}", source) for word in words for source in sources]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DeviceKernel
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import DeviceBusy, TraceHeader
 from tracelens.traces.runs import length, percent
+from tracelens.traces.views import stories
 
 __all__ = ["ExposedCollectives"]
 
@@ -77,6 +79,10 @@ class ExposedCollectives(Rule):
             proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return what may let the collectives wait."""
+        return stories(["late rank"], finding)
 
     def check(
         self,

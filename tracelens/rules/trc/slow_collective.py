@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, TraceHeader, Window
 from tracelens.traces.peaks import link
+from tracelens.traces.ranks import RankTime, missing
 from tracelens.traces.rows import CollectiveTime, Timeline
 from tracelens.traces.runs import length, percent
-from tracelens.traces.views import View, views
+from tracelens.traces.stragglers import Late, late
+from tracelens.traces.views import View, stories, views
 
 __all__ = ["SlowCollective"]
 
@@ -24,25 +27,31 @@ MIN_SHARE = 0.05
 #: Ranks that share a node, at most; a larger group crosses the network.
 NODE = 8
 MAX_TOLD = 3
+MAX_QUOTED = 4
 
 
 class Slow(FindingData):
-    """How fast the slow collectives are."""
+    """How fast the slow collectives are, or how late ranks come to them."""
 
-    device: str
-    link_gbs: float
-    bus_gbs: float
-    exposed_ms: float
-    group: int
+    device: str = ""
+    link_gbs: float | None = None
+    bus_gbs: float | None = None
+    exposed_ms: float | None = None
+    group: int | None = None
+    #: The rank that comes last, and how late it and others come in all.
+    late_rank: int | None = None
+    late_ms: float | None = None
+    ranks: int = 1
 
 
 class SlowCollective(Rule):
-    """Large collectives run far below the rate of the link between the GPUs.
+    """Collectives run far below the rate of the link, or wait for a rank that comes late.
 
     ## Why it matters
     Buckets, overlap and order change how much of a collective is hidden, not how fast it is. At a
     tenth of the link's rate either the ranks do not meet in time (a straggler), or the data takes
-    another way: PCIe instead of NVLink, or a network without GPUDirect.
+    another way: PCIe instead of NVLink, or a network without GPUDirect. With the traces of several
+    ranks it is known which: table ``ranks`` has who came last, and how long the others waited.
 
     ## What it looks like
     The arguments of the kernel tell the message and the group: here 26 MB in 2.6 ms between two.
@@ -54,8 +63,8 @@ class SlowCollective(Rule):
     is not known, and what a collective waits for another rank counts as its own time here.
 
     ## What to do
-    Look at the other ranks of the same moment: who came last. Then at the topology
-    (``nvidia-smi topo -m``) and at what NCCL says about it.
+    Record all ranks and analyze their folder: who came last, and what it did meanwhile. Then look at
+    the topology (``nvidia-smi topo -m``) and at what NCCL says about it.
 
     ## How a live run confirms it
     It needs the machines and all ranks. ``NCCL_DEBUG=INFO`` names the transport of each channel.
@@ -76,25 +85,47 @@ class SlowCollective(Rule):
             text="Let NCCL say which way the data takes.",
             env="NCCL_DEBUG=INFO",
             proof="https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug",
+            applies=lambda data: data.late_ms is None,
         ),
         Remedy(
             id="ranks",
             text="Record all ranks, and see which comes last.",
             basis="untestable",
             proof="it needs the job",
+            applies=lambda data: data.ranks == 1,
+        ),
+        Remedy(
+            id="late",
+            text="Give the rank that comes last less to do, or find what holds it up: its batches, "
+            "its samples' lengths, its host, its clock rate.",
+            basis="untestable",
+            proof="it needs the job",
+            applies=lambda data: data.late_ms is not None,
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return what a rank that comes late explains."""
+        return stories(["late rank"], finding) if finding.data.get("late_ms") is not None else ()
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return what may explain a low rate."""
+        return stories(["late rank"], finding) if finding.data.get("late_ms") is None else ()
 
     def check(
         self,
         windows: Table[Window],
-        timelines: Table[Timeline],
         *,
+        timelines: Table[Timeline],
         steps: Table[Step],
         collectives: Table[CollectiveTime],
         headers: Table[TraceHeader],
+        ranks: Table[RankTime],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace whose large collectives are slow."""
+        """Yield what comes late, and one finding per trace whose large collectives are slow."""
+        found = late(list(ranks))
+        if found is not None:
+            yield self._late(found, missing([row.record for row in headers]))
         for view in views(windows, steps, timelines):
             named = headers.within(view.source)
             device = next((name for row in named for name in row.record.devices if name), "")
@@ -112,10 +143,15 @@ class SlowCollective(Rule):
             exposed = sum(row.record.exposed_ms for row in slow)
             if slow and exposed >= MIN_SHARE * view.run.window.record.ms:
                 slow.sort(key=lambda row: -row.record.exposed_ms)
-                yield self._finding(view, slow, device, rate)
+                yield self._finding(view, slow, device, rate, max(1, len(ranks)))
 
     def _finding(
-        self, view: View, slow: list[Seen[CollectiveTime]], device: str, rate: float
+        self,
+        view: View,
+        slow: list[Seen[CollectiveTime]],
+        device: str,
+        rate: float,
+        ranks: int,
     ) -> Finding:
         exposed = sum(row.record.exposed_ms for row in slow)
         whole = view.run.window.record.ms
@@ -126,6 +162,7 @@ class SlowCollective(Rule):
             bus_gbs=most.bus_gbs or 0.0,
             exposed_ms=exposed,
             group=most.group or 0,
+            ranks=ranks,
         )
         told = "; ".join(
             f"{row.record.name} of {(row.record.bytes or 0) / 1e6:.3g} MB at "
@@ -146,6 +183,47 @@ class SlowCollective(Rule):
                 for row in slow[:MAX_TOLD]
             ],
             cost=Cost(ms=exposed, share=exposed / whole, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _late(self, found: Late, unread: str) -> Finding:
+        rank = found.rank.record.rank if found.rank else None
+        data = Slow(late_rank=rank, late_ms=found.ms, ranks=len(found.rows))
+        often = found.rank.record.last or 0 if found.rank else found.count
+        title = f"ranks come late by turns: {length(found.ms)} of waiting"
+        if rank is not None:
+            title = (
+                f"rank {rank} comes last to {often} of {found.count} collectives, "
+                f"{length(found.ms)} late in all"
+            )
+        clock = f" Clocks agree to {length(found.spread_ms)}." if found.spread_ms else ""
+        shown = [found.rank] if found.rank else []
+        shown += [row for row in found.rows if row is not found.rank]
+        return self.finding(
+            "late" if rank is not None else "turns",
+            title=title,
+            message=(
+                f"{found.count} collectives, met by {len(found.rows)} ranks: the last rank comes "
+                f"{length(found.ms / max(1, often))} after the median one on average, and all wait "
+                f"for it.{found.why}{clock}" + (f" {unread}." if unread else "")
+            ),
+            severity=Severity.WARNING if rank is not None else Severity.INFO,
+            confidence=Confidence.MEDIUM if unread else Confidence.HIGH,
+            count=often,
+            evidence=[
+                row.quote(
+                    f"rank {row.record.rank} waits {length(row.record.waited_ms or 0.0)}, "
+                    f"comes last {row.record.last} times"
+                )
+                for row in shown[:MAX_QUOTED]
+            ],
+            cost=Cost(
+                ms=found.ms,
+                share=min(1.0, found.ms / found.window_ms) if found.window_ms else None,
+                basis="upper_bound",
+                of="the time of one rank",
+            ),
             advice=self.advise(data),
             data=data,
         )

@@ -1,0 +1,82 @@
+"""Which rank the others wait for, and what it does longer than they."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tracelens.evidence import Seen
+from tracelens.traces.ranks import RankTime
+from tracelens.traces.runs import length
+
+__all__ = ["Late", "late"]
+
+#: Of the time of a rank, what lateness must take to be worth a word.
+MIN_SHARE = 0.1
+#: Of all lateness, what one rank must cause to be the straggler.
+MAIN = 0.5
+#: Of its lateness, what a difference must be to explain it.
+EXPLAINS = 0.3
+#: What a rank may do longer than the others, and how a person says it.
+_WHY = {
+    "compute_ms": "its GPU computes {} longer",
+    "exposed_copy_ms": "its copies run alone {} longer",
+    "idle_data_ms": "it waits for its next batch {} longer",
+    "idle_not_launched_ms": "its host launches late: {} more idle time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """How late ranks come to the collectives that they share."""
+
+    rows: tuple[Seen[RankTime], ...]
+    #: The rank that causes most of it; None where they take turns.
+    rank: Seen[RankTime] | None
+    ms: float
+    window_ms: float
+    count: int
+
+    @property
+    def why(self) -> str:
+        """What the rank does longer than the median of the others, as a sentence; may be empty."""
+        if self.rank is None:
+            return ""
+        excess = {field: self._excess(field) for field in _WHY}
+        field, ms = max(excess.items(), key=lambda pair: pair[1])
+        if ms < EXPLAINS * self.ms:
+            return ""
+        return f" Against the median of the others, {_WHY[field].format(length(ms))}."
+
+    @property
+    def spread_ms(self) -> float:
+        """How well the clocks are known."""
+        return max(row.record.clock_spread_ms or 0.0 for row in self.rows)
+
+    def _excess(self, field: str) -> float:
+        own = getattr(self.rank.record, field) if self.rank else None
+        others = [
+            value
+            for row in self.rows
+            if row is not self.rank and (value := getattr(row.record, field)) is not None
+        ]
+        return own - median(others) if own is not None and others else 0.0
+
+
+def late(rows: Sequence[Seen[RankTime]]) -> Late | None:
+    """Return what the ranks wait for each other; None where that is little, or not known."""
+    met = [row for row in rows if row.record.late_ms is not None and row.record.collectives]
+    if not met:
+        return None
+    total = sum(row.record.late_ms or 0.0 for row in met)
+    window = median(row.record.window_ms for row in met)
+    count = max(row.record.collectives for row in met)
+    found = Late(tuple(met), None, total, window, count)
+    sure = total > 2 * count * found.spread_ms
+    if total < MIN_SHARE * window or not sure:
+        return None
+    last = max(met, key=lambda row: row.record.late_ms or 0.0)
+    if (last.record.late_ms or 0.0) < MAIN * total:
+        return found
+    return Late(tuple(met), last, last.record.late_ms or 0.0, window, count)
