@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, ValidationError
 
 from tracelens.errors import UsageError, closest
 
@@ -44,6 +44,8 @@ class Config(BaseModel):
     redact: bool | None = None
     #: Most characters of a Markdown report.
     max_chars: PositiveInt = 60_000
+    #: The share by which counts may grow before a baseline no longer covers a finding.
+    baseline_tolerance: NonNegativeFloat = 0.1
     #: Processes that may share the work on one large file.
     jobs: PositiveInt = 1
 

@@ -12,6 +12,9 @@ from tracelens.cli._catalogue import complete_rule
 from tracelens.cli._terminal import Progress, say
 from tracelens.errors import UsageError
 
+#: The share by which what a baseline has may grow, unless the project's settings say otherwise.
+TOLERANCE = 0.1
+
 if TYPE_CHECKING:
     from tracelens.config import Config
     from tracelens.report import Report
@@ -97,7 +100,9 @@ RecordedWithOption = Annotated[
 BaselineOption = Annotated[
     str | None,
     typer.Option(
-        metavar="REPORT.json", help="Ignore what this report has already, name what is fixed."
+        metavar="FILE.json",
+        help="Ignore what this baseline or report has already, unless it is worse now; name what "
+        "is fixed.",
     ),
 ]
 
@@ -184,11 +189,21 @@ def analyzed(
             progress.clear()
 
 
-def compared(report: Report, path: str) -> Report:
-    """Ignore what the report in ``path`` has already, and say what is fixed."""
-    from tracelens.report import baseline, saved
+def compared(report: Report, path: str, tolerance: float = TOLERANCE) -> Report:
+    """Ignore what the baseline in ``path`` has already; say what is worse, and what is fixed."""
+    from tracelens.report import known, saved
 
-    report, fixed = baseline.hide_known(report, saved.load(path), Path(path).name)
-    for finding in fixed:
-        say(f"fixed since {Path(path).name}: {finding.id} {finding.title}")
-    return report
+    name = Path(path).name
+    done = known.compare(report, saved.load_baseline(path), name, tolerance)
+    for finding, grown in done.worse:
+        say(f"worse than in {name}: {finding.id} {finding.title} ({grown})")
+    for entry in done.fixed:
+        say(f"fixed since {name}: {entry.id} {entry.title}")
+    for code in dict.fromkeys(finding.code for finding in done.unheard):
+        say(f"{name} was made without the rule {code}, so its findings are new")
+    for run in done.strangers:
+        say(
+            f"{name} is of another program than {run}, so everything in it is new",
+            hint=f"tracelens baseline update {path} LOG accepts it",
+        )
+    return done.report

@@ -116,7 +116,7 @@ def analyze(
         given = [SAMPLE] if sample else inputs or []
         report = analyzed(given, config, kind, one_run=one_run, runs=runs)
     if baseline is not None:
-        report = compared(report, baseline)
+        report = compared(report, baseline, config.baseline_tolerance)
     plan.write(
         report,
         ctx.obj,

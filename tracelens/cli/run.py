@@ -188,7 +188,7 @@ def _analyze(
             plan, terminal = replace(plan, show=aside), Terminal(color=False)
         report = analyzed([str(folder)], config)
         if baseline is not None:
-            report = compared(report, baseline)
+            report = compared(report, baseline, config.baseline_tolerance)
         plan.write(
             report, terminal, max_chars=config.max_chars, redact=config.redact, verbose=verbose
         )

@@ -11,12 +11,14 @@ from pydantic import ValidationError
 
 from tracelens.errors import SourceError
 from tracelens.report import Report
+from tracelens.report.baseline import Baseline
 from tracelens.version import __version__
 
-__all__ = ["load"]
+__all__ = ["load", "load_baseline"]
 
 #: The version of the contract that this release reads and writes.
 SCHEMA_VERSION: int = Report.model_fields["schema_version"].default
+BASELINE_VERSION: int = Baseline.model_fields["baseline_version"].default
 
 
 def load(path: str) -> Report:
@@ -47,6 +49,29 @@ def load(path: str) -> Report:
             f"{path}: {where}: {first['msg']}",
             hint=f"it was written by tracelens {writer}, and this is {__version__}",
         ) from None
+
+
+def load_baseline(path: str) -> Baseline:
+    """Return the baseline in a file; a report, as earlier versions took, is one, too.
+
+    Raises:
+        SourceError: The file cannot be read, is neither, or is of another version.
+    """
+    data = _decoded(path)
+    if not isinstance(data, dict) or "baseline_version" not in data:
+        return Baseline.of(load(path))
+    if data["baseline_version"] != BASELINE_VERSION:
+        raise SourceError(
+            f"{path}: baseline version {data['baseline_version']!r}; tracelens {__version__} "
+            f"reads version {BASELINE_VERSION}",
+            hint=f"tracelens baseline update {path} LOG writes it anew",
+        )
+    try:
+        return Baseline.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SourceError(f"{path}: {where}: {first['msg']}") from None
 
 
 def _decoded(path: str) -> Any:
