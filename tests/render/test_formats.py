@@ -265,3 +265,35 @@ def test_the_summary_of_a_step_is_added_to(
     main(["analyze", str(BREAKS), "-f", "markdown"])
     assert summary.stat().st_size == 999_000
     capsys.readouterr()
+
+
+def test_a_folder_of_csv_holds_every_table_with_all_digits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = str(ROOT / "fixtures" / "logs" / "chrome_trace" / "mlp-train.json.gz")
+    folder = tmp_path / "tables"
+    assert main(["analyze", trace, "-f", "csv", "-o", f"{folder}/"]) == 0
+    assert not capsys.readouterr().out
+    tables = analyze(trace).tables
+    assert {file.name for file in folder.iterdir()} == {
+        "findings.csv",
+        *(f"{name}.csv" for name in tables),
+    }
+    for name, rows in tables.items():
+        head, *cells = csv.reader(io.StringIO((folder / f"{name}.csv").read_text()))
+        assert len(cells) == len(rows)
+        for row, values in zip(rows, cells, strict=True):
+            for key, value in zip(head, values, strict=True):
+                if isinstance(row.get(key), float):
+                    assert float(value) == row[key]
+                elif row.get(key) is None:
+                    assert not value
+
+
+@pytest.mark.parametrize("options", [[], ["-f", "json"]])
+def test_a_folder_takes_a_format_of_several_files(
+    tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyze", str(BREAKS), *options, "-o", str(tmp_path)]) == 2
+    assert "-f csv" in capsys.readouterr().err
+    assert main(["analyze", str(BREAKS), "-f", "csv", "-o", f"{tmp_path}/no/such/"]) == 2

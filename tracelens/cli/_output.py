@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracelens.cli._app import Terminal
+from tracelens.cli._folder import is_folder, made, of_folder
 from tracelens.cli._terminal import emit, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
@@ -46,7 +47,8 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the report to FILE in the format of its suffix; - is stdout. Repeatable.",
+        help="Write the report to FILE in the format of its suffix; - is stdout. Repeatable. "
+        "-f csv -o DIR/ writes the findings and a file for each table.",
     ),
 ]
 FormatOption = Annotated[
@@ -130,11 +132,16 @@ class Plan:
             raise UsageError(
                 f"no format {name!r}", hint=closest(name, renderers, f"one of {known}")
             )
-        targets = [(file, _by_suffix(file, renderers)) for file in files if file != STDOUT]
-        for file, _ in targets:
-            _check(file, inputs)
-        if name is not None or STDOUT in files or not quiet:
+        folders = [file for file in files if file != STDOUT and is_folder(file)]
+        targets = [of_folder(file, name, renderers) for file in folders]
+        for file in files:
+            if file != STDOUT and file not in folders:
+                targets.append((file, _by_suffix(file, renderers)))
+                _check(file, inputs)
+        if (name is not None and not folders) or STDOUT in files:
             targets.append((STDOUT, renderers[name or "text"]))
+        elif not quiet and name is None:
+            targets.append((STDOUT, renderers["text"]))
         return cls(tuple(targets))
 
     def write(
@@ -167,6 +174,10 @@ class Plan:
         broken: list[PluginError] = []
         for file, renderer in self.targets:
             options = _for_terminal(asked, terminal) if file == STDOUT else asked
+            if file != STDOUT and is_folder(file):
+                for part, text in renderer.load().files(report, options).items():
+                    save(made(file) / part, text)
+                continue
             try:
                 text = _rendered(renderer, report, options)
             except PluginError as error:

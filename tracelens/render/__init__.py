@@ -50,3 +50,9 @@ class Renderer:
     def render(cls, report: Report, options: Options) -> str:
         """Return the report as text. Equal reports and options give equal bytes."""
         raise NotImplementedError
+
+    @classmethod
+    def files(cls, report: Report, options: Options) -> dict[str, str]:
+        """Return the report as several files by name, for a folder; none = it is one text."""
+        del report, options
+        return {}

@@ -1,9 +1,12 @@
-"""The CSV format: one row for each finding, for a spreadsheet or a script."""
+"""The CSV format: one row for each finding, for a spreadsheet; in a folder, all tables too."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import re
+from collections.abc import Iterable, Sequence
 
 from tracelens.render import Options, Renderer
 from tracelens.render._prepare import prepare
@@ -43,14 +46,33 @@ class Csv(Renderer):
     @classmethod
     def render(cls, report: Report, options: Options) -> str:
         """Return a head and a row for each finding."""
+        return _findings(prepare(report, options, cls)[1])
+
+    @classmethod
+    def files(cls, report: Report, options: Options) -> dict[str, str]:
+        """Return the findings, and each table of the report with all its rows and digits."""
         _, report, _ = prepare(report, options, cls)
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(HEADS)
-        shown = {id(finding) for finding in report.shown}
-        for finding in report.findings:
-            writer.writerow([_cell(value) for value in _row(finding, id(finding) in shown)])
-        return text.getvalue()
+        found = {"findings.csv": _findings(report)}
+        for name, rows in report.tables.items():
+            heads = list(dict.fromkeys(key for row in rows for key in row))
+            file = f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.csv"
+            file = f"table-{file}" if file in found else file
+            found[file] = _text(heads, ([row.get(head) for head in heads] for row in rows))
+        return found
+
+
+def _findings(report: Report) -> str:
+    shown = {id(finding) for finding in report.shown}
+    return _text(HEADS, (_row(finding, id(finding) in shown) for finding in report.findings))
+
+
+def _text(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_cell(head) for head in heads])
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return text.getvalue()
 
 
 def _row(finding: Finding, shown: bool) -> tuple[object, ...]:
@@ -85,6 +107,8 @@ def _state(finding: Finding) -> str:
 
 def _cell(value: object) -> object:
     """Return a value as a spreadsheet reads it: none of them may be taken for a formula."""
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return value
     text = " ".join(value.split())
