@@ -12,11 +12,12 @@ def branch(x, length):
     n = length.sum().item()
     # before:
     if n > 4:
-        # after:
-        # from torch.fx.experimental.symbolic_shapes import guard_or_false
-        # if guard_or_false(n > 4):
-        # end
         return x.repeat(1) * 2
+    # after:
+    # from torch.fx.experimental.symbolic_shapes import guard_or_false
+    # if guard_or_false(n > 4):
+    #     return x.repeat(1) * 2
+    # end
     return x * 2
 
 
