@@ -16,6 +16,7 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_log import CompileSpan
 from tracelens.report import EvidenceLine, Where
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_times import Phase
@@ -108,7 +109,7 @@ def _by_metrics(
             again_seconds=sum(again),
             parts=(*_parts(records), *_later(later[process])),
             longest=tuple(
-                f"{_label(record)} {seconds:.3g} s"
+                f"{_label(record)} {length(1000 * seconds)}"
                 for record, seconds in list(zip(records, times, strict=True))[:MAX_NAMED]
             ),
             where=_first_own(
@@ -119,7 +120,7 @@ def _by_metrics(
                     input=place.input,
                     line=place.line,
                     text=row.text.partition(', "non_compliant_ops')[0][:400],
-                    note=f"{row.record.entire_frame_compile_time_s:.3g} s",
+                    note=f"{length(1000 * (row.record.entire_frame_compile_time_s or 0))}",
                 )
                 for place, row in events[:MAX_NAMED]
             ),
@@ -142,7 +143,7 @@ def _own(layers: list[float]) -> tuple[str, ...]:
     for number, (name, _) in enumerate(LAYERS):
         below = next((seconds for seconds in layers[number + 1 :] if seconds), 0.0)
         if layers[number] > below:
-            found.append(f"{name} {layers[number] - below:.3g} s")
+            found.append(f"{name} {length(1000 * (layers[number] - below))}")
     return tuple(found)
 
 
@@ -151,11 +152,14 @@ def _traced(whole: float, tracing: Phase | None) -> tuple[str, ...]:
     if tracing is None:
         return ()
     rest = max(0.0, whole - tracing.total)
-    return (f"tracing {tracing.total:.3g} s", f"the backend and what else is below it {rest:.3g} s")
+    return (
+        f"tracing {length(1000 * tracing.total)}",
+        f"the backend and what else is below it {length(1000 * rest)}",
+    )
 
 
 def _later(seconds: float) -> tuple[str, ...]:
-    return (f"backward passes {seconds:.3g} s",) if seconds else ()
+    return (f"backward passes {length(1000 * seconds)}",) if seconds else ()
 
 
 def _by_tables(tables: Iterable[Seen[ProcessPhases]]) -> Iterator[CompileSeconds]:
@@ -209,7 +213,7 @@ def _by_clocks(spans: Table[CompileSpan], frames: Table[Frame]) -> Iterator[Comp
             again=sum(not row.record.frame.endswith("/0") for row in rows),
             again_seconds=_covered([r for r in rows if not r.record.frame.endswith("/0")]),
             longest=tuple(
-                f"{_named(row, frame)} {row.record.seconds:.3g} s"
+                f"{_named(row, frame)} {length(1000 * row.record.seconds)}"
                 for row, frame in longest[:MAX_NAMED]
             ),
             where=_first_own(

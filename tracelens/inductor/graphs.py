@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from tracelens.evidence import Table
@@ -11,7 +11,7 @@ from tracelens.logs.output_code import OutputModule
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa
 
-__all__ = ["heaviest", "is_arm", "is_little", "is_training", "listed", "size", "things", "traffic"]
+__all__ = ["heaviest", "is_arm", "is_little", "is_training", "traffic"]
 
 #: Bytes per call of a graph that stay in the nearest cache.
 FEW = 8 << 10
@@ -59,21 +59,3 @@ def traffic(module: OutputModule) -> int:
 def is_little(count: int, module: OutputModule) -> bool:
     """Whether ``count`` bytes per call of the graph are not worth a word."""
     return count < FEW or (count < SOME and count < SMALL_PART * traffic(module))
-
-
-def size(count: int) -> str:
-    """Return a number of bytes with its unit."""
-    if count < 1 << 10:
-        return f"{count} bytes"
-    return f"{count / 1024:.3g} KiB" if count < 1 << 20 else f"{count / 1048576:.3g} MiB"
-
-
-def things(count: int, one: str, many: str = "") -> str:
-    """Return ``1 graph``, ``2 graphs``."""
-    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
-
-
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """Return the first names for a sentence, and how many more there are."""
-    told = ", ".join(f"`{name}`" for name in names[:most])
-    return told if len(names) <= most else f"{told} and {len(names) - most} more"

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from tracelens.evidence import Seen, Table, Times
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.report import Cost
+from tracelens.words import length, percent, plural
 
 if TYPE_CHECKING:
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
@@ -22,7 +23,6 @@ __all__ = [
     "groups",
     "instruction_set",
     "is_unrolled",
-    "percent",
     "steady",
     "times",
 ]
@@ -78,7 +78,7 @@ class Runs:
         same = fast.by_work.get(flops)
         if same is not None and same.times.median < median:
             where = f"{same.run.primitive} {same.run.precision} on `{same.run.impl}`"
-            return same.times.median, f"equal work took {same.times.median:.3g} ms as {where}"
+            return same.times.median, f"equal work took {length(same.times.median)} as {where}"
         if equal or fast.best is None or fast.rate * median <= flops:
             return None
         text = f"`{fast.best.run.impl}` reached {fast.rate / 1e6:.3g} GFLOP/s in this log"
@@ -144,11 +144,6 @@ def instruction_set(isas: Table[CpuIsa]) -> str:
     return next((row.record.isa for row in isas), "")
 
 
-def percent(share: float) -> str:
-    """Return a fraction for a sentence."""
-    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
-
-
 def steady(rows: Iterable[Seen[PrimitiveExec]]) -> float:
     """Return the milliseconds of all rows, without what first executions took longer."""
     return sum(row.times.steady for row in rows if row.times is not None)
@@ -156,7 +151,7 @@ def steady(rows: Iterable[Seen[PrimitiveExec]]) -> float:
 
 def times(count: int, noun: str = "execution") -> str:
     """Return ``1 execution``, ``2 executions``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return plural(count, noun)
 
 
 class Spent(NamedTuple):
@@ -193,7 +188,7 @@ class Spent(NamedTuple):
         """Return ``3.2 ms, 40 % of all oneDNN execution time``."""
         part = percent(self.share(ms))
         limits = f" ({self.hidden})" if self.hidden else ""
-        return f"{ms:.3g} ms, {part} of all oneDNN execution time{limits}"
+        return f"{length(ms)}, {part} of all oneDNN execution time{limits}"
 
     def cost(self, ms: float, basis: Literal["measured", "estimated", "upper_bound"]) -> Cost:
         """Return ``ms`` as a cost."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from tracelens.report import (
@@ -19,6 +18,9 @@ from tracelens.report import (
     Run,
     Severity,
 )
+from tracelens.words import exact_percent as percent
+from tracelens.words import length as milliseconds
+from tracelens.words import number, plural
 
 __all__ = [
     "advice",
@@ -66,45 +68,6 @@ _OTHERWISE = {
     "harmless": "running it again showed no gain",
     "refuted": "refuted by running it again",
 }
-
-
-def number(value: float) -> str:
-    """Return a count with thousands separated, or a measurement with three digits."""
-    if not math.isfinite(value):
-        return "?"
-    if isinstance(value, int) or (value.is_integer() and abs(value) >= 1000):
-        return f"{value:,.0f}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def plural(count: int, noun: str, many: str = "") -> str:
-    """Return ``1 line`` or ``12,431 lines``."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
-
-
-def percent(share: float) -> str:
-    """Return a share between 0 and 1 in percent; less than all is never 100 %, some never 0 %."""
-    value = share * 100
-    if 0 < value < 1:
-        return f"{value:.2g} %" if value >= 0.01 else "< 0.01 %"
-    if 99.9 < value < 100:
-        return "99.9 %"
-    return f"{value:.1f} %".replace(".0 %", " %")
-
-
-def milliseconds(ms: float) -> str:
-    """Return a time in the unit that a reader would choose."""
-    if not math.isfinite(ms):
-        return "?"
-    if abs(ms) >= 120_000:
-        return f"{number(ms / 60_000)} min"
-    if abs(ms) >= 1000:
-        return f"{number(ms / 1000)} s"
-    if abs(ms) >= 0.1 or not ms:
-        return f"{number(ms)} ms"
-    return f"{number(ms * 1000)} us"
 
 
 def costs(finding: Finding) -> str:

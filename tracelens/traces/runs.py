@@ -10,7 +10,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.report import EvidenceLine
 from tracelens.traces.measured import DeviceBusy, Span, Step, Window
 
-__all__ = ["Run", "length", "percent", "runs", "warm_up"]
+__all__ = ["Run", "runs", "warm_up"]
 
 #: The first step is warm-up when it takes this many times the median of the others.
 WARM_UP = 3.0
@@ -123,14 +123,3 @@ def _steady(steps: Sequence[Seen[Step]]) -> Sequence[Seen[Step]]:
         kept = kept[1:]
     calm = [row for row in kept if (row.record.compile_ms or 0.0) <= COMPILING * row.record.ms]
     return calm or kept
-
-
-def length(ms: float) -> str:
-    """Return a time with three digits: ``52.7 s``, ``4.09 ms``."""
-    return f"{ms / 1000:.3g} s" if ms >= 1000 else f"{ms:.3g} ms"
-
-
-def percent(share: float) -> str:
-    """Return a share with two digits: ``21 %``, ``6.4 %``."""
-    value = 100 * share
-    return f"{value:.0f} %" if value >= 9.95 else f"{value:.2g} %"

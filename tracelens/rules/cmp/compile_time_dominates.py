@@ -12,6 +12,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable
@@ -136,7 +137,7 @@ class CompileTimeDominates(Rule):
         again = ""
         if sums.again:
             kind = "are recompiles" if sums.again > 1 else "is a recompile"
-            again = f" {sums.again} of them {kind} and took {sums.again_seconds:.3g} s"
+            again = f" {sums.again} of them {kind} and took {length(1000 * sums.again_seconds)}"
             again += ", which the RCP findings explain." if is_told else "."
         parts = f" {', '.join(sums.parts)}." if sums.parts else ""
         longest = f" Longest: {', '.join(sums.longest)}." if sums.longest else ""
@@ -153,8 +154,8 @@ class CompileTimeDominates(Rule):
         )
         return self.finding(
             "seconds",
-            title=f"compiling took {about}{sums.seconds:.3g} s",
-            message=f"{number[0].upper()}{number[1:]} took {about}{sums.seconds:.3g} s."
+            title=f"compiling took {about}{length(1000 * sums.seconds)}",
+            message=f"{number[0].upper()}{number[1:]} took {about}{length(1000 * sums.seconds)}."
             f"{again}{parts}{longest}{clocks}",
             harmless=_harmless(sums, is_told=is_told),
             confidence=Confidence.HIGH if exact else Confidence.LOW,

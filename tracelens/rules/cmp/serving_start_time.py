@@ -12,6 +12,7 @@ from tracelens.logs.vllm_compile import ServerStage
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 __all__ = ["ServingStartTime"]
 
@@ -247,22 +248,24 @@ def _ends(events: Sequence[Event], before: int, after: int) -> list[EvidenceLine
 
 def _title(data: ServingStartTime.Data, seconds: float) -> str:
     if data.unexplained_s:
-        whole = _length(seconds + data.unexplained_s)
-        return f"the server's lines add up to {_length(seconds)}, and its clock to {whole}"
+        whole = length(1000 * (seconds + data.unexplained_s))
+        return f"the server's lines add up to {length(1000 * seconds)}, and its clock to {whole}"
     if data.graphs_loaded >= MANY_GRAPHS:
         return f"the server loads {data.graphs_loaded} compiled graphs for each size"
-    return f"the server spent {_length(seconds)} on steps that its log names"
+    return f"the server spent {length(1000 * seconds)} on steps that its log names"
 
 
 def _message(data: ServingStartTime.Data) -> str:
-    parts = [f"{_NAMES[step]} {_length(took)}" for step, took in data.steps.items()]
+    parts = [f"{_NAMES[step]} {length(1000 * took)}" for step, took in data.steps.items()]
     said = [f"{', '.join(parts)}." if parts else ""]
     if data.total_s is not None:
-        said.append(f"What the server calls the total of torch.compile is {_length(data.total_s)}.")
+        said.append(
+            f"What the server calls the total of torch.compile is {length(1000 * data.total_s)}."
+        )
     if data.unexplained_s:
         said.append(
-            f"Another {_length(data.unexplained_s)} pass between its lines, for which none of them "
-            "accounts."
+            f"Another {length(1000 * data.unexplained_s)} pass between its lines, for which none "
+            "of them accounts."
         )
     if data.graphs_loaded:
         said.append(
@@ -271,9 +274,3 @@ def _message(data: ServingStartTime.Data) -> str:
         )
     text = " ".join(part for part in said if part)
     return text[0].upper() + text[1:] if text else "The steps are named, without their seconds."
-
-
-def _length(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min"

@@ -16,6 +16,7 @@ from tracelens.onednn.waits import Writer, writers
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -166,8 +167,9 @@ class CpuOversubscription(Rule):
             "onednn",
             title="primitives wait for the scheduler: the CPU is oversubscribed",
             message=(
-                f"{who}{count} executions of small primitives took up to {slowest:.3g} ms instead "
-                f"of microseconds: waiting is {ms:.3g} of {whole:.3g} ms of oneDNN execution time. "
+                f"{who}{count} executions of small primitives took up to {length(slowest)} instead "
+                f"of microseconds: waiting is {length(ms)} of {length(whole)} of oneDNN execution "
+                "time. "
                 f"The worst is {worst.primitive} {worst.shape}. {_who(threads)} Times in this log "
                 "cannot be trusted."
             ),
@@ -175,7 +177,7 @@ class CpuOversubscription(Rule):
             if any(writer.n >= 2 * writer.needed for writer in busy)
             else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(wait.row, f"up to {wait.slowest:.3g} ms") for wait in lines],
+            evidence=[quote(wait.row, f"up to {length(wait.slowest)}") for wait in lines],
             cost=Cost(
                 ms=ms,
                 share=min(1.0, ms / whole),

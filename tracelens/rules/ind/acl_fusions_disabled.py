@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.inductor.epilogues import Unfused, unfused
-from tracelens.inductor.graphs import heaviest, is_arm, listed, size, things
+from tracelens.inductor.graphs import heaviest, is_arm
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import listed, plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -109,7 +110,7 @@ class AclFusionsDisabled(Rule):
         data = self.Data(activations=len(pairs), bytes=moved, kernels=tuple(names))
         yield self.finding(
             "acl",
-            title=f"{things(len(pairs), 'activation')} after oneDNN calls cannot be fused "
+            title=f"{plural(len(pairs), 'activation')} after oneDNN calls cannot be fused "
             "on AArch64",
             message=(
                 f"With the Arm Compute Library, Inductor registers no such fusions, so "

@@ -11,12 +11,13 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.fallbacks import SCATTERS, fallbacks
-from tracelens.inductor.graphs import heaviest, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -129,7 +130,7 @@ class AtomicScatter(Rule):
         return self.finding(
             "atomic" if is_atomic else "fallback",
             *sorted({op for scatter in found for op in scatter.ops}),
-            title=f"{things(len(found), 'call')} per run add{'s' if len(found) == 1 else ''} into "
+            title=f"{plural(len(found), 'call')} per run add{'s' if len(found) == 1 else ''} into "
             f"indexed places {how}",
             message=f"{total:,} elements per call of the graph; the most in `{first.name}`.",
             count=len(found),

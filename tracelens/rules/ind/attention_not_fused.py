@@ -11,12 +11,13 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.inductor.attention_causes import Cause, cause_of, keys_of, reason, severity, why
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, size, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -178,7 +179,7 @@ class AttentionNotFused(Rule):
     ) -> Finding:
         first = found[0]
         frame = user_code.best(lines.of(first.seen, first.first.comment))
-        calls = things(len(found), "attention call")
+        calls = plural(len(found), "attention call")
         keys = keys_of(first)
         data = self.Data(
             cause=cause.value,

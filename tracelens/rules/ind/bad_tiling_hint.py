@@ -7,7 +7,6 @@ from typing import ClassVar, TypeVar
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.graphs import things
 from tracelens.logs import Joined, Record
 from tracelens.logs.perf_hints import (
     BadTiling,
@@ -20,6 +19,7 @@ from tracelens.logs.perf_hints import (
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 __all__ = ["BadTilingHint"]
 
@@ -147,7 +147,7 @@ class BadTilingHint(Rule):
         data = self.Data(hint=kind.__name__, kernels=count)
         return self.finding(
             kind.__name__,
-            title=f"{things(count, 'kernel')}: {title}",
+            title=f"{plural(count, 'kernel')}: {title}",
             message=message,
             confidence=Confidence.MEDIUM,
             count=count,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.graphs import things
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import EngineRuntime
@@ -110,7 +110,7 @@ class BakedThreadCountMismatch(Rule):
         data = self.Data(kernels=len(found), compiled_for=threads, available=available)
         yield self.finding(
             "more" if more else "fewer",
-            title=f"{things(count, 'kernel was', 'kernels were')} compiled for {threads} threads, "
+            title=f"{plural(count, 'kernel was', 'kernels were')} compiled for {threads} threads, "
             f"torch runs with {available}",
             message=f"{effect}{also}",
             confidence=Confidence.MEDIUM,

@@ -9,12 +9,13 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.fallbacks import ARITHMETIC, Fallback, fallbacks
-from tracelens.inductor.graphs import heaviest, listed, size, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import listed, plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -118,4 +119,4 @@ def _message(shown: list[Fallback], calls: int, moved: int) -> str:
     if not calls:
         return f"{names} call ATen."
     read = f", and {size(moved)} are read and written for them alone" if moved else ""
-    return f"{names}: {things(calls, 'call')} of ATen per call of the graph{read}."
+    return f"{names}: {plural(calls, 'call')} of ATen per call of the graph{read}."

@@ -9,7 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.graphs import heaviest, listed
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.scalar import Slow, slow
 from tracelens.logs._loops import strips
@@ -19,6 +19,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import listed
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph

@@ -11,7 +11,7 @@ from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, is_arm, is_little, is_training, size, things
+from tracelens.inductor.graphs import heaviest, is_arm, is_little, is_training
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, freeze, lacks_float16
 from tracelens.inductor.weights import Unprepared, unprepared
@@ -21,6 +21,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -207,7 +208,7 @@ def _has_state(lines: Lines, row: Seen[OutputModule]) -> bool:
 def _told(found: list[Unprepared]) -> str:
     ops = Counter("convolution" if p.call.op == "convolution" else "product" for p in found)
     words = {"convolution": ("convolution", ""), "product": ("matrix product", "")}
-    return " and ".join(things(ops[op], *words[op]) for op in words if ops[op])
+    return " and ".join(plural(ops[op], *words[op]) for op in words if ops[op])
 
 
 def _message(found: list[Unprepared], total: int, count: int, *, arm: bool) -> str:
@@ -215,7 +216,7 @@ def _message(found: list[Unprepared], total: int, count: int, *, arm: bool) -> s
     text = f"{weights} are prepared anew in every call, if at all."
     copied = sum(product.is_copied for product in found)
     if copied:
-        text += f" Kernels copy {things(copied, 'weight')} to another layout each time."
+        text += f" Kernels copy {plural(copied, 'weight')} to another layout each time."
     if count > 1:
         text += f" This is the largest of {count} such graphs."
     if arm:

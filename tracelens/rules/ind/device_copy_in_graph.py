@@ -10,13 +10,14 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, size, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs._statements import Allocation
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -154,7 +155,7 @@ class DeviceCopyInGraph(Rule):
         return self.finding(
             first.source,
             first.target,
-            title=f"a graph copies {things(len(found), 'tensor')} from {first.source} to "
+            title=f"a graph copies {plural(len(found), 'tensor')} from {first.source} to "
             f"{first.target} in every call",
             message=f"{amount} over the bus per call of the graph, and keep it out of CUDA "
             f"graphs.{waits}",

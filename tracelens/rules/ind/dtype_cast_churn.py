@@ -11,7 +11,7 @@ from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, is_training, size, things
+from tracelens.inductor.graphs import heaviest, is_training
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import can_freeze, freeze
 from tracelens.inductor.weights import weight_of
@@ -20,6 +20,7 @@ from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -140,7 +141,7 @@ class DtypeCastChurn(Rule):
         yield self.finding(
             "weights",
             first.result.dtype,
-            title=f"{things(len(found), 'weight is', 'weights are')} cast to {first.result.dtype} "
+            title=f"{plural(len(found), 'weight is', 'weights are')} cast to {first.result.dtype} "
             "in every call",
             message=f"{size(total)} are read and written for it per call of the graph. The largest "
             f"is `{first.source.name}` ({'x'.join(map(str, first.source.size or ()))}).",

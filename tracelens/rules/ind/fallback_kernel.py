@@ -17,12 +17,13 @@ from tracelens.inductor.fallbacks import (
     Lowered,
     fallbacks,
 )
-from tracelens.inductor.graphs import heaviest, listed, size, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import listed, plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -156,7 +157,7 @@ class FallbackKernel(Rule):
         names = [one.name for one in right]
         return self.finding(
             "as it should be",
-            title=f"{things(len(names), 'operator is', 'operators are')} called in a library",
+            title=f"{plural(len(names), 'operator is', 'operators are')} called in a library",
             message=f"{listed(names)}: no code is generated for them.",
             harmless="a library is what they are for, or they are your own",
             data=self.Data(operators=tuple(names), calls=0, bytes=0),
@@ -166,7 +167,7 @@ class FallbackKernel(Rule):
 
 
 def _times(calls: list[Call]) -> str:
-    return f"{things(len(calls), 'call')} of ATen per run" if calls else "ATen is called"
+    return f"{plural(len(calls), 'call')} of ATen per run" if calls else "ATen is called"
 
 
 def _message(one: Fallback, calls: list[Call], moved: int) -> str:

@@ -10,11 +10,11 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.fusions import Pair, apart
-from tracelens.inductor.graphs import things
 from tracelens.logs import fusion as log
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 __all__ = ["FusionRefused"]
 
@@ -127,7 +127,7 @@ class FusionRefused(Rule):
         data = self.Data(reason=reason, pairs=len(pairs), elements=first.elements, is_large=True)
         return self.finding(
             reason,
-            title=f"{things(len(pairs), 'pair')} of large nodes stayed apart: {reason}",
+            title=f"{plural(len(pairs), 'pair')} of large nodes stayed apart: {reason}",
             message=(
                 f"`{first.row.record.first}` and `{first.row.record.second}` go over at least "
                 f"{first.elements:,} elements each: {first.row.record.reason}."
@@ -148,7 +148,7 @@ class FusionRefused(Rule):
         firsts = [next(iter(groups[reason].values())) for reason in rest]
         return self.finding(
             "small",
-            title=f"{things(total, 'pair')} of small nodes stayed apart",
+            title=f"{plural(total, 'pair')} of small nodes stayed apart",
             message=f"{told}.",
             harmless="so small nodes stay in a cache: nothing is to be won there",
             data=self.Data(reason=next(iter(rest)), pairs=total, elements=0, is_large=False),

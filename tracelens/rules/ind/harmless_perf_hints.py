@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.inductor.graphs import things
 from tracelens.logs.kineto import ProfilerLine
 from tracelens.logs.perf_hints import PaddingSkipped
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 __all__ = ["HarmlessPerfHints"]
 
@@ -86,11 +86,11 @@ class HarmlessPerfHints(Rule):
             lines.append(step.quote(_STEP))
         if not lines:
             return
-        told = "; ".join(f"{what} ({things(count, 'line')})" for what, count in counts.items())
+        told = "; ".join(f"{what} ({plural(count, 'line')})" for what, count in counts.items())
         total = sum(counts.values())
         yield self.finding(
             "harmless",
-            title=f"{things(total, 'harmless line')}",
+            title=f"{plural(total, 'harmless line')}",
             message=f"{told[0].upper()}{told[1:]}.",
             harmless="they say nothing about the program",
             data=self.Data(lines=dict(counts)),

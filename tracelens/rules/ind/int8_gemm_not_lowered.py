@@ -11,7 +11,7 @@ from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, size, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, can_freeze, freeze
 from tracelens.inductor.weights import tensors, weight_of
@@ -21,6 +21,7 @@ from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -153,7 +154,7 @@ class Int8GemmNotLowered(Rule):
         )
         return self.finding(
             "full" if first.is_full else "weights",
-            title=f"{things(len(found), f'quantised {kind}', f'quantised {many}')} "
+            title=f"{plural(len(found), f'quantised {kind}', f'quantised {many}')} "
             f"multipl{'ies' if len(found) == 1 else 'y'} in {first.weight.dtype or 'float'}",
             message=(
                 f"{size(total)} of weights are written as {first.weight.dtype} and read again in "

@@ -10,7 +10,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, size, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import channels_last, channels_last_3d
 from tracelens.logs._dataflow import Content
@@ -20,6 +20,7 @@ from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -157,7 +158,7 @@ class LayoutConversionKernels(Rule):
         )
         return self.finding(
             cause,
-            title=f"{things(len(found), 'kernel call')} only copy data {why}to another layout"
+            title=f"{plural(len(found), 'kernel call')} only copy data {why}to another layout"
             if len(found) > 1
             else f"a kernel only copies data {why}to another layout",
             message=f"{size(total)} are read and written per call of the graph, and nothing is "

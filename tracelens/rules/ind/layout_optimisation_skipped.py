@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.graphs import things
 from tracelens.logs.inductor_debug import LayoutForced, LayoutSkipped
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 __all__ = ["LayoutOptimisationSkipped"]
 
@@ -103,7 +103,7 @@ class LayoutOptimisationSkipped(Rule):
         for row in skipped:
             reason = row.record.reason
             start = next((start for start in _WHY if reason.startswith(start)), "")
-            others = f" In other graphs it was changed for {things(changed, 'convolution')}."
+            others = f" In other graphs it was changed for {plural(changed, 'convolution')}."
             right = start in _RIGHT
             data = self.Data(reason=start or reason, graphs=row.count, is_right=right)
             yield self.finding(

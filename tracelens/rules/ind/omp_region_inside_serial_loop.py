@@ -10,13 +10,14 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.cpp import CppKernel
-from tracelens.inductor.graphs import heaviest, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs._loops import Region, regions
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -144,7 +145,7 @@ class OmpRegionInsideSerialLoop(Rule):
         yield self.finding(
             *sorted({one.seen.record.fused for one in found}),
             title=f"threads are started inside of a serial loop: {least}"
-            f"{things(entries, 'time')} per call of the graph",
+            f"{plural(entries, 'time')} per call of the graph",
             message=(
                 f"{first.label} enters a parallel region in each of "
                 f"{least}{found[0].region.entries:,} turns of an outer loop, instead of once."

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.graphs import listed, things
 from tracelens.logs.benchmarking import ConfigRun
 from tracelens.logs.fusion import FusionRefused
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import listed, plural
 
 __all__ = ["RegisterSpill"]
 
@@ -112,7 +112,7 @@ class RegisterSpill(Rule):
         )
         yield self.finding(
             *sorted(row.record.kernel for row in found),
-            title=f"{things(len(found), 'Triton kernel')} keep{'s' if len(found) == 1 else ''} "
+            title=f"{plural(len(found), 'Triton kernel')} keep{'s' if len(found) == 1 else ''} "
             "registers in memory",
             message=(
                 f"{listed([row.record.kernel for row in found])}: up to {first.spills} values per "

@@ -24,6 +24,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -262,8 +263,8 @@ def _heaviest(group: list[Unfused]) -> list[Unfused]:
 
 def _told(pairs: list[Unfused]) -> str:
     first = pairs[0]
-    size = "x".join(map(str, first.content.size or ())) or "unknown size"
-    buffer = f"`{first.content.name}` ({size}, {first.content.dtype})"
+    shape = "x".join(map(str, first.content.size or ())) or "unknown size"
+    buffer = f"`{first.content.name}` ({shape}, {first.content.dtype})"
     text = f"{buffer} is written by `{first.call.target}` and read only by `{first.kernel.kernel}`"
     count, known = moved(pairs)
     if not count:
@@ -271,10 +272,4 @@ def _told(pairs: list[Unfused]) -> str:
     others = len(pairs) - 1
     more = f"With {others} more such pair{'s' if others > 1 else ''}, " if others else ""
     least = "" if known else "at least "
-    return f"{text}. {more}{least}{_bytes(count)} per call are written and read for nothing."
-
-
-def _bytes(count: int) -> str:
-    if count < 1 << 10:
-        return f"{count} bytes"
-    return f"{count / 1024:.3g} KiB" if count < 1 << 20 else f"{count / 1048576:.3g} MiB"
+    return f"{text}. {more}{least}{size(count)} per call are written and read for nothing."

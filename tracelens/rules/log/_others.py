@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice
 from tracelens.rules.log._parts import Part
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.logs.foreign import ForeignLine
@@ -71,8 +72,8 @@ def triton(tuned: Table[KernelTuned]) -> Iterator[Part]:
     searches = "One search" if count == 1 else f"{count} searches"
     yield Part(
         "searches of Triton's autotuner, of kernels that the program brings",
-        f"{searches}{again} took {seconds:.3g} s, for {names}. It is no part of torch.compile, and "
-        "comes again in each process and for each new key.",
+        f"{searches}{again} took {length(1000 * seconds)}, for {names}. It is no part of "
+        "torch.compile, and comes again in each process and for each new key.",
         "",
         Advice(
             text="Keep the choices on disk (Triton 3.4), or give the kernel fewer configurations "
@@ -94,10 +95,11 @@ def helion(steps: Table[SearchStep], done: Table[SearchDone]) -> Iterator[Part]:
     crashed = sum(row.count for row in steps if row.record.phase == "Triton compile failed")
     best = [row.record.best_ms for row in steps if row.record.best_ms is not None]
     said = [
-        f"The search took {row.record.seconds:.3g} s for {row.record.configs:,} configurations."
+        f"The search took {length(1000 * row.record.seconds)} for {row.record.configs:,} "
+        "configurations."
         for row in done
     ] or ["The search is not over in this log."]
-    said += [f"The best so far takes {min(best):.4g} ms."] if best else []
+    said += [f"The best so far takes {length(min(best))}."] if best else []
     if failed or crashed:
         said.append(
             f"That {failed + crashed} configurations failed is no error: those that do not compile "

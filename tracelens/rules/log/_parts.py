@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import LooseChoices
@@ -167,7 +168,7 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
     ran = sorted((c for c in rows[0].record.choices if c.ran), key=lambda choice: choice.ms)
     means = "No candidate in them ran."
     if ran:
-        means = f"Of those in it, `{ran[0].kernel}` was the fastest, with {ran[0].ms:.4g} ms."
+        means = f"Of those in it, `{ran[0].kernel}` was the fastest, with {length(ran[0].ms)}."
     library = next((choice for choice in ran if not choice.is_template), None)
     if library is not None and ran[0].is_template and ran[0].ms:
         means += f" The library's `{library.kernel}` took {library.ms / ran[0].ms:.3g} times that."

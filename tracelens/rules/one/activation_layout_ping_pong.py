@@ -19,6 +19,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -170,7 +171,7 @@ class ActivationLayoutPingPong(Rule):
             message=(
                 f"{times(count, 'reorder')} of activations ({', '.join(pairs[:4])}) around "
                 f"{layers} executions of layers took {spent.tell(ms)}, beside "
-                f"{steady(around.layers):.3g} ms for the layers. The largest is "
+                f"{length(steady(around.layers))} for the layers. The largest is "
                 f"{worst.record.primitive} {worst.record.shape}. All but the conversions at the "
                 "ends of the network can be avoided."
             ),

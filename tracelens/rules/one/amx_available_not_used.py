@@ -12,13 +12,14 @@ from tracelens.logs._isa import matrix_types
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import Grade
 from tracelens.onednn.precision import PRODUCTS, arithmetic
-from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, percent, times
+from tracelens.onednn.runs import Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.shapes import product_of
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import percent
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts

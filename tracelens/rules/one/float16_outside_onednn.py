@@ -11,7 +11,7 @@ from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, things
+from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import bfloat16
 from tracelens.logs._dataflow import Content
@@ -21,6 +21,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -119,7 +120,7 @@ class Float16OutsideOnednn(Rule):
         data = self.Data.of(run, products=len(found), elements=elements)
         yield self.finding(
             "float16",
-            title=f"{things(len(found), 'float16 product')} on the CPU never "
+            title=f"{plural(len(found), 'float16 product')} on the CPU never "
             f"reach{'es' if len(found) == 1 else ''} oneDNN",
             message=_message(found[0], sure=sure),
             severity=Severity.WARNING if sure else Severity.INFO,

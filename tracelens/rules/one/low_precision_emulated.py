@@ -18,6 +18,7 @@ from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -153,7 +154,7 @@ class LowPrecisionEmulated(Rule):
         compared, saving = data.saving_ms is not None, data.saving_ms or 0.0
         if not spent.matters(ms) or (compared and saving <= 0):
             return
-        known = f" In float32, equal work took {saving:.3g} ms less." if compared else ""
+        known = f" In float32, equal work took {length(saving)} less." if compared else ""
         name = _NAMES[dtype]
         yield self.finding(
             dtype,

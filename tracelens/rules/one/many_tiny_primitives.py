@@ -9,11 +9,12 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import COMPUTE
-from tracelens.onednn.runs import Runs, groups, percent, times
+from tracelens.onednn.runs import Runs, groups, times
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length, percent
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -146,8 +147,9 @@ class ManyTinyPrimitives(Rule):
             message=(
                 f"{times(count, 'product')} with a median below {TINY_MS * 1e3:.0f} microseconds, "
                 f"{percent(count / sum(group.count for group in products))} of all; together "
-                f"{ms:.3g} ms. The most frequent is {tiny[0].label}, {tiny[0].times.median:.2g} ms "
-                "each. Calling them may take longer than running them."
+                f"{length(ms)}. The most frequent is {tiny[0].label}, "
+                f"{length(tiny[0].times.median)} each. Calling them may take longer than "
+                "running them."
             ),
             confidence=Confidence.LOW,
             count=count,
@@ -158,4 +160,4 @@ class ManyTinyPrimitives(Rule):
 
 
 def _often(group: Runs) -> str:
-    return f"{group.count} times, {group.times.median:.2g} ms each"
+    return f"{group.count} times, {length(group.times.median)} each"

@@ -14,6 +14,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -137,7 +138,7 @@ class PrimitiveCacheThrash(Rule):
             title=f"{len(again)} primitives were made {times(count, 'more time')}",
             message=(
                 f"{len(missed)} different primitives were made; {len(again)} of them {count} times "
-                f"more than needed, which took {ms:.3g} ms beside {spent.whole:.3g} ms of "
+                f"more than needed, which took {length(ms)} beside {length(spent.whole)} of "
                 f"execution. {_WHY[full]}"
             ),
             severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,

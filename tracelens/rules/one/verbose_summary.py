@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
 from tracelens.onednn.data import PrimitiveData
-from tracelens.onednn.runs import Runs, Spent, groups, percent, times
+from tracelens.onednn.runs import Runs, Spent, groups, times
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length, percent
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -94,8 +95,8 @@ class VerboseSummary(Rule):
         starts = execs.ms > 0 and first >= FIRST_MS and first >= FIRST_SHARE * execs.ms
         named = "; ".join(_told(group, spent) for group in runs[:MAX_NAMED])
         top = "first executions" if starts else _called(runs[0])
-        text = f"{times(execs.count)} of {len(runs)} kinds took {spent.whole:.3g} ms"
-        extra = f", and first executions {first:.3g} ms more" if first > 0 else ""
+        text = f"{times(execs.count)} of {len(runs)} kinds took {length(spent.whole)}"
+        extra = f", and first executions {length(first)} more" if first > 0 else ""
         told = f" Note that {spent.hidden}." if spent.hidden else ""
         data = self.Data.about(
             run,

@@ -21,6 +21,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -196,7 +197,7 @@ class WeightReorderEveryIteration(Rule):
             message=(
                 f"{count} reorders ({', '.join(pairs[:4])}) for {data.executions} "
                 f"executions of {primitive}: {spent.tell(ms)}, "
-                f"beside {data.executions_ms:.3g} ms for the executions themselves."
+                f"beside {length(data.executions_ms)} for the executions themselves."
             ),
             severity=_severity(share),
             harmless="they take less than 1 % of the time" if share < NOTE_SHARE else None,

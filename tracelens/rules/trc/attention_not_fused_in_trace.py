@@ -10,8 +10,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import COMPUTING, computing
+from tracelens.words import length, percent
 
 __all__ = ["AttentionNotFusedInTrace"]
 

@@ -12,8 +12,8 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import CopyTime, SyncTime, Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import View, stories, views, where_of
+from tracelens.words import length, percent
 
 __all__ = ["BlockingCopy"]
 

@@ -11,7 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
-from tracelens.traces.runs import length, percent
+from tracelens.words import length, percent
 
 __all__ = ["ConvolutionOnSlowPath"]
 

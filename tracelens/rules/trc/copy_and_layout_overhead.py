@@ -13,8 +13,8 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import MOVING, computing
+from tracelens.words import length, percent
 
 __all__ = ["CopyAndLayoutOverhead"]
 

@@ -11,7 +11,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.runs import length, percent, runs
+from tracelens.traces.runs import runs
+from tracelens.words import length, percent
 
 __all__ = ["DenseEmbeddingGradient"]
 

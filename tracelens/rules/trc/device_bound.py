@@ -10,8 +10,9 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.runs import IDLE, percent
+from tracelens.traces.runs import IDLE
 from tracelens.traces.views import COMPUTING, View, views
+from tracelens.words import percent
 
 __all__ = ["DeviceBound"]
 

@@ -10,7 +10,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Step, Window
-from tracelens.traces.runs import Run, percent, runs
+from tracelens.traces.runs import Run, runs
+from tracelens.words import length, percent
 
 __all__ = ["EagerOpsOutsideCompiled"]
 
@@ -96,7 +97,7 @@ class EagerOpsOutsideCompiled(Rule):
         rows.sort(key=lambda row: (-row.record.ms, row.record.name))
         rest = run.ms - eager - compiled - _elsewhere(run)
         python = (
-            f" Another {rest:.3g} ms ({percent(rest / run.ms)}) pass in no operator at all: Python."
+            f" Another {length(rest)} ({percent(rest / run.ms)}) pass in no operator: Python."
             if rest >= MIN_SHARE * run.ms and run.window.record.threads == 1
             else ""
         )
@@ -105,15 +106,15 @@ class EagerOpsOutsideCompiled(Rule):
             "eager",
             title=f"{percent(eager / (eager + compiled))} of operator time is not compiled",
             message=(
-                f"Of {run.of}, {run.ms:.3g} ms, compiled code takes {compiled:.3g} ms and "
-                f"operators outside of it {eager:.3g} ms.{python}"
+                f"Of {run.of}, {length(run.ms)}, compiled code takes {length(compiled)} and "
+                f"operators outside of it {length(eager)}.{python}"
             ),
             confidence=Confidence.MEDIUM,
             count=run.n,
             evidence=[
-                run.quote(f"{run.spans[0].record.eager_ms or 0:.3g} ms of eager operators"),
+                run.quote(f"{length(run.spans[0].record.eager_ms or 0)} of eager operators"),
                 *[
-                    row.quote(f"{row.record.ms:.3g} ms in the whole trace, wherever it runs")
+                    row.quote(f"{length(row.record.ms)} in the whole trace, wherever it runs")
                     for row in rows[:MAX_TOLD]
                 ],
             ],

@@ -12,8 +12,8 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import DeviceBusy, TraceHeader
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import stories
+from tracelens.words import length, percent
 
 __all__ = ["ExposedCollectives"]
 

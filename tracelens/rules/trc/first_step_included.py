@@ -9,7 +9,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.runs import length, runs, warm_up
+from tracelens.traces.runs import runs, warm_up
+from tracelens.words import length, number
 
 __all__ = ["FirstStepIncluded"]
 
@@ -88,8 +89,9 @@ class FirstStepIncluded(Rule):
                 "first step",
                 title="the first recorded step is warm-up",
                 message=(
-                    f"It takes {length(step.ms)}, {step.ms / usual:.3g} times the {length(usual)} "
-                    f"of the {len(run.all_steps) - 1} steps after it.{why} It is left out of what "
+                    f"It takes {length(step.ms)}, {number(step.ms / usual)} times the "
+                    f"{length(usual)} of the {len(run.all_steps) - 1} steps after it.{why} "
+                    "It is left out of what "
                     "other findings say about steps."
                 ),
                 severity=Severity.INFO if most else Severity.NONE,

@@ -12,8 +12,8 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.peaks import peak
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import COMPUTING, computing
+from tracelens.words import length, percent
 
 __all__ = ["Float32MathOnTensorCoreGpu"]
 

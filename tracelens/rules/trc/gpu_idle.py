@@ -12,8 +12,9 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import HeldBy, Timeline
-from tracelens.traces.runs import IDLE, length, percent
+from tracelens.traces.runs import IDLE
 from tracelens.traces.views import CAUSES, View, stories, views
+from tracelens.words import length, percent
 
 __all__ = ["GpuIdle"]
 

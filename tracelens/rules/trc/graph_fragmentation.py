@@ -14,6 +14,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
+from tracelens.words import length
 
 __all__ = ["GraphFragmentation"]
 
@@ -140,7 +141,7 @@ class GraphFragmentation(Rule):
             evidence=[
                 *quotes,
                 *(
-                    row.quote(f"{row.count} calls, {row.ms:.3g} ms in all")
+                    row.quote(f"{row.count} calls, {length(row.ms)} in all")
                     for row in within[:MAX_QUOTED]
                 ),
             ],

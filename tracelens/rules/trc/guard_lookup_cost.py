@@ -14,7 +14,8 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.distortion import PER_OPERATOR_US
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.runs import Run, percent, runs
+from tracelens.traces.runs import Run, runs
+from tracelens.words import length, percent
 
 __all__ = ["GuardLookupCost"]
 
@@ -118,7 +119,7 @@ class GuardLookupCost(Rule):
         rows = [row for row in stages if row.record.stage != "CompiledFunction"]
         rows.sort(key=lambda row: -row.ms)
         parts = ", ".join(
-            f"`{row.record.stage}` {row.ms:.3g} ms in {row.count} calls" for row in rows
+            f"`{row.record.stage}` {length(row.ms)} in {row.count} calls" for row in rows
         )
         frames = {frame for row in run.spans for frame in row.record.frames}
         numbers = {frame.partition("/")[0] for frame in frames}
@@ -133,7 +134,7 @@ class GuardLookupCost(Rule):
             "lookups",
             title=f"guards and prologues take {percent(ms / run.ms)} of {run.of}",
             message=(
-                f"{ms:.3g} ms of {run.ms:.3g} ms pass before compiled code runs. In the whole "
+                f"{length(ms)} of {length(run.ms)} pass before compiled code runs. In the whole "
                 f"trace: {parts}.{several}"
             ),
             confidence=Confidence.HIGH if ms >= 0.1 * run.ms else Confidence.MEDIUM,

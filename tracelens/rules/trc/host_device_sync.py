@@ -13,8 +13,9 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import SyncTime, Timeline
-from tracelens.traces.runs import Run, length, percent, runs
+from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories, where_of
+from tracelens.words import length, percent
 
 __all__ = ["HostDeviceSync"]
 

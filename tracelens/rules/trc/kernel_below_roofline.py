@@ -13,8 +13,8 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import KernelWork, TraceHeader
 from tracelens.traces.peaks import Peak, peak
 from tracelens.traces.rows import Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import COMPUTING, computing
+from tracelens.words import length, percent
 
 __all__ = ["KernelBelowRoofline"]
 

@@ -13,8 +13,9 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.printed import DeviceProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
-from tracelens.traces.runs import IDLE, length, percent
+from tracelens.traces.runs import IDLE
 from tracelens.traces.views import View, generated, stories, views
+from tracelens.words import length, percent
 
 __all__ = ["LaunchBound"]
 

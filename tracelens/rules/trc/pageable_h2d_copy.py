@@ -10,7 +10,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Transfer, Window
-from tracelens.traces.runs import Run, length, percent, runs
+from tracelens.traces.runs import Run, runs
+from tracelens.words import length, percent
 
 __all__ = ["PageableH2DCopy"]
 

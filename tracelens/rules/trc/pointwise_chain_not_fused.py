@@ -11,8 +11,8 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.rows import Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import COMPUTING, computing
+from tracelens.words import length, percent
 
 __all__ = ["PointwiseChainNotFused"]
 

@@ -10,7 +10,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader, Window
-from tracelens.traces.runs import length
+from tracelens.words import length
 
 __all__ = ["ProfilerDistortion"]
 

@@ -14,8 +14,9 @@ from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingDat
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.runs import Run, length, percent, runs
+from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
+from tracelens.words import length, percent
 
 __all__ = ["RecompileInsideWindow"]
 

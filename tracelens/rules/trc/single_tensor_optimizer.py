@@ -11,7 +11,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.runs import Run, percent, runs
+from tracelens.traces.runs import Run, runs
+from tracelens.words import length, percent
 
 __all__ = ["SingleTensorOptimizer"]
 
@@ -132,11 +133,11 @@ class SingleTensorOptimizer(Rule):
             message=(
                 f"The optimizer runs {single:.0f} operators per step, most of them on one tensor, "
                 f"and takes {percent(ms / run.ms)} of {run.of}: {ms:.3g} of "
-                f"{run.ms:.3g} ms."
+                f"{length(run.ms)}."
             ),
             confidence=Confidence.HIGH,
             count=calls.count,
-            evidence=[row.quote(f"{row.count} calls, {row.ms:.3g} ms in all") for row in calls],
+            evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in calls],
             cost=Cost(ms=ms, share=ms / run.ms, basis="upper_bound", of=run.of)
             if run.waits_for_host
             else None,

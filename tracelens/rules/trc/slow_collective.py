@@ -13,9 +13,9 @@ from tracelens.traces.measured import Step, TraceHeader, Window
 from tracelens.traces.peaks import link
 from tracelens.traces.ranks import RankTime, missing
 from tracelens.traces.rows import CollectiveTime, Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.stragglers import Late, late
 from tracelens.traces.views import View, stories, views
+from tracelens.words import length, percent
 
 __all__ = ["SlowCollective"]
 

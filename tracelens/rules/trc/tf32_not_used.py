@@ -12,8 +12,8 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.rows import Timeline
-from tracelens.traces.runs import length, percent
 from tracelens.traces.views import COMPUTING, computing
+from tracelens.words import length, percent
 
 __all__ = ["Tf32NotUsed"]
 

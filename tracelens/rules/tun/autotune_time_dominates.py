@@ -17,6 +17,7 @@ from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -198,18 +199,19 @@ class AutotuneTimeDominates(Rule):
         number = len(slowest)
         worst = slowest[0][1].record
         part = f", {share:.0%} of {data.share_of}" if share is not None else ""
-        each = f"One search, for {label(worst)}, took {seconds:.3g} s{part}."
+        each = f"One search, for {label(worst)}, took {length(1000 * seconds)}{part}."
         if number > 1:
             each = (
-                f"{number} searches took {seconds:.3g} s{part}, {seconds / number:.2g} s each; the "
-                f"longest was {label(worst)} ({spent(worst):.3g} s)."
+                f"{number} searches took {length(1000 * seconds)}{part}, "
+                f"{length(1000 * seconds / number)} each; the "
+                f"longest was {label(worst)} ({length(1000 * spent(worst))})."
             )
         if data.candidates and data.seconds_each:
             each += f" {data.candidates} candidates were tried, {data.seconds_each:.2g} s each."
         more = f" {ranks} processes searched; this is the slowest." if ranks > 1 else ""
         return self.finding(
             "autotune",
-            title=f"the search for the fastest kernels took {seconds:.3g} s at start-up",
+            title=f"the search for the fastest kernels took {length(1000 * seconds)} at start-up",
             message=(f"{each}{more}"),
             harmless="TUN002 or TUN009 is about most of these seconds" if is_told else None,
             count=number,

@@ -16,6 +16,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -151,7 +152,7 @@ class ImplausibleAutotuneTiming(Rule):
             "autotune",
             title=f"{which} {verb} times that no kernel can take",
             message=(
-                f"`{worst.kernel}` on {label(row.record)} took {worst.ms:.3g} ms: "
+                f"`{worst.kernel}` on {label(row.record)} took {length(worst.ms)}: "
                 f"{row.record.gflops(worst) or 0:.2g} GFLOP/s, where plain scalar code reaches 1. "
                 f"The machine must have been busy with other work, so {_doubt(wrong)}."
             ),

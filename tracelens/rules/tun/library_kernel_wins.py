@@ -23,6 +23,7 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -152,7 +153,7 @@ class LibraryKernelWins(Rule):
         told = "; ".join(_told(row.record) for row in rows[:MAX_TOLD])
         left = _left_over(rows, modules)
         doubtful = sum(1 for row in rows if implausible(row.record))
-        message = f"{told}. The search took {seconds:.3g} s." if seconds else f"{told}."
+        message = f"{told}. The search took {length(1000 * seconds)}." if seconds else f"{told}."
         if left:
             message += f" What follows the product stays a kernel of its own: {', '.join(left)}."
         if doubtful:
@@ -206,11 +207,11 @@ def _told(table: AutotuneTable) -> str:
     if second is None:
         failed = sum(1 for choice in table.choices if not choice.ran)
         others = f"the other {failed} did not run" if failed else "alone"
-        return f"{label(table)}: `{best.kernel}`, {best.ms:.3g} ms, {others}"
+        return f"{label(table)}: `{best.kernel}`, {length(best.ms)}, {others}"
     ratio = f", {table.lead:.3g} times as long" if table.lead is not None else ""
     return (
-        f"{label(table)}: `{best.kernel}` {best.ms:.3g} ms, then `{second.kernel}` "
-        f"{second.ms:.3g} ms{ratio}"
+        f"{label(table)}: `{best.kernel}` {length(best.ms)}, then `{second.kernel}` "
+        f"{length(second.ms)}{ratio}"
     )
 
 

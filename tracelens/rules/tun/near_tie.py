@@ -14,6 +14,7 @@ from tracelens.logs.autotune import AutotuneTable, Choice
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -170,7 +171,7 @@ def _apart(table: AutotuneTable) -> str:
     return (
         f"`{best.kernel}` and `{second.kernel}` are {1 - best.ms / second.ms:.1%} apart"
         if best.ms < second.ms
-        else f"`{best.kernel}` and `{second.kernel}` both take {best.ms:.3g} ms"
+        else f"`{best.kernel}` and `{second.kernel}` both take {length(best.ms)}"
     )
 
 
@@ -186,4 +187,4 @@ def _times(rows: Rows) -> str:
 def _quote(row: Seen[AutotuneTable]) -> EvidenceLine:
     second = row.record.ranked[1] if len(row.record.ranked) > 1 else row.record.ranked[0]
     best = row.record.ranked[0]
-    return row.quote(f"{best.kernel} won with {best.ms:.3g} ms", at=second.at)
+    return row.quote(f"{best.kernel} won with {length(best.ms)}", at=second.at)

@@ -16,6 +16,7 @@ from tracelens.logs.compile_errors import Failure, LogError
 from tracelens.remedies import Remedy
 from tracelens.report import EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -204,7 +205,7 @@ class NoValidChoice(Rule):
     ) -> Finding:
         count = len(lost) or sum(row.count for row in told)
         took = sum(spent(row.record) for row in lost)
-        seconds = f" The search took {took:.3g} s." if took else ""
+        seconds = f" The search took {length(1000 * took)}." if took else ""
         names = "; ".join(label(row.record) for row in lost[:MAX_QUOTED])
         what = f"{names}: every template failed" if names else "Every candidate failed"
         evidence = [_row(row) for row in lost[:MAX_QUOTED]]

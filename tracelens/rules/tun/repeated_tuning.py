@@ -15,6 +15,7 @@ from tracelens.logs.autotune import AutotuneTable
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -148,7 +149,7 @@ class RepeatedTuning(Rule):
         return self.finding(
             "ranks" if ranks else "process",
             sure,
-            title=f"{shapes} tuned more than once: {seconds:.3g} s",
+            title=f"{shapes} tuned more than once: {length(1000 * seconds)}",
             message=f"Tuned again {where}: {told}.{changed}{doubt}",
             severity=Severity.INFO,
             harmless=None if sure else "these may be different layouts, each of which is tuned",
@@ -167,7 +168,7 @@ class RepeatedTuning(Rule):
 
 
 def _quote(place: Place, row: Seen[AutotuneTable]) -> EvidenceLine:
-    took = f"{spent(row.record):.3g} s"
+    took = f"{length(1000 * spent(row.record))}"
     return row.quote(took, at=line_of(row.text, "AUTOTUNE "), place=place)
 
 

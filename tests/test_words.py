@@ -1,0 +1,90 @@
+"""Numbers in words."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracelens import words
+
+
+@pytest.mark.parametrize(
+    ("share", "sentence", "table"),
+    [
+        (0.0, "0 %", "0 %"),
+        (0.00004, "less than 0.1 %", "< 0.01 %"),
+        (0.0005, "less than 0.1 %", "0.05 %"),
+        (0.001, "0.1 %", "0.1 %"),
+        (0.064, "6.4 %", "6.4 %"),
+        (0.0994, "9.9 %", "9.9 %"),
+        (0.0996, "10 %", "10.0 %"),
+        (0.755, "76 %", "75.5 %"),
+        (0.9996, "99 %", "99.9 %"),
+        (1.0, "100 %", "100 %"),
+        (1.5, "150 %", "150 %"),
+    ],
+)
+def test_a_share(share: float, sentence: str, table: str) -> None:
+    assert words.percent(share) == sentence
+    assert words.exact_percent(share) == table.replace(".0 %", " %")
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_less_than_all_is_never_all(share: float) -> None:
+    assert not words.percent(share).startswith("100")
+    assert not words.exact_percent(share).startswith("100")
+
+
+@pytest.mark.parametrize(
+    ("ms", "told"),
+    [
+        (0, "0 ms"),
+        (0.0996, "99.6 us"),
+        (0.1, "0.1 ms"),
+        (999.4, "999 ms"),
+        (1000, "1 s"),
+        (52_700, "52.7 s"),
+        (119_999, "120 s"),
+        (120_000, "2 min"),
+        (math.inf, "?"),
+    ],
+)
+def test_a_time(ms: float, told: str) -> None:
+    assert words.length(ms) == told
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (1, "1 byte"),
+        (1023, "1,023 bytes"),
+        (1024, "1 KiB"),
+        ((1 << 20) - 1, "1.02e+03 KiB"),
+        (1 << 20, "1 MiB"),
+        (3 << 29, "1.5 GiB"),
+    ],
+)
+def test_a_size(count: int, told: str) -> None:
+    assert words.size(count) == told.replace("1.02e+03", "1,024")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a"], "`a`"),
+        (["a", "b"], "`a`, `b`"),
+        (["a", "b", "c"], "`a`, `b` and 1 more"),
+    ],
+)
+def test_a_list(names: list[str], told: str) -> None:
+    assert words.listed(names, 2) == told
+
+
+def test_counts() -> None:
+    assert words.plural(1, "line") == "1 line"
+    assert words.plural(12_431, "line") == "12,431 lines"
+    assert words.plural(2, "entry", "entries") == "2 entries"
+    assert words.number(1234.0) == "1,234"
+    assert words.number(0.01234) == "0.0123"
+    assert words.number(math.nan) == "?"

@@ -1,0 +1,79 @@
+"""Numbers in words: counts, shares, times and sizes, said in one way wherever they are said.
+
+A figure in a sentence has two or three digits, one in a table has one decimal: more than a log can
+tell would only make two figures of one thing look different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["exact_percent", "length", "listed", "number", "percent", "plural", "size"]
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def number(value: float) -> str:
+    """Return a count with thousands separated, or a measurement with three digits."""
+    if not math.isfinite(value):
+        return "?"
+    if isinstance(value, int) or (value.is_integer() and abs(value) >= 1000):
+        return f"{value:,.0f}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Return ``1 line`` or ``12,431 lines``."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share with two digits, for sentences; less than all is never 100 %."""
+    value = 100 * share
+    if not math.isfinite(value):
+        return "?"
+    if 0 < abs(value) < 0.1:
+        return "less than 0.1 %"
+    if abs(value) < 9.95:
+        return f"{value:.2g} %"
+    return "99 %" if 99 < value < 100 else f"{value:.0f} %"
+
+
+def exact_percent(share: float) -> str:
+    """Return a share with one decimal, for tables; less than all is never 100 %, some never 0 %."""
+    value = share * 100
+    if 0 < value < 1:
+        return f"{value:.2g} %" if value >= 0.01 else "< 0.01 %"
+    if 99.9 < value < 100:
+        return "99.9 %"
+    return f"{value:.1f} %".replace(".0 %", " %")
+
+
+def length(ms: float) -> str:
+    """Return milliseconds in the unit that a reader would choose: ``4.09 ms``, ``52.7 s``."""
+    if not math.isfinite(ms):
+        return "?"
+    if abs(ms) >= 120_000:
+        return f"{number(ms / 60_000)} min"
+    if abs(ms) >= 1000:
+        return f"{number(ms / 1000)} s"
+    if abs(ms) >= 0.1 or not ms:
+        return f"{number(ms)} ms"
+    return f"{number(ms * 1000)} us"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes with its unit: ``96 bytes``, ``1.5 MiB``."""
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if count >= unit:
+            return f"{number(count / unit)} {name}"
+    return plural(int(count), "byte")
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names for a sentence, and how many more there are."""
+    told = ", ".join(f"`{name}`" for name in names[:most])
+    return told if len(names) <= most else f"{told} and {len(names) - most} more"
