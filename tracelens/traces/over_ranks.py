@@ -9,7 +9,7 @@ from tracelens.evidence import Evidence
 from tracelens.logs._trace_header import TraceHeader
 from tracelens.report import Finding
 from tracelens.report.base import two_digits
-from tracelens.traces.runs import length
+from tracelens.words import length
 
 __all__ = ["once_for_all", "ranks_of"]
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from tracelens.evidence import Seen
 from tracelens.traces.ranks import RankTime
-from tracelens.traces.runs import length
+from tracelens.words import length
 
 __all__ = ["Late", "late"]
 
