@@ -81,7 +81,8 @@ def test_it_reads_well(reports: dict[str, Report]) -> None:
     assert "```sh\nTORCHINDUCTOR_FREEZING=0\n```" in text
     assert "<summary>Evidence (5 lines)</summary>" in text
     assert "2 mentions of names, paths or secrets replaced." in text
-    assert '```sh\nTORCH_LOGS="graph_breaks,recompiles"\n```' in text
+    command = 'TORCH_LOGS="graph_breaks,recompiles" python your_program.py > run.log 2>&1'
+    assert f"```sh\n{command}\n```" in text
 
 
 def big(report: Report, count: int) -> Report:

@@ -6,7 +6,9 @@ import pytest
 
 from tracelens.render import _words
 from tracelens.render._absent import missing
+from tracelens.render._again import again
 from tracelens.render._tables import about, layout
+from tracelens.render._words import plural
 from tracelens.report import Advice, Cost, Outcome, Report, Verdict
 
 
@@ -65,32 +67,36 @@ def test_names_are_counted_where_they_are_not_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switches", "command", "others"),
+    ("switches", "command"),
     [
-        (["ONEDNN_VERBOSE=1", "ONEDNN_VERBOSE=2"], "ONEDNN_VERBOSE=2", []),
-        (["ONEDNN_VERBOSE=1", "ONEDNN_VERBOSE=dispatch"], "ONEDNN_VERBOSE=all", []),
+        (["ONEDNN_VERBOSE=1", "ONEDNN_VERBOSE=2"], "ONEDNN_VERBOSE=2"),
+        (["ONEDNN_VERBOSE=1", "ONEDNN_VERBOSE=dispatch"], "ONEDNN_VERBOSE=all"),
         (
             ['TORCH_LOGS="guards"', "TORCH_LOGS=+inductor,recompiles", "TORCH_LOGS=inductor"],
             'TORCH_LOGS="+inductor,guards,recompiles"',
-            [],
         ),
-        (["TORCH_LOGS=a or TORCH_LOGS=b"], "TORCH_LOGS=a", []),
-        (["a profiler trace", "it's quoted", ""], "", ["a profiler trace", "it's quoted"]),
-        (["ONEDNN_VERBOSE=1", "TORCH_LOGS=x"], "ONEDNN_VERBOSE=1 TORCH_LOGS=x", []),
-        (["TORCH_TRACE=/tmp/t; rm -rf /"], "", ["TORCH_TRACE=/tmp/t; rm -rf /"]),
+        (["TORCH_LOGS=a or TORCH_LOGS=b"], "TORCH_LOGS=a"),
+        (["a profiler trace", "it's quoted", ""], ""),
+        (["ONEDNN_VERBOSE=1", "TORCH_LOGS=x"], "ONEDNN_VERBOSE=1 TORCH_LOGS=x"),
+        (["TORCH_TRACE=/tmp/t; rm -rf /"], ""),
     ],
 )
 def test_switches_become_one_command(
-    reports: dict[str, Report], switches: list[str], command: str, others: list[str]
+    reports: dict[str, Report], switches: list[str], command: str
 ) -> None:
     verdicts = tuple(
         Verdict(code=f"XXX{n:03}", name="x", verdict=Outcome.ABSENT, needs=(switch,))
         for n, switch in enumerate(switches)
     )
-    found = missing(reports["clean"].model_copy(update={"verdicts": verdicts}))
-    assert found.command == command
-    assert found.others == others
-    assert found.codes == [verdict.code for verdict in verdicts]
+    report = reports["clean"].model_copy(update={"verdicts": verdicts})
+    advised = again(report)
+    if command:
+        assert advised is not None
+        assert advised.command == f"{command} python your_program.py > run.log 2>&1"
+        assert advised.why.startswith(f"{plural(len(verdicts), 'rule')} had nothing to look at")
+    else:
+        assert advised is None
+    assert missing(report).codes == [verdict.code for verdict in verdicts]
 
 
 def test_columns_are_found_in_the_rows() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, SkipValidation
@@ -71,6 +72,8 @@ class Frame(Joined):
     sightings: SkipValidation[tuple[Sighting, ...]] = ()
     #: Seconds between the first and the last log record of this compile id: a lower bound.
     seconds: float | None = None
+    #: Seconds from its first log record to that of the next compilation: an upper bound.
+    until_next: float | None = None
 
     def ms(self, kind: type[Record]) -> float | None:
         """Return how long this frame's records of one type took; None where there are none."""
@@ -120,6 +123,7 @@ class Frame(Joined):
                     groups[place.compilation].append(Sighting(place, seen))
         _add_tables(evidence, groups)
         ran = _executions(evidence, groups)
+        later = _until_next(evidence)
         codes = _codes(groups)
         for (name, writer, frame), sightings in sorted(groups.items(), key=_number):
             sightings.sort(key=lambda found: (found.place.input != name, found.place.line))
@@ -130,8 +134,22 @@ class Frame(Joined):
                 **codes[name, writer, frame],
                 sightings=(*sightings, *ran[name, writer, frame]),
                 seconds=span[1] - span[0] if span else None,
+                until_next=later.get((name, writer, frame)),
             )
             yield Seen(record, 1, [sightings[0].place], "")
+
+
+def _until_next(evidence: Evidence) -> dict[tuple[str, str, str], float]:
+    """Return the seconds from the first record of each compilation to the first of the next."""
+    starts: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
+    for (name, writer, frame), (first, _, _) in evidence.processes.spans.items():
+        starts[name, writer].append((first, frame))
+    out: dict[tuple[str, str, str], float] = {}
+    for process, found in starts.items():
+        found.sort()
+        for (first, frame), (then, _) in pairwise(found):
+            out[*process, frame] = then - first
+    return out
 
 
 def _executions(

@@ -5,17 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from tracelens.dynamo.phases import FramePhases
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.logs import Joined
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
 
 __all__ = ["CompiledFrame", "cost_of"]
+
+
+#: Records that are made when a compilation ends, or near its end.
+ENDS = (CompilationMetrics, FramePhases, GuardTree, OutputModule)
+
+
+#: Seconds to the next compilation beyond which they say nothing of this one.
+MAX_BOUND = 120.0
 
 
 class CompiledFrame(Joined):
@@ -41,12 +51,12 @@ def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
     """Return what the compilations took that ``steps`` began; None where no clock tells.
 
     The structured log has what Dynamo measured. By the clocks of the lines, a compilation ends when
-    its guards are printed. Without guards in the log it ends with the last line of its compile id,
-    which may be a backward graph that was compiled later.
+    its guards are printed. Without guards in the log it ends with its generated code. Where neither
+    is logged, its last line says nothing of its end, and the next compilation begins after it.
     """
     known = {(*row.first.process, row.record.id): row.record for row in frames}
     times: list[float] = []
-    measured = 0
+    measured, bounds = 0, 0
     for step in steps:
         frame = known.get(step.place.compilation)
         if frame is None:
@@ -55,12 +65,18 @@ def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
         if seconds := exact or _seconds(step, frame):
             times.append(seconds)
             measured += exact is not None
+        elif 0 < (frame.until_next or 0) <= MAX_BOUND and len(frame.of(Recompile)) == 1:
+            times.append(frame.until_next or 0.0)
+            bounds += 1
     if not times:
         return None
     entries = f"{len(times)} {'entry' if len(times) == 1 else 'entries'}"
     ms = sum(times) * 1000
     if measured == len(times):
         return Cost(ms=ms, basis="measured", of=f"compiling {entries}, as Dynamo measured it")
+    if bounds:
+        what = f"time from the log line of the recompile to the next compilation, for {entries}"
+        return Cost(ms=ms, basis="upper_bound", of=what)
     what = f"time from the log line of the recompile to its guards, for {entries}"
     return Cost(ms=ms, basis="estimated", of=what)
 
@@ -85,4 +101,5 @@ def _seconds(step: Step, frame: Frame) -> float | None:
         is_tree = isinstance(seen.record, GuardTree) and place.when is not None
         if is_tree and step.place.line < place.line < end:
             return (place.when or 0.0) - (step.place.when or 0.0)
-    return frame.compile_seconds if len(later) == 1 else None
+    told = any(isinstance(seen.record, ENDS) for _, seen in frame.sightings)
+    return frame.compile_seconds if told and len(later) == 1 else None

@@ -1,14 +1,15 @@
-"""Rules that had nothing to look at, and the one command that shows them their evidence."""
+"""Rules that had nothing to look at, and the settings that show them their evidence."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tracelens.report import Outcome, Report
 
-__all__ = ["Missing", "missing"]
+__all__ = ["Missing", "merged", "missing", "settings_of"]
 
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]*=.")
 
@@ -18,10 +19,6 @@ class Missing(NamedTuple):
 
     #: Switch as its log kind names it -> the codes of the rules that need it.
     by_switch: dict[str, list[str]]
-    #: Settings to put before the command, merged: ``TORCH_LOGS="guards,recompiles"``.
-    command: str
-    #: Switches that are no environment setting.
-    others: list[str]
 
     @property
     def codes(self) -> list[str]:
@@ -36,23 +33,15 @@ def missing(report: Report) -> Missing:
         if verdict.verdict is Outcome.ABSENT:
             for switch in verdict.needs or ("",):
                 by_switch.setdefault(switch, []).append(verdict.code)
-    ranked = dict(sorted(by_switch.items(), key=lambda item: (-len(item[1]), item[0])))
-    settings: dict[str, list[str]] = {}
-    others = []
-    for switch in ranked:
-        found = _settings(switch)
-        for name, value in found:
-            settings.setdefault(name, []).extend(value.split(","))
-        # What is always printed needs no switch: it did not happen.
-        if switch and not found and not switch.startswith("nothing"):
-            others.append(switch)
-    command = " ".join(
-        f"{name}={_quoted(_merged(name, settings[name]))}" for name in sorted(settings)
-    )
-    return Missing(ranked, command, others)
+    return Missing(dict(sorted(by_switch.items(), key=lambda item: (-len(item[1]), item[0]))))
 
 
-def _settings(switch: str) -> list[tuple[str, str]]:
+def merged(settings: Mapping[str, list[str]]) -> str:
+    """Return what to put before the command: ``TORCH_LOGS="guards,recompiles"``."""
+    return " ".join(f"{name}={_quoted(_merged(name, settings[name]))}" for name in sorted(settings))
+
+
+def settings_of(switch: str) -> list[tuple[str, str]]:
     """Return the shell assignments in a switch; of two alternatives the first."""
     try:
         words = shlex.split(switch.partition(" or ")[0])

@@ -9,8 +9,9 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracelens.render import Options, Renderer, _live, _words
+from tracelens.render import Options, Renderer, _first, _live, _words
 from tracelens.render._absent import missing
+from tracelens.render._again import again
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row, spans
 from tracelens.render._tables import About, Layout, about, layout
@@ -52,6 +53,8 @@ class Html(Renderer):
             style_hash=_hash(style),
             script_hash=_hash(script),
             missing=missing(drawn),
+            again=again(drawn),
+            spent=_first.spent(drawn),
             views=(views := list(_views(drawn))),
             tables=list(_tables(drawn, {name for view in views for name in view.view.tables})),
             crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],
@@ -100,8 +103,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals.update(
-        words=_words, live=_live, quotes=quotes, parts=parts, spans=spans, MAX_EVIDENCE=MAX_EVIDENCE
+        words=_words, first=_first, live=_live, quotes=quotes, parts=parts, spans=spans
     )
+    environment.globals["MAX_EVIDENCE"] = MAX_EVIDENCE
     environment.filters.update(
         line=lambda text: elide(one_row(text), MAX_LINE),
         cell=lambda text: elide(one_line(text), MAX_CELL),

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from tracelens.render import Options, Renderer, _live, _words
+from tracelens.render import Options, Renderer, _first, _live, _words
 from tracelens.render._absent import missing
+from tracelens.render._again import again
 from tracelens.render._github import MAX_TEXT, code, details, fence, grid, paragraphs, text
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row
@@ -25,6 +26,8 @@ MAX_LINE, MAX_PASTE = 400, 2_000
 MAX_NOTE = 600
 #: Evidence lines per finding, rows of the summary and of other tables.
 MAX_EVIDENCE, MAX_SUMMARY, MAX_ROWS = 12, 40, 30
+#: Characters of a line of the bar that shows where the time went.
+MAX_BAR = 78
 
 
 class Markdown(Renderer):
@@ -89,7 +92,9 @@ def sections(report: Report, replaced: int) -> Iterator[Section]:
         heading = f"## {text(_words.run(run, findings))}\n\n" if run and findings else ""
         for finding in findings:
             name, after = _words.identity(finding, report), symptoms(finding, report)
-            whole, short = full(finding, name, after), brief(finding, name, after)
+            unknown = _first.unknown_cost(finding, report)
+            whole = full(finding, name, after, unknown)
+            short = brief(finding, name, after, unknown)
             yield Section(name, heading + whole, heading + short, rank[id(finding)])
             heading = ""
     last = 2 + len(report.told)
@@ -115,7 +120,10 @@ def about(report: Report, replaced: int) -> str:
     parts = [
         f"{text(name)} {text(value)}" for name, value in _words.environment(report.environment)
     ]
-    lines = [" · ".join(parts)] if parts else []
+    lines = [f"**{text(_first.verdict(report), MAX_TEXT)}.**"] if len(report.told) > 1 else []
+    if found := _first.spent(report):
+        lines.append(fence(_first.drawn(found, MAX_BAR), "text"))
+    lines += [" · ".join(parts)] if parts else []
     if not report.shown:
         judged = _words.plural(_words.judged(report), "rule")
         watched = _words.watched(report)
@@ -153,10 +161,10 @@ def symptoms(finding: Finding, report: Report) -> str:
     return "\n".join(["What follows from it:", "", *lines]) if found else ""
 
 
-def full(finding: Finding, name: str = "", after: str = "") -> str:
+def full(finding: Finding, name: str = "", after: str = "", unknown: str = "") -> str:
     """Return the section of a finding with its evidence folded."""
     if not finding.evidence:
-        return brief(finding, name, after)
+        return brief(finding, name, after, unknown)
     shown = finding.evidence[:MAX_EVIDENCE]
     gutter = max(len(str(line.line)) for line in shown)
     lines = []
@@ -170,16 +178,18 @@ def full(finding: Finding, name: str = "", after: str = "") -> str:
     if more > 0:
         lines.append(f"... {_words.plural(more, 'more line')}")
     title = f"Evidence ({_words.plural(len(finding.evidence), 'line')})"
-    return brief(finding, name, after) + "\n" + details(title, fence("\n".join(lines), "text"))
+    said = brief(finding, name, after, unknown)
+    return said + "\n" + details(title, fence("\n".join(lines), "text"))
 
 
-def brief(finding: Finding, name: str = "", after: str = "") -> str:
+def brief(finding: Finding, name: str = "", after: str = "", unknown: str = "") -> str:
     """Return the section of a finding without evidence.
 
     Args:
         finding: What to tell.
         name: What it is called beside other runs; empty for its code.
         after: What follows from it.
+        unknown: What would show the cost, where it is not known.
     """
     name = name if "/" in name else finding.code
     facts = []
@@ -187,6 +197,8 @@ def brief(finding: Finding, name: str = "", after: str = "") -> str:
         facts.append(f"**Where** {code(str(finding.where))}")
     if _words.costs(finding):
         facts.append(f"**Cost** {text(_words.costs(finding))}")
+    elif unknown:
+        facts.append(f"**Cost** {text(unknown)}")
     if _words.seen(finding):
         facts.append(f"**Seen** {_words.seen(finding)}")
     if _words.unsure(finding):
@@ -232,10 +244,10 @@ def notes(report: Report) -> str:
 
 def not_judged(report: Report) -> str:
     """Return which rules had no evidence, with the command that shows it; empty for none."""
-    absent = missing(report)
+    absent, advised = missing(report), again(report)
     parts = []
-    if absent.command:
-        parts.append("Record the run again with\n\n" + fence(absent.command, "sh"))
+    if advised is not None:
+        parts.append(f"{text(advised.why)}\n\n" + fence(advised.command, "sh"))
     if absent.codes:
         rows = [
             [code(switch) if switch else "", text(_words.names(codes, 30))]

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from tracelens.render import Options, Renderer, _live, _words
+from tracelens.render import Options, Renderer, _first, _live, _words
 from tracelens.render._absent import missing
+from tracelens.render._again import again
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row, width, wrap
 from tracelens.render._tables import Layout, about, layout
@@ -74,6 +75,7 @@ class _Page:
             yield from self.result()
             yield ""
             yield from self.errors()
+        yield from self.first()
         for run, findings in _words.by_run(self.report):
             if run is not None and findings:
                 yield self.paint("bold", one_line(_words.run(run, findings)))
@@ -83,11 +85,23 @@ class _Page:
             yield from self.folded()
             yield ""
         yield from self.tables() if self.options.verbose else self.table(ASKED_FOR)
-        yield from self.not_judged()
         yield from self.crashed()
         if self.report.shown:
             yield from self.result()
         yield from self.coverage()
+        yield from self.not_judged()
+
+    def first(self) -> Iterator[str]:
+        """Yield what is wrong in a sentence, and where the time went."""
+        told, found = self.report.told, _first.spent(self.report)
+        if len(told) > 1:
+            sentence = f"{one_line(_first.verdict(self.report))}."
+            yield from (self.paint("bold", line) for line in wrap(sentence, self.width))
+        if found:
+            lines = _first.drawn(found, self.width - 5).split("\n")
+            yield from (f"{'     ' if row else 'time '}{line}" for row, line in enumerate(lines))
+        if found or len(told) > 1:
+            yield ""
 
     def findings(self, findings: Sequence[Finding]) -> Iterator[str]:
         """Yield what is wrong with one run: in full, and what is beyond that in a line each."""
@@ -153,7 +167,8 @@ class _Page:
 
     def facts(self, finding: Finding) -> Iterator[str]:
         """Yield what it costs, how often it was seen, and what a second run said."""
-        cost, seen = _words.costs(finding), _words.seen(finding)
+        cost = _words.costs(finding) or _first.unknown_cost(finding, self.report)
+        seen = _words.seen(finding)
         rest = ", ".join(filter(None, (seen and f"seen {seen}", _words.unsure(finding))))
         if cost and rest and width(cost) + width(rest) + 10 <= self.width:
             cost, rest = f"{cost}; {rest}", ""
@@ -273,19 +288,16 @@ class _Page:
                 )
 
     def not_judged(self) -> Iterator[str]:
-        absent = missing(self.report)
-        if not absent.codes:
-            return
-        count = _words.plural(len(absent.codes), "rule")
-        ways = [absent.command, *absent.others] if absent.command else absent.others
-        tail = " Record the run again with" if ways else ""
-        yield from self.wrapped("", f"{count} had nothing to look at.{tail}", 0)
-        for number, way in enumerate(ways):
-            yield f"  {'and ' if number else ''}{elide(one_line(way), MAX_PLACE)}"
-        if self.options.verbose:
+        """Yield the one command that would show more, and on request who lacks what."""
+        if (advised := again(self.report)) is not None:
+            yield ""
+            yield from self.wrapped("", advised.why, 0)
+            yield f"  {one_line(advised.command)}"
+        if self.options.verbose and (absent := missing(self.report)).codes:
+            yield ""
+            yield "Rules that had nothing to look at, by what they need:"
             for switch, codes in absent.by_switch.items():
                 yield from self.wrapped(f"  {switch or 'no switch'}: ", " ".join(codes), 4)
-        yield ""
 
     def crashed(self) -> Iterator[str]:
         """Yield the rules that failed, which is their fault or ours."""

@@ -10,6 +10,8 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.frames.break_cost import cost_of_break
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -122,11 +124,16 @@ class SiteRule(Rule):
     families: ClassVar[frozenset[str]] = frozenset()
     Data = BreakData
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
+    def check(
+        self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak], frames: Table[Frame]
+    ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
         for site in sites(breaks, self.families, setup=setup):
             if self.wanted(site):
-                yield self.about(site)
+                finding = self.about(site)
+                if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
+                    finding = finding.model_copy(update={"cost": cost})
+                yield finding
 
     def about(self, site: BreakSite) -> Finding:
         """Return the finding about one line."""

@@ -1,0 +1,173 @@
+"""The first screen: one sentence, where the time went, and how to record once more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracelens.render import Options, _first
+from tracelens.render._again import again
+from tracelens.render.html import Html
+from tracelens.render.markdown import Markdown
+from tracelens.render.text import Text
+from tracelens.report import Advice, Cost, Finding, Outcome, Report, Severity, Verdict
+
+
+def finding(code: str, cost: Cost | None = None, **changes: Any) -> Finding:
+    facts = {"id": f"{code}-000000", "code": code, "name": "x", "severity": Severity.WARNING}
+    return Finding.model_validate(
+        {**facts, "title": f"{code} is wrong", "message": "", "cost": cost, **changes}
+    )
+
+
+@pytest.fixture
+def one(reports: dict[str, Report]) -> Report:
+    return reports["one"]
+
+
+def with_(report: Report, *findings: Finding, **update: Any) -> Report:
+    return report.model_copy(update={"findings": findings, **update})
+
+
+def share(value: float, of: str, basis: str = "measured") -> Cost:
+    return Cost.model_validate({"ms": value * 100, "share": value, "of": of, "basis": basis})
+
+
+def test_shares_of_one_thing_are_added_and_others_are_not(one: Report) -> None:
+    step, whole = "each step", "all oneDNN execution time"
+    told = [finding("ONE001", share(0.25, step)), finding("ONE002", share(0.15, step))]
+    told += [finding("ONE003", share(0.3, whole)), finding("ONE004"), finding("ONE005")]
+    said = _first.verdict(with_(one, *told))
+    assert said == "2 of 5 things cost you about 40 % of each step; the first is: ONE001 is wrong"
+
+
+def test_a_bound_is_called_one(one: Report) -> None:
+    told = [finding("RCP001", Cost(ms=3000, basis="upper_bound")), finding("RCP002")]
+    assert _first.verdict(with_(one, *told)).startswith("1 of 2 things costs you at most 3 s;")
+
+
+def test_what_is_not_known_is_not_claimed(one: Report) -> None:
+    told = [finding("GBR001"), finding("GBR002", severity=Severity.INFO)]
+    said = _first.verdict(with_(one, *told))
+    assert said.startswith("2 things found, 1 of them worth fixing first; what they cost is not")
+
+
+def test_a_failure_comes_first(one: Report) -> None:
+    told = [finding("ERR001"), finding("ONE001", share(0.5, "all"))]
+    assert _first.verdict(with_(one, *told)) == (
+        "The program failed: ERR001 is wrong; 1 more finding"
+    )
+
+
+def test_the_bar_adds_up(one: Report) -> None:
+    frames = [
+        {"frame": "0/0", "compile_s": 6.0},
+        {"frame": "0/1", "compile_s": 1.5, "backward_s": 0.5},
+    ]
+    window = {"phase": "window", "window_ms": 2000.0, "compute_ms": 1200.0, "idle_ms": 800.0}
+    tables = {"frames": frames, "time": [window, {"phase": "step 1", "compute_ms": 600.0}]}
+    found = _first.spent(one.model_copy(update={"tables": tables}))
+    assert found is not None
+    assert found.total_ms == 10_000
+    assert {part.name: part.ms for part in found.parts} == {
+        "compile": 6000, "recompiles": 2000, "device": 1200, "idle": 800,
+    }  # fmt: skip
+    assert sum(part.share for part in found.parts) == pytest.approx(1)
+    drawn = _first.bar(found, 52)
+    assert drawn == "|" + "C" * 30 + "R" * 10 + "D" * 6 + "." * 4 + "|"
+    assert found.of == "the trace and compile times"
+
+
+@pytest.mark.parametrize("cells", [10, 40, 80, 200])
+def test_a_small_part_is_seen_and_the_bar_is_as_wide_as_asked(one: Report, cells: int) -> None:
+    tables = {"frames": [{"frame": "0/0", "compile_s": 1000}], "mkl": [{"ms": 0.1}]}
+    found = _first.spent(one.model_copy(update={"tables": tables}))
+    assert found is not None
+    drawn = _first.bar(found, cells)
+    assert len(drawn) == cells
+    assert "H" in drawn
+
+
+def test_no_evidence_draws_no_bar(one: Report) -> None:
+    assert _first.spent(one) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds", "needs"),
+    [
+        ("GBR001", {"graph_breaks": 1}, "needs TORCH_TRACE"),
+        ("GBR001", {"graph_breaks": 1, "torch_trace": 3}, "needs a profiler trace"),
+        ("GBR001", {"torch_trace": 3, "chrome_trace": 1}, "not to be told apart"),
+        ("ONE001", {"output_code": 1}, "needs ONEDNN_VERBOSE=1"),
+        ("NUM001", {"output_code": 1}, "about results"),
+        ("XYZ001", {"output_code": 1}, "needs a profiler trace"),
+    ],
+)
+def test_a_cost_that_is_not_known_says_what_would_show_it(
+    one: Report, code: str, kinds: dict[str, int], needs: str
+) -> None:
+    source = one.inputs[0].model_copy(update={"kinds": kinds})
+    report = with_(one, finding(code), inputs=(source,))
+    assert needs in _first.unknown_cost(report.findings[0], report)
+    for renderer in (Text, Markdown, Html):
+        shown = " ".join(renderer.render(report, Options()).replace("\\", "").split())
+        assert needs in shown
+
+
+def test_a_known_cost_needs_nothing(one: Report) -> None:
+    report = with_(one, finding("GBR001", Cost(ms=3, basis="measured")))
+    assert _first.unknown_cost(report.findings[0], report) == ""
+
+
+def absent(*needs: str) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict(code=f"RCP{n:03}", name="x", verdict=Outcome.ABSENT, needs=(switch,))
+        for n, switch in enumerate(needs)
+    )
+
+
+LOGS = "TORCH_LOGS=recompiles"
+
+
+def test_a_failure_is_not_recorded_again(one: Report) -> None:
+    report = with_(one, finding("ERR001"), verdicts=absent(LOGS))
+    assert again(report) is None
+    ended = finding("DYN001", data={"ended_program": True})
+    assert again(with_(one, ended, verdicts=absent(LOGS))) is None
+    assert again(with_(one, finding("ONE001"), verdicts=absent(LOGS))) is not None
+
+
+def test_what_run_has_recorded_is_not_asked_for_again(one: Report) -> None:
+    source = one.inputs[0].model_copy(update={"kinds": {"recording": 3, "guards": 1}})
+    report = with_(one, finding("ONE001"), verdicts=absent(LOGS), inputs=(source,))
+    assert again(report) is None
+    advised = again(with_(report, finding("IND001")))
+    assert advised is not None
+    assert advised.command == "tracelens run --trace -- python your_program.py"
+
+
+def test_a_program_that_compiles_nothing_is_not_told_to_log_compilation(one: Report) -> None:
+    source = one.inputs[0].model_copy(update={"kinds": {"onednn_verbose": 9}})
+    report = with_(one, verdicts=absent(LOGS, "ONEDNN_VERBOSE=dispatch"), inputs=(source,))
+    advised = again(report)
+    assert advised is not None
+    assert advised.command.startswith("ONEDNN_VERBOSE=dispatch python")
+
+
+def test_what_a_finding_tells_to_change_is_not_set(one: Report) -> None:
+    told = finding("ENV005", advice=(Advice(text="Switch it off.", env='TORCH_LOGS=""'),))
+    other = finding("ENV005", advice=(Advice(text="Switch it off.", env="TORCH_LOGS=warning"),))
+    report = with_(one, other, verdicts=absent(LOGS, "ONEDNN_VERBOSE=1"))
+    advised = again(report)
+    assert advised is not None
+    assert "TORCH_LOGS" not in advised.command
+    assert told.advice
+
+
+def test_the_command_is_shown_once_and_last(one: Report) -> None:
+    report = with_(one, finding("ONE001"), verdicts=absent(LOGS, "torch.profiler.profile(...)"))
+    text = Text.render(report, Options())
+    assert text.count("your_program.py") == 1
+    assert text.rstrip().endswith("python your_program.py > run.log 2>&1")
+    assert "torch.profiler" not in text

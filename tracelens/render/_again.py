@@ -1,0 +1,72 @@
+"""How to record the run once more: one command, for this log and for what was found in it.
+
+All that decides whether there is such a command, and what is in it, is here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tracelens.render import _words
+from tracelens.render._absent import merged, missing, settings_of
+from tracelens.render._first import unknown_cost
+from tracelens.report import Report
+
+__all__ = ["Again", "again"]
+
+#: Log kinds that do not come from a compiler, beside those of the machine: of a program that shows
+#: only these it is not known that it compiles anything.
+_NOT_COMPILED = {"chrome_trace", "key_averages", "mkl_verbose", "nsys_stats", "onednn_verbose"}
+_MACHINE = {"cpu_info", "recording", "shared_libraries", "variables"}
+_PROGRAM = "python your_program.py"
+
+
+class Again(NamedTuple):
+    """The command, and what it is good for."""
+
+    why: str
+    command: str
+
+
+def again(report: Report) -> Again | None:
+    """Return how to record once more; None where that would show nothing that is of use.
+
+    Not below a failure, which is answered by what it says; and not for what `tracelens run` has
+    switched on already. What a finding tells to switch off is not switched on.
+    """
+    if any(f.code.startswith("ERR") or f.data.get("ended_program") for f in report.told):
+        return None
+    kinds = {kind for source in report.inputs for kind in source.kinds}
+    unknown = [words for f in report.told if (words := unknown_cost(f, report))]
+    absent = missing(report)
+    if "recording" in kinds:
+        wants = [words for words in unknown if "profiler trace" in words]
+        command = f"tracelens run --trace -- {_PROGRAM}" if wants else ""
+        return _made([], len(wants), command)
+    compiles = bool(kinds - _NOT_COMPILED - _MACHINE)
+    settings: dict[str, list[str]] = {}
+    for switch in (*absent.by_switch, *(words.partition("needs ")[2] for words in unknown)):
+        for name, value in settings_of(switch):
+            if compiles or not name.startswith("TORCH"):
+                settings.setdefault(name, []).extend(value.split(","))
+    for name in _advised(report) & settings.keys():
+        del settings[name]
+    codes = absent.codes if settings else []
+    return _made(
+        codes, len(unknown), f"{merged(settings)} {_PROGRAM} > run.log 2>&1" if settings else ""
+    )
+
+
+def _advised(report: Report) -> set[str]:
+    """Return the variables that findings tell to set to something else."""
+    texts = [advice.env for finding in report.told for advice in finding.advice if advice.env]
+    return {name for text in texts for name, _ in settings_of(text)}
+
+
+def _made(codes: list[str], unknown: int, command: str) -> Again | None:
+    if not command:
+        return None
+    parts = [f"{_words.plural(len(codes), 'rule')} had nothing to look at"] if codes else []
+    if unknown:
+        parts.append(f"{_words.plural(unknown, 'cost')} {'is' if unknown == 1 else 'are'} unknown")
+    return Again(f"{_words.joined(parts)}. Record the run again with:", command)

@@ -1,0 +1,203 @@
+"""The first screen: what is wrong in a sentence, and where the time went, from what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tracelens.render import _words
+from tracelens.render._rows import number, word
+from tracelens.render._strings import wrap
+from tracelens.report import Cost, Finding, Report, Severity, two_digits
+
+__all__ = ["Part", "Spent", "bar", "drawn", "spent", "unknown_cost", "verdict"]
+
+#: Parts of the time: name, letter of the bar in text, class of the bar in HTML.
+_PARTS = {
+    "compile": ("C", "c0"),
+    "recompiles": ("R", "bad"),
+    "device": ("D", "c2"),
+    "host": ("H", "c1"),
+    "communication": ("M", "c4"),
+    "copies": ("P", "c6"),
+    "idle": (".", "c7"),
+}
+#: Families of rules whose findings are about a failure, a result or the log: no cost in time.
+_NOT_TIME = {
+    "ERR": "it is a failure, not a cost",
+    "NUM": "it is about results, not time",
+    "LOG": "it is about the log, not the program",
+    "ENV": "it slows down everything",
+}
+_TRACE = (("chrome_trace",), "a profiler trace (`tracelens run --trace`)")
+_COMPILING = (("torch_trace",), "TORCH_TRACE=trace_dir")
+#: What would show the cost of a family's findings, the cheapest first: (log kinds that hold it,
+#: how to record them).
+_SHOWN_BY = {
+    "ONE": ((("onednn_verbose",), "ONEDNN_VERBOSE=1"),),
+    "TUN": ((("autotune",), 'TORCH_LOGS="+inductor"'), _TRACE),
+    "GBR": (_COMPILING, _TRACE),
+    "RCP": (_COMPILING,),
+    "DYN": (_COMPILING, _TRACE),
+    "CMP": (_COMPILING,),
+}
+
+
+class Part(NamedTuple):
+    """A part of the time."""
+
+    name: str
+    ms: float
+    letter: str
+    kind: str
+    start: float
+    share: float
+
+
+class Spent(NamedTuple):
+    """Where the time went."""
+
+    total_ms: float
+    parts: tuple[Part, ...]
+    #: What the parts are taken from.
+    of: str
+
+
+def verdict(report: Report) -> str:
+    """Return what is wrong, in a sentence without its full stop; the headline where nothing is."""
+    told = report.told
+    if not told:
+        return _words.headline(report)
+    first = " ".join(told[0].title.split())
+    if told[0].data.get("ended_program") or told[0].code.startswith("ERR"):
+        rest = f"; {_words.plural(len(told) - 1, 'more finding')}" if len(told) > 1 else ""
+        return f"The program failed: {first}{rest}"
+    if len(told) == 1:
+        said = _words.cost(told[0].cost)
+        return f"One thing to look at: {first}; it costs {said}" if said else (
+            f"One thing to look at: {first}; what it costs is not known from this log"
+        )  # fmt: skip
+    return f"{_costs(told)}; the first is: {first}"
+
+
+def _costs(told: tuple[Finding, ...]) -> str:
+    """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added."""
+    things = f"{len(told)} things"
+    known = [f.cost for f in told if f.cost and f.cost.basis != "confirmed"]
+    # What is a bound counts where there is nothing better.
+    known = [cost for cost in known if cost.basis != "upper_bound"] or known
+    shares, total = _largest([cost for cost in known if cost.share])
+    if shares and shares[0].of:
+        return f"{_lead(shares, len(told))} {_words.percent(total)} of {shares[0].of}"
+    times = [cost for cost in known if cost.ms]
+    if times:
+        ms = two_digits(sum(cost.ms or 0.0 for cost in times))
+        return f"{_lead(times, len(told))} {_words.milliseconds(ms)}"
+    loud = sum(f.severity in {Severity.ERROR, Severity.WARNING} for f in told)
+    weight = f", {loud} of them worth fixing first" if 0 < loud < len(told) else ""
+    return f"{things} found{weight}; what they cost is not known from this log"
+
+
+def _largest(costs: Iterable[Cost]) -> tuple[list[Cost], float]:
+    """Return the costs that are shares of one thing and make up most of it, and their sum."""
+    groups: dict[str, list[Cost]] = {}
+    for cost in costs:
+        groups.setdefault(cost.of or "", []).append(cost)
+    sums = {of: min(sum(c.share or 0.0 for c in group), 1.0) for of, group in groups.items()}
+    if not sums:
+        return [], 0.0
+    of = max(sums, key=lambda of: (bool(of), sums[of]))
+    return groups[of], sums[of]
+
+
+def _lead(costs: list[Cost], told: int) -> str:
+    bases = {cost.basis for cost in costs}
+    about = "at most" if "upper_bound" in bases else "about"
+    verb = "costs" if len(costs) == 1 else "cost"
+    return f"{len(costs)} of {told} things {verb} you {about}"
+
+
+def unknown_cost(finding: Finding, report: Report) -> str:
+    """Return ``unknown: TORCH_TRACE=... would show it``; empty where the cost is known."""
+    if _words.cost(finding.cost) or finding.severity is Severity.NONE:
+        return ""
+    family = finding.code[:3]
+    if why := _NOT_TIME.get(family):
+        return f"none in time: {why}" if family != "ENV" else f"unknown: {why}"
+    there = {kind for source in report.inputs for kind in source.kinds}
+    for kinds, how in _SHOWN_BY.get(family, (_TRACE,)):
+        if there.isdisjoint(kinds):
+            return f"unknown: needs {how}"
+    return "unknown: not to be told apart in this log"
+
+
+def spent(report: Report) -> Spent | None:
+    """Return where the time went; None where nothing says it."""
+    found: dict[str, float] = {}
+    sources: list[str] = []
+    for name, source, parts in (
+        ("time", "the trace", _of_devices),
+        ("frames", "compile times", _of_compiling),
+        ("primitives", "oneDNN's times", _of_host),
+        ("mkl", "MKL's times", _of_host),
+    ):
+        said = {key: ms for key, ms in parts(report.tables.get(name, [])).items() if ms > 0}
+        sources += [source] if said else []
+        for key, ms in said.items():
+            found[key] = found.get(key, 0.0) + ms
+    total = sum(found.values())
+    if not total:
+        return None
+    out: list[Part] = []
+    for name, (letter, kind) in _PARTS.items():
+        if name in found:
+            start = out[-1].start + out[-1].share if out else 0.0
+            out.append(Part(name, found[name], letter, kind, start, found[name] / total))
+    return Spent(total, tuple(out), _words.joined(sources))
+
+
+def _of_devices(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the parts of the window of each device, on the average of the devices."""
+    windows = [row for row in rows if word(row, "phase") == "window"]
+    names = {"compute_ms": "device", "exposed_comm_ms": "communication"}
+    names |= {"exposed_copy_ms": "copies", "idle_ms": "idle"}
+    return {
+        name: sum(number(row, column) for row in windows) / max(len(windows), 1)
+        for column, name in names.items()
+    }
+
+
+def _of_compiling(rows: list[dict[str, Any]]) -> dict[str, float]:
+    out = {"compile": 0.0, "recompiles": 0.0}
+    for row in rows:
+        seconds = number(row, "compile_s") + number(row, "backward_s")
+        again = word(row, "frame").partition("/")[2].partition("_")[0] not in {"", "0"}
+        out["recompiles" if again else "compile"] += seconds * 1000
+    return out
+
+
+def _of_host(rows: list[dict[str, Any]]) -> dict[str, float]:
+    return {"host": sum(number(row, "ms") for row in rows)}
+
+
+def drawn(found: Spent, cells: int) -> str:
+    """Return the bar with its total, and below it what its letters mean."""
+    total = f" {_words.milliseconds(found.total_ms)}"
+    said = [
+        f"{part.letter} {part.name} {_words.milliseconds(part.ms)} ({_words.percent(part.share)})"
+        for part in found.parts
+    ]
+    lines = wrap(f"{', '.join(said)}; from {found.of}.", cells)
+    return "\n".join([bar(found, cells - len(total)) + total, *lines])
+
+
+def bar(found: Spent, cells: int) -> str:
+    """Return the parts as a row of letters; each part has one at least."""
+    room = max(cells - 2, len(found.parts))
+    widths = [max(1, round(part.share * room)) for part in found.parts]
+    while sum(widths) > room:
+        widths[widths.index(max(widths))] -= 1
+    while sum(widths) < room:
+        widths[widths.index(max(widths))] += 1
+    letters = (part.letter * width for part, width in zip(found.parts, widths, strict=True))
+    return f"|{''.join(letters)}|"
