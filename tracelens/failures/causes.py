@@ -49,7 +49,9 @@ PHRASES = (
     Phrase("platform", r"Windowsnotyetsupportedfortorch\.compile"),
     Phrase(
         "python-headers",
-        r"Python\.h" + _MISSING + r"|C1083:.{1,80}?Python\.h|includefile'Python\.h'|"
+        r"Python\.h"
+        + _MISSING
+        + r"|[:：]Python\.h[:：](?!\d)|C1083:.{1,80}?Python\.h|includefile'Python\.h'|"
         r"(?:LNK1\d{3}|cannotopen|cannotfind)[^;]{0,60}?(?P<library>python3\d{1,2}t?(?:_d)?\.lib)|"
         r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|pyconfig\.h" + _MISSING,
     ),
@@ -57,7 +59,7 @@ PHRASES = (
         "cuda-headers",
         r"(?P<header>cuda(?:_runtime(?:_api)?|_fp16|_bf16)?\.h)"
         + _MISSING
-        + r"|C1083:.{1,80}?(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
+        + r"|[:：](?P<header_4>cuda\w{0,14}\.h)[:：](?!\d)|C1083:.{1,80}?(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
     ),
     Phrase(
         "msvc-environment",
@@ -79,6 +81,10 @@ PHRASES = (
         r"|(?:/bin/sh:)?(?:\d{1,3}:)?(?P<compiler_3>g\+\+|gcc|clang\+\+|c\+\+)(?:-\d{1,2})?:(?:command)?notfound",
     ),
     Phrase(
+        "cache-path",
+        r"(?:g\+\+|gcc|clang(?:\+\+)?|c\+\+):(?:fatal)?error:[^;]{0,400}?\.(?:cpp|c):Nosuchfileordirectory",
+    ),
+    Phrase(
         "toolchain",
         r"(?P<header>"
         + _OWN_HEADER
@@ -88,7 +94,7 @@ PHRASES = (
         r"|unabletofindlibrary-l(?P<library_2>(?!gomp|omp)\w{1,30})|librarynotfoundfor-l(?P<library_3>(?!omp)\w{1,30})"
         r"|cannotexecute['‘’`]?(?P<tool>cc1plus|cc1|as|ld|collect2)|error:unabletoexecutecommand"
         r"|lib(?P<library_4>cuda(?:\.so(?:\.1)?)?)cannotfound|libcuda\.socannotfound"
-        r"|version[`'‘](?P<glibc>GLIBC(?:XX)?_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption",
+        r"|version[`'‘](?P<glibc>(?:GLIBC(?:XX)?|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption",
     ),
     Phrase(
         "ptxas",
@@ -96,6 +102,17 @@ PHRASES = (
         r"|Unsupported\.version(?P<ptx>\d\.\d);|PTX\.version\d\.\ddoesnotsupport\.target(?P<arch_3>sm_\w{1,6})"
         r"|NoPTXCODEGENsupport|ptxas(?:fatal|error):(?:Unsupported|Unknown)|CannotfindptxasorPTXAS|Cannotfindptxas"
         r"|(?P<arch_4>sm_\w{1,6})isnotarecognizedprocessor",
+    ),
+    Phrase(
+        "kernel-image",
+        r"devicekernelimageisinvalid|nokernelimageisavailable|providedPTXwascompiledwithanunsupportedtoolchain"
+        r"|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION)",
+    ),
+    Phrase(
+        "library-load",
+        r"\.(?:so|pyd|dylib):undefinedsymbol:|Errorindlopen:|DynamicLibraryError"
+        r"|DLLloadfailedwhileimporting|symbolnotfoundinflatnamespace"
+        r"|failedtomapsegmentfromsharedobject|\.so:(?:cannotopenshared|invalidELF|filetooshort)",
     ),
     Phrase(
         "gpu-too-old",
@@ -179,12 +196,22 @@ PHRASES = (
         r"|Unsupported:(?:Dynamo)?(?:cache_size|recompile)_?limit",
     ),
     Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
+    Phrase(
+        "changed-in-place",
+        r"CompiledFunction(?:Backward)?(?:isaview|,isatversion|\]?,?whichisoutput)|outputofCompiledFunction",
+    ),
     Phrase("not-close", r"AssertionError:(?:Tensor-likes|Scalars)arenot(?:close|equal)"),
     Phrase("skipped-guards", r"Recompilationtriggeredwithskip_guard_eval_unsafe"),
     Phrase("two-openmp", r"OMP:Error#15"),
     Phrase(
+        "cache-dir",
+        r"(?:Errno(?:13|28|30|122)\]|WinError(?:3|5|32|183|206)\]|Permissiondenied|Nospaceleftondevice)"
+        r"[^'\"]{0,120}['\"](?P<folder>[^'\"]{0,200}?(?:torchinductor\w*|triton(?:_cache)?))\b",
+    ),
+    Phrase(
         "no-openmp",
-        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp",
+        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp"
+        r"|unsupportedoption['‘]-fopenmp",
     ),
     Phrase(
         "fake-tensors",
@@ -210,13 +237,23 @@ PHRASES = (
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(
         "fullgraph",
-        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))",
+        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|fullgraph=Truefoundnocompiledframes"
+        r"|FullGraphCompileError|Unsupported:(?=.{0,300}?Variable\()"
+        r"|Unsupported:(?:call_(?:function|method|id)|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
+        r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol"
+        r"|Graphbreak|hasattr|setattr|super\(|Unsupported|reconstruct|Attemptedto)"
+        r"|(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))",
     ),
     Phrase(
         "internal-compiler",
         r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
         r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError",
+    ),
+    # Torch writes it below whatever it does not know.
+    Phrase(
+        "internal-dynamo",
+        r"Youcansuppressthisexceptionandfallbacktoeager|Error:.{1,600}?fromusercode:File",
     ),
 )
 #: Causes that say little: of several failures those of any other cause come first.

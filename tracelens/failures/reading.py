@@ -24,6 +24,8 @@ _STOPS = re.compile(
     r"|\s*The following call|While executing"
 )
 _USER = ("from user code", "User stack", "User Stack", "The following call raised")
+#: Words of what torch generates and loads.
+_GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
@@ -100,6 +102,8 @@ def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Tra
         suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
         said = any("raised:" in _line(one) and not one.logged for one in episode.items)
         return ended or suppressed or said
+    if cause in {"cache-path", "library-load"}:
+        return any(_GENERATED.search(_line(one)) for one in episode.items)
     if cause == "out-of-memory":
         return (
             any(is_compiler(one.place) for one in frames)

@@ -20,10 +20,21 @@ from typing import Protocol
 
 from tracelens.report.model import Finding, Severity, Where
 
-__all__ = ["Story", "Teller", "failure", "frame", "graph_break", "recompiles", "told_once"]
+__all__ = [
+    "NO_COMPILER",
+    "Story",
+    "Teller",
+    "failure",
+    "frame",
+    "graph_break",
+    "recompiles",
+    "told_once",
+]
 
 #: What a story is about: a word, then whatever tells it from others of the word.
 Story = tuple[object, ...]
+#: There is no compiler, and what comes of it.
+NO_COMPILER: Story = ("no compiler",)
 
 
 class Teller(Protocol):

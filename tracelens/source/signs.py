@@ -44,6 +44,14 @@ TRIGGERS = (
     b"No choices to select",
     b"LimitHit",
     b"active drivers",
+    b"Python.h",
+    b"cuda.h",
+    b"undefined symbol: ",
+    b"dlopen",
+    b"suppress this exception",
+    b"kernel image",
+    b"TooOldForTriton",
+    b"TritonMissing",
 )
 
 #: Places in a line that tell of a failure, or of the way to it; what is not sure alone is followed
@@ -82,6 +90,14 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"No choices to select", None),
     (b"LimitHit", None),
     (b"active drivers", None),
+    (b"Python.h", None),
+    (b"cuda.h", None),
+    (b"undefined symbol: ", None),
+    (b"dlopen", None),
+    (b"suppress this exception", None),
+    (b"kernel image", None),
+    (b"TooOldForTriton", None),
+    (b"TritonMissing", None),
     (b"from user code", None),
     (b'File "', re.compile(rb'File "[^"\n]{1,300}", line \d')),
     (b".py:", re.compile(rb"\.py:\d{1,6}(?: in |: in |, in )\w")),
@@ -99,5 +115,7 @@ HINTS = re.compile(
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"
+    rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
+    rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
     rb"|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"
 )

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from tracelens.source.prefixes import TORCH, peel, unwrap_json
 
 __all__ = ["Bare", "undress"]
@@ -49,12 +51,27 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
         line, rank, _ = peel(raw.rstrip(b"\r\n"))
         if line.startswith(b'{"log":') and (inner := unwrap_json(line)) is not None:
             line, rank, _ = peel(inner)
+        elif line[:1] == b"{" and (inner_lines := _of_json(line)):
+            found.setdefault(rank, []).extend(Bare(number, one, False) for one in inner_lines)
+            continue
         match = TORCH.match(line)
         if match is not None:
             line = line[match.end() :].removeprefix(b" ")
         text = line.decode("utf-8", "replace").replace("\xa0", " ").rpartition("\r")[2]
         found.setdefault(rank, []).append(Bare(number, _bare(text), match is not None))
     return found
+
+
+def _of_json(line: bytes) -> list[str]:
+    """Return the lines of the longest text in a line that a program logged as JSON."""
+    try:
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+    values = list(record.values()) if isinstance(record, dict) else []
+    inner = [value for one in values if isinstance(one, dict) for value in one.values()]
+    texts = [text for text in (*values, *inner) if isinstance(text, str) and "rror" in text]
+    return [_bare(one) for one in max(texts, key=len, default="").split("\n") if texts]
 
 
 def _bare(text: str) -> str:

@@ -30,8 +30,8 @@ MAX_HOT = 100_000
 #: Lines that are kept for what stands before them.
 MAX_LEAD = 2_000
 _TAB = ord("\t")
-#: Bytes of a line.
-MAX_LINE = 4_000
+#: Bytes of a line; a line of JSON may hold a whole traceback.
+MAX_LINE, MAX_JSON = 4_000, 64_000
 
 
 class Excerpt(NamedTuple):
@@ -106,7 +106,7 @@ class Watch:
             self._open += self._tail[start:] if start < 0 else ()
         begin, end = max(0, start), min(stop, len(lines))
         self._open += [
-            (number, line[:MAX_LINE])
+            (number, line[: MAX_JSON if line[:1] == b"{" else MAX_LINE])
             for number, line in zip(numbers[begin:end], lines[begin:end], strict=True)
         ]
         self._owed = stop - end

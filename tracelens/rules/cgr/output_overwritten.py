@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.failures import Failure as Ending
 from tracelens.logs.compile_errors import Failure
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 __all__ = ["OutputOverwritten"]
@@ -97,11 +98,30 @@ class OutputOverwritten(Rule):
         ),
     )
 
-    def check(self, *, failures: Table[Failure]) -> Iterator[Finding]:
+    def check(self, *, failures: Table[Failure], endings: Table[Ending]) -> Iterator[Finding]:
         """Yield one finding per tensor and line that reads it."""
-        for seen in failures:
-            if seen.record.topic == "overwritten-output":
-                yield self._finding(seen)
+        read = failures.where(lambda one: one.topic == "overwritten-output")
+        yield from map(self._finding, read)
+        if not len(read):
+            yield from map(
+                self._pasted, endings.where(lambda one: one.cause == "output-overwritten")
+            )
+
+    def _pasted(self, seen: Seen[Ending]) -> Finding:
+        """Return the finding of an error that came in a program's own words, or cut."""
+        ending = seen.record
+        gradient = "when a .grad tensor" in ending.message or "gradient" in ending.message
+        data = self.Data(is_gradient=gradient, ended_program=ending.ended)
+        what = "a gradient" if gradient else "an output"
+        return self.finding(
+            ending.file,
+            title=f"{what} of a CUDA graph was read after the next call had overwritten it",
+            message="The tensor lies in memory that every replay writes to.",
+            where=Where(file=ending.file, line=ending.line) if ending.file else None,
+            evidence=[seen.quote(at=ending.at)],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(self, seen: Seen[Failure]) -> Finding:
         failure = seen.record

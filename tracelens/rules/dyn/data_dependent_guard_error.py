@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.failures import Failure as Ending
 from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ __all__ = ["DataDependentGuardError"]
 CHECK = "torch._check("
 #: The distance from which on a frame is torch's own.
 OWN = 2
+#: The condition, and the line that asks, as every form of the message names them.
+_CONDITION = re.compile(r"data-dependent expression (.{1,300}?)(?: \(unhinted: |\. |\n|$)")
+_CAUSED = re.compile(r"Caused by: ([^\n#]{1,200}?) *(?:#|\n|$)")
 #: A branch on one comparison: with ``and`` or ``not`` in it, Python itself asks for the truth.
 _BRANCH = re.compile(r"(?P<word>if|elif) (?P<condition>[^:]*[<>=!][^:]*):")
 _ASKS = re.compile(r"\b(?:and|or|not|in|is|if)\b")
@@ -43,6 +47,7 @@ class DataDependentData(FindingData):
     proposed: tuple[str, ...] = ()
     #: Whether the log shows later compilations.
     went_on: bool = False
+    ended_program: bool = False
 
     @property
     def branch(self) -> str:
@@ -135,8 +140,12 @@ class DataDependentGuardError(Rule):
         ),
     )
 
-    def check(self, *, failures: Table[Failure], frames: Table[Frame]) -> Iterator[Finding]:
+    def check(
+        self, *, failures: Table[Failure], frames: Table[Frame], endings: Table[Ending]
+    ) -> Iterator[Finding]:
         """Yield one finding per condition and line: an exception is often raised twice."""
+        told = endings.where(lambda one: one.cause == "data-dependent")
+        ended = {row.first.input for row in told if row.record.ended}
         groups: dict[tuple[str, str, str], list[Seen[Failure]]] = {}
         for row in failures:
             if row.record.topic == "data-dependent":
@@ -145,10 +154,44 @@ class DataDependentGuardError(Rule):
                 key = (_expression(row.record), file, line.code if line else "")
                 groups.setdefault(key, []).append(row)
         for key, rows in groups.items():
-            yield self._finding(key, rows, frames)
+            yield self._finding(key, rows, frames, ended=rows[-1].first.input in ended)
+        if not groups:
+            yield from map(self._pasted, told)
+
+    def _pasted(self, seen: Seen[Ending]) -> Finding:
+        """Return the finding of an error that came in a program's own words, or cut."""
+        ending = seen.record
+        found = _CONDITION.search(ending.message)
+        caused = _CAUSED.search(seen.text)
+        data = DataDependentData(
+            expression=" ".join(found[1].split()) if found else "a condition on a tensor's values",
+            file=ending.file,
+            line=ending.line,
+            function=ending.function,
+            code=caused[1] if caused else "",
+            ended_program=ending.ended,
+        )
+        return self.finding(
+            data.expression,
+            ending.file,
+            data.code,
+            title=f"{_named(data)} cannot be decided while compiling",
+            message="The symbols u0, u1, ... stand for numbers that come out of tensors, and are "
+            f"only known when the graph runs. Compiling needed to know {_named(data)}.",
+            severity=Severity.ERROR if ending.ended else self.severity,
+            where=Where(file=ending.file, line=ending.line) if ending.file else None,
+            evidence=[seen.quote(at=ending.at)],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
-        self, key: tuple[str, str, str], rows: list[Seen[Failure]], frames: Table[Frame]
+        self,
+        key: tuple[str, str, str],
+        rows: list[Seen[Failure]],
+        frames: Table[Frame],
+        *,
+        ended: bool,
     ) -> Finding:
         last = rows[-1]
         expression, _, code = key
@@ -162,6 +205,9 @@ class DataDependentGuardError(Rule):
             proposed=_proposed(last.record),
             went_on=_went_on(last, frames),
         )
+        if ended and not data.went_on:
+            data = data.model_copy(update={"ended_program": True})
+        grave = Severity.ERROR if data.ended_program else self.severity
         at = f" at `{code}`" if code else ""
         end = " The program went on: the log shows later compilations." if data.went_on else ""
         return self.finding(
@@ -169,13 +215,17 @@ class DataDependentGuardError(Rule):
             title=f"`{expression}` cannot be decided while compiling{at}",
             message=f"The symbols u0, u1, ... stand for numbers that come out of tensors, and are "
             f"only known when the graph runs. Compiling needed to know `{expression}`.{end}",
-            severity=Severity.INFO if data.went_on else self.severity,
+            severity=Severity.INFO if data.went_on else grave,
             count=sum(row.count for row in rows),
             where=user_code.where(line),
             evidence=[row.quote(at=_line_of_error(row)) for row in rows[:2]],
             advice=self.advise(data),
             data=data,
         )
+
+
+def _named(data: DataDependentData) -> str:
+    return data.expression if data.expression.startswith("a ") else f"`{data.expression}`"
 
 
 def _went_on(last: Seen[Failure], frames: Table[Frame]) -> bool:

@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.failures import Failure as Ending
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specialized
 from tracelens.remedies import Remedy
-from tracelens.report import EvidenceLine, Finding, FindingData, Severity
+from tracelens.report import EvidenceLine, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 __all__ = ["MarkDynamicSpecialised"]
 
+_MARKED = re.compile(
+    r"marked (\S{1,80}) as dynamic but your code specialized it to be a constant \((-?\d+)"
+)
+_VIOLATED = re.compile(r"Constraints violated \(([^)!\n]{1,80})\)")
 _DIMENSION = re.compile(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]")
 
 
@@ -33,6 +38,9 @@ class MarkedData(FindingData):
     code: str = ""
     #: The condition on the symbol: ``Eq(s77, 16)``.
     condition: str = ""
+    #: The message proposes bounds or relations, and names no constant.
+    relation: bool = False
+    ended_program: bool = False
 
     @property
     def dimension(self) -> tuple[str, int] | None:
@@ -97,13 +105,24 @@ class MarkDynamicSpecialised(Rule):
             proof="tests/advice/DYN002/change-line.py",
         ),
         Remedy(
+            "relation",
+            "Take the bounds and relations that the message proposes into `dynamic_shapes`, or let "
+            "torch find them.",
+            code='export(model, args, dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})',
+            when="the message names no constant",
+            applies=lambda data: data.relation,
+            since="2.6",
+            basis="source",
+            proof="torch's own message; torch/export/dynamic_shapes.py",
+        ),
+        Remedy(
             "maybe-mark-dynamic",
             lambda data: (
                 f"If {data.value} is the only size by design, ask without a promise "
                 "instead of `mark_dynamic`, or take the mark away."
             ),
             when="a dimension of an argument, marked by `mark_dynamic`",
-            applies=lambda data: data.dimension is not None,
+            applies=lambda data: data.dimension is not None and bool(data.value),
             code=_maybe,
             since="2.3",
             basis="tested",
@@ -116,7 +135,9 @@ class MarkDynamicSpecialised(Rule):
                 "`torch.export.Dim.STATIC`, or `Dim.AUTO`, which lets the compiler decide."
             ),
             when="a `Dim` of an export",
-            applies=lambda data: data.dimension is None and data.source.isidentifier(),
+            applies=lambda data: (
+                data.dimension is None and data.source.isidentifier() and bool(data.value)
+            ),
             since="2.6",
             basis="source",
             proof="torch's own message",
@@ -141,8 +162,11 @@ class MarkDynamicSpecialised(Rule):
         symbols: Table[CreateSymbol],
         guards: Table[GuardAdded],
         replaced: Table[Replaced],
+        endings: Table[Ending],
     ) -> Iterator[Finding]:
         """Yield one finding per dimension; a chain of exceptions names it more than once."""
+        told = endings.where(lambda one: one.cause == "constraint")
+        ended = {row.first.input for row in told if row.record.ended}
         groups: dict[tuple[str, str], list[tuple[Place, Seen[Failure] | Seen[Specialized]]]] = {}
         for place, failure in failures.events():
             if failure.record.topic == "constraint-violated":
@@ -153,7 +177,38 @@ class MarkDynamicSpecialised(Rule):
             groups.setdefault(key, []).append((place, note))
         for (source, value), events in groups.items():
             condition = _condition(source, value, symbols, guards, replaced)
-            yield self._finding(source, value, events, condition)
+            died = any(place.input in ended for place, _ in events)
+            yield self._finding(source, value, events, condition, ended=died)
+        if not groups:
+            yield from map(self._pasted, told)
+
+    def _pasted(self, seen: Seen[Ending]) -> Finding:
+        """Return the finding of an error that came in a program's own words, or cut."""
+        ending = seen.record
+        special = _MARKED.search(ending.message)
+        dims = special or _VIOLATED.search(ending.message)
+        data = MarkedData(
+            source=dims[1] if dims else "a dimension",
+            value=special[2] if special else "",
+            file=ending.file,
+            line=ending.line,
+            relation=special is None,
+            ended_program=ending.ended,
+        )
+        name = f"`{data.source}`" if dims else data.source
+        return self.finding(
+            data.source,
+            data.value,
+            title=f"{name} was marked dynamic, and the code makes it the constant {data.value}"
+            if data.value
+            else f"the code does not keep what is promised of {name}",
+            message=" ".join(ending.message.split())[:600],
+            severity=Severity.ERROR if ending.ended else self.severity,
+            where=Where(file=ending.file, line=ending.line) if ending.file else None,
+            evidence=[seen.quote(at=ending.at)],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self,
@@ -161,6 +216,8 @@ class MarkDynamicSpecialised(Rule):
         value: str,
         events: list[tuple[Place, Seen[Failure] | Seen[Specialized]]],
         condition: Seen[GuardAdded] | None,
+        *,
+        ended: bool,
     ) -> Finding:
         records = [row.record for _, row in events]
         line = _cause(records, condition)
@@ -171,6 +228,7 @@ class MarkDynamicSpecialised(Rule):
             line=line.line if line else 0,
             code=line.code if line else "",
             condition=condition.record.expression if condition else "",
+            ended_program=ended,
         )
         by = f", because of `{line.code}`" if line and line.code else ""
         guard = ""
@@ -184,6 +242,7 @@ class MarkDynamicSpecialised(Rule):
             title=f"`{source}` was marked dynamic, and the code makes it the constant {value}{by}",
             message=f"The compiled code would be valid for the size {value} only, against the "
             f"promise of the mark.{guard}",
+            severity=Severity.ERROR if ended else None,
             where=user_code.where(line or _call(records)),
             evidence=quotes,
             advice=self.advise(data),

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.failures import Failure as Ending
 from tracelens.inductor.cpp import CppKernel
 from tracelens.logs._loops import strips
 from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
-from tracelens.report.stories import Story
+from tracelens.report.stories import NO_COMPILER, Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -160,6 +161,10 @@ class CppToolchainOrIsa(Rule):
         """Return the story that it is the cause of."""
         return [NO_VECTORS] if finding.data.get("missing") == "vectors" else ()
 
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story of the missing compiler, which ERR001 tells."""
+        return [NO_COMPILER] if finding.data.get("missing") == "compiler" else ()
+
     def check(
         self,
         *,
@@ -169,6 +174,7 @@ class CppToolchainOrIsa(Rule):
         kernels: Table[CppKernel],
         settings: Table[Setting],
         reasons: Table[VectorizationDisabled],
+        endings: Table[Ending],
     ) -> Iterator[Finding]:
         """Yield one finding per thing that is missing."""
         missing = [row for row in failures if row.record.topic == "no-compiler"]
@@ -188,6 +194,10 @@ class CppToolchainOrIsa(Rule):
         elif len(said := warnings.where(lambda one: one.topic == "missing-openmp")):
             line = next(iter(said)).quote()
             yield self._broken("openmp", "the C++ compiler has no OpenMP", said, line, run)
+        elif len(told := endings.where(lambda one: one.cause == "no-openmp")):
+            seen = next(iter(told))
+            line = seen.quote(at=seen.record.at)
+            yield self._broken("openmp", "the C++ compiler has no OpenMP", told, line, run)
         limits = [row for row in settings if row.record.value in SCALAR.get(row.record.name, ())]
         yield from self._scalar(kernels, limits, len(reasons), run)
 
@@ -195,7 +205,7 @@ class CppToolchainOrIsa(Rule):
         self,
         what: Literal["compiler", "openmp"],
         title: str,
-        rows: list[Seen[Failure]] | Table[TorchWarning],
+        rows: list[Seen[Failure]] | Table[TorchWarning] | Table[Ending],
         line: EvidenceLine,
         run: Table[RunFacts],
     ) -> Finding:
@@ -253,7 +263,15 @@ class CppToolchainOrIsa(Rule):
 
 
 #: Words that only paths and messages of macOS have.
-_MACOS = ("/Users/", "/var/folders/", ".dylib", "xcrun", "/opt/homebrew", "Apple clang")
+_MACOS = (
+    "unsupported option '-fopenmp'",
+    "/Users/",
+    "/var/folders/",
+    ".dylib",
+    "xcrun",
+    "/opt/homebrew",
+    "Apple clang",
+)
 
 
 def _system(text: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.failures import Failure
@@ -9,6 +10,45 @@ from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_compiling
 
 __all__ = ["CToolchainBroken"]
+
+_TITLES = {
+    "cache-path": "the compiler does not find the generated file: its path has odd characters",
+    "library-load": "a library that torch generated cannot be loaded{why}",
+    "triton-launcher": (
+        "the C compiler failed on Triton's launcher; what it said is not in the log"
+    ),
+}
+_SYMBOL = re.compile(r"undefined symbol: (\S{1,120})")
+_NOT_FOUND = re.compile(r"(\S{1,80}): cannot open shared object")
+
+
+def _said(data: FailureData) -> str:
+    return f"{data.message} {data.output}"
+
+
+def _why_not(data: FailureData) -> str:
+    said = _said(data)
+    if found := _SYMBOL.search(said):
+        return f": `{found[1]}` is undefined"
+    if found := _NOT_FOUND.search(said):
+        return f": `{found[1]}` is not found"
+    return ""
+
+
+def _lacks(data: FailureData) -> str:
+    """Return what the loader missed: ``torch``, ``openmp``, ``file``, or nothing it names."""
+    found = _SYMBOL.search(_said(data))
+    if found is None:
+        return "file" if _NOT_FOUND.search(_said(data)) else ""
+    symbol = found[1]
+    if "omp_" in symbol or "kmpc" in symbol or "GOMP" in symbol:
+        return "openmp"
+    return "torch" if any(mark in symbol for mark in ("c10", "at", "torch", "aoti")) else ""
+
+
+def _library(name: str) -> str:
+    """Return the name of a library with its beginning: of ``-lcuda``, ``libcuda``."""
+    return name if name.startswith(("lib", "-l", "python")) or "." in name[:-3] else f"lib{name}"
 
 
 class CToolchainBroken(FailureRule):
@@ -39,7 +79,9 @@ class CToolchainBroken(FailureRule):
 
     code = "ERR006"
     name = "c-toolchain-broken"
-    of_causes: ClassVar[frozenset[str]] = frozenset({"toolchain", "triton-launcher"})
+    of_causes: ClassVar[frozenset[str]] = frozenset(
+        {"toolchain", "triton-launcher", "library-load", "cache-path"}
+    )
     remedies = (
         Remedy(
             "see",
@@ -68,12 +110,94 @@ class CToolchainBroken(FailureRule):
             when="-lcuda",
         ),
         Remedy(
+            "runtime",
+            "Load the newer library: the compiler's own libstdc++, not that of an older"
+            " environment.",
+            code="conda install -c conda-forge 'libstdcxx-ng>=13'",
+            env="LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+            applies=lambda d: "glibc" in d.facts,
+            when="GLIBCXX or CXXABI is too old",
+        ),
+        Remedy(
+            "older-compiler",
+            "Or build with a compiler that is no newer than that library.",
+            env="CXX=g++-11",
+            applies=lambda d: "glibc" in d.facts,
+            when="GLIBCXX or CXXABI is too old",
+        ),
+        Remedy(
+            "short-path",
+            "The compiler does not find the file that it is given: its path holds a backslash (a"
+            " user of a domain), a blank or another character that the command line changes. Name"
+            " a folder without them.",
+            env="TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
+            applies=lambda d: d.cause == "cache-path",
+            when="the path of the cache",
+        ),
+        Remedy(
+            "same-torch",
+            "It was built against another torch than the one that loads it: load it with the"
+            " version (and the same C++ ABI) that built it, or build it anew with this one.",
+            code=(
+                'python -c "import torch; print(torch.__version__,'
+                ' torch.compiled_with_cxx11_abi())"  # where it is built, and where it is loaded'
+            ),
+            applies=lambda d: d.cause == "library-load" and _lacks(d) == "torch",
+            when="a symbol of torch is missing",
+        ),
+        Remedy(
+            "stale",
+            "What another version, compiler or machine left in the cache may be the reason: delete"
+            " it, and let it be built anew.",
+            code="rm -rf /tmp/torchinductor_$USER",
+            applies=lambda d: d.cause == "library-load" and "/torchinductor_" in _said(d),
+            when="a library of the cache",
+        ),
+        Remedy(
+            "openmp",
+            "Its OpenMP runtime is another one than the process has loaded: build with the compiler"
+            " whose runtime torch brings (g++: libgomp), or preload the other.",
+            env="CXX=g++",
+            applies=lambda d: d.cause == "library-load" and _lacks(d) == "openmp",
+            when="a symbol of OpenMP is missing",
+        ),
+        Remedy(
+            "find-library",
+            "A library that it needs is not where the loader looks: name its folder.",
+            env=(
+                "LD_LIBRARY_PATH=$(python -c 'import torch; print(torch.__path__[0])')/lib:"
+                "$LD_LIBRARY_PATH"
+            ),
+            applies=lambda d: d.cause == "library-load" and _lacks(d) == "file",
+            when="a library is not found",
+        ),
+        Remedy(
+            "executable-folder",
+            "The folder is mounted so that nothing in it may be executed (noexec): name another.",
+            env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor TRITON_CACHE_DIR=/var/tmp/triton",
+            applies=lambda d: d.cause == "library-load" and "map segment" in _said(d),
+            when="failed to map segment",
+        ),
+        Remedy(
+            "dependencies",
+            "A DLL that it needs is missing: install the current Visual C++ redistributable, and"
+            " run from the prompt in which torch itself is imported.",
+            code="winget install Microsoft.VCRedist.2015+.x64",
+            applies=lambda d: d.cause == "library-load" and "DLL load failed" in _said(d),
+            when="Windows",
+        ),
+        Remedy(
             "other-compiler",
             "Use a complete compiler: the system's gcc, not one that another environment put on"
             " PATH.",
             env="CC=/usr/bin/gcc CXX=/usr/bin/g++",
             code="apt-get install -y --reinstall gcc g++ libc6-dev",
-            applies=lambda d: not d.on_windows and "cuda" not in d.facts.get("library", ""),
+            applies=lambda d: (
+                d.cause in {"toolchain", "triton-launcher"}
+                and not d.on_windows
+                and "cuda" not in d.facts.get("library", "")
+                and "glibc" not in d.facts
+            ),
             when="Linux",
         ),
         Remedy(
@@ -82,14 +206,6 @@ class CToolchainBroken(FailureRule):
             code="conda install -c conda-forge gxx_linux-64 sysroot_linux-64",
             applies=lambda d: d.platform == "conda",
             when="conda",
-        ),
-        Remedy(
-            "runtime",
-            "Load the newer library: the compiler's own libstdc++, not that of an older"
-            " environment.",
-            code="conda install -c conda-forge libstdcxx-ng",
-            applies=lambda d: "glibc" in d.facts,
-            when="GLIBCXX is too old",
         ),
         without_compiling(),
     )
@@ -103,12 +219,15 @@ class CToolchainBroken(FailureRule):
                 " broken"
             )
         if facts.get("library"):
-            return f"the linker does not find the library `{facts['library']}`"
+            return f"the linker does not find the library `{_library(facts['library'])}`"
         if facts.get("glibc"):
-            return f"a library is older than what was built: `{facts['glibc']}` is missing"
-        if data.cause == "triton-launcher":
-            return "the C compiler failed on Triton's launcher; what it said is not in the log"
-        return "the C or C++ compiler is there and does not work"
+            return (
+                "the C++ library is older than the compiler that built the kernel:"
+                f" `{facts['glibc']}` is missing"
+            )
+        return _TITLES.get(data.cause, "").format(why=_why_not(data)) or (
+            "the C or C++ compiler is there and does not work"
+        )
 
     def wanted(self, failure: Failure) -> bool:
         """Leave what an embedded Python lacks to ERR004."""

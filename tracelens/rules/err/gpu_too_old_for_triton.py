@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
 __all__ = ["GpuTooOldForTriton"]
+
+_GPU = re.compile(r"Found (.{2,60}?) which is too old")
 
 
 class GpuTooOldForTriton(FailureRule):
@@ -60,7 +63,8 @@ class GpuTooOldForTriton(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        gpu = data.facts.get("gpu")
+        found = _GPU.search(" ".join(data.message.split()))
+        gpu = found[1] if found else data.facts.get("gpu")
         if data.facts.get("arch"):
             return f"the GPU is too old for this kernel: it needs {data.facts['arch']}"
         return (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from tracelens.remedies import Remedy
+from tracelens.report import Finding
+from tracelens.report.stories import NO_COMPILER, Story
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_compiling
 
 __all__ = ["NoCCompiler"]
@@ -86,6 +89,11 @@ class NoCCompiler(FailureRule):
         ),
         without_compiling(),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that ENV003 tells another part of."""
+        del finding
+        return [NO_COMPILER]
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""

@@ -1,0 +1,168 @@
+"""A line or two of a failure, as people paste it without all that stood around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, analyze
+from tracelens.report import Severity
+
+HEADER_CN = "/srv/tmpzx8/main.c:1:10: 致命错误：cuda.h：没有那个文件或目录"  # noqa: RUF001
+HEADER_DE = (
+    "/srv/tmpq1/main.c:4:10: schwerwiegender Fehler: Python.h: Datei oder Verzeichnis nicht "
+    "gefunden"
+)
+NO_OMP = "/srv/torchinductor_ana/vu/cvu.h:3:10: fatal error: 'omp.h' file not found"
+ABI = (
+    "OSError: /opt/lib/libstdc++.so.6: version `CXXABI_1.3.15' not found (required by "
+    "/tmp/torchinductor_ana/q5/cq5.so)"
+)
+OVERWRITTEN = (
+    "[app] RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten by "
+    "a subsequent run."
+)
+IN_PLACE = (
+    "RuntimeError: Output 0 of CompiledFunctionBackward is a view and is being modified inplace."
+)
+DYNAMO = (
+    "KeyError: '__class__'\n\nfrom user code:\n"
+    '   File "/home/ana/proj/m.py", line 3, in g\n    return super().forward(x)\n'
+)
+DLOPEN = (
+    "terminate called after throwing an instance of 'c10::DynamicLibraryError'\n"
+    "  what():  Error in dlopen: /srv/model.so: undefined symbol: _ZN3c104WarnEv\n"
+)
+BACKSLASH = (
+    "torch._inductor.exc.CppCompileError: C++ compile error\n\nOutput:\n"
+    "g++: error: /tmp/torchinductor_CORPana/ib/cib.cpp: No such file or directory\n"
+    "g++: fatal error: no input files\n"
+)
+DECIDED = (
+    "[app] failed: GuardOnDataDependentSymNode: Could not guard on data-dependent expression "
+    "u0 > 4 (unhinted: u0 > 4)."
+)
+JSON = (
+    '{"level": "ERROR", "message": "Traceback (most recent call last):\\n  File '
+    '\\"/home/ana/proj/app.py\\", line 9, in run\\ntorch._inductor.exc.InductorError: '
+    'RuntimeError: Failed to find C compiler. Please specify via CC environment variable."}'
+)
+#: The text, the code that is first, and words of its title or its advice.
+LINES = {
+    "driver": (
+        "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
+        "ERR000",
+        "driver",
+    ),
+    "architecture": (
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        "ERR000",
+        "get_arch_list",
+    ),
+    "abi": (ABI, "ERR006", "libstdcxx"),
+    "symbol": (
+        "ImportError: /tmp/torchinductor_ana/nh/cnh.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
+        "ERR006",
+        "delete",
+    ),
+    "openmp-symbol": (
+        "ImportError: /tmp/torchinductor_ana/nh/cnh.so: undefined symbol: omp_get_max_levels",
+        "ERR006",
+        "libgomp",
+    ),
+    "aoti": (DLOPEN, "ERR006", "built against another torch"),
+    "backslash": (BACKSLASH, "ERR006", "TORCHINDUCTOR_CACHE_DIR"),
+    "full": (
+        "OSError: [Errno 28] No space left on device: '/tmp/torchinductor_ana/triton/0/AB'",
+        "ERR000",
+        "TRITON_CACHE_DIR",
+    ),
+    "old-gpu": ("torch._inductor.exc.GPUTooOldForTriton: GPUTooOldForTriton", "ERR011", "compile"),
+    "unsupported": (
+        "Unsupported: call_function BuiltinVariable(print) [ConstantVariable(str)] {}",
+        "ERR016",
+        "fullgraph",
+    ),
+    "no-frames": (
+        "RuntimeError: torch.compile with fullgraph=True found no compiled frames.",
+        "ERR016",
+        "fullgraph",
+    ),
+    "no-driver": (
+        "RuntimeError: 0 active drivers ([]). There should only be one.",
+        "ERR009",
+        "torch",
+    ),
+    "chinese": (HEADER_CN, "ERR005", "CUDA_HOME"),
+    "german": (HEADER_DE, "ERR004", "-dev"),
+    "decided": (DECIDED, "DYN001", "torch._check"),
+    "overwritten": (OVERWRITTEN, "CGR006", "clone"),
+    "in-place": (IN_PLACE, "ERR000", "clone"),
+    "no-openmp": (NO_OMP, "ENV003", "libomp"),
+    "json": (JSON, "ERR001", "build-essential"),
+    "dynamo": (DYNAMO, "ERR018", "disable"),
+}
+
+
+def report(text: str, tmp_path: Path) -> Report:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text + "\n", encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_of_a_failure_is_enough(name: str, tmp_path: Path) -> None:
+    text, code, words = LINES[name]
+    first = report(text, tmp_path).findings[0]
+    assert (first.code, first.severity) == (code, Severity.ERROR)
+    assert first.data["ended_program"]
+    told = [first.title, first.message]
+    told += [
+        str(part) for one in first.advice for part in (one.text, one.env, one.setting, one.code)
+    ]
+    assert any(words in part for part in told)
+
+
+def test_the_name_of_a_gpu_keeps_its_blanks(tmp_path: Path) -> None:
+    text = (
+        "RuntimeError: Found Tesla P100-PCIE-16GB which is too old to be supported by the triton "
+        "GPU compiler, which is used as the backend."
+    )
+    assert "(Tesla P100-PCIE-16GB)" in report(text, tmp_path).findings[0].title
+
+
+def test_a_missing_compiler_is_told_once(tmp_path: Path) -> None:
+    text = (
+        "torch._inductor.exc.InductorError: InvalidCxxCompiler: No working C++ compiler found in "
+        "torch._inductor.config.cpp.cxx: (None, 'g++')"
+    )
+    told = report(text, tmp_path).told
+    assert [finding.code for finding in told] == ["ERR001"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ImportError: /usr/lib/libfcl.so.0.6: undefined symbol: _ZN8octomath6Pose6DC1ERKS0_",
+        "dlopen(libssl.dylib): image not found",
+        "libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./server)",
+        "PermissionError: [Errno 13] Permission denied: '/var/log/app.log'",
+        "OSError: [Errno 28] No space left on device",
+        "#include <Python.h>: needs python-dev",
+        "gcc: error: foo.c: No such file or directory",
+        "kubelet: Unsupported: media type",
+    ],
+)
+def test_nothing_of_other_programs_is_a_failure_of_ours(text: str, tmp_path: Path) -> None:
+    record = (
+        "V1121 12:01:37.100000 501 torch/_dynamo/guards.py:3006] [0/1] [__recompiles] "
+        "Recompiling function forward in /home/ana/proj/model.py:8\n"
+        "V1121 12:01:37.100000 501 torch/_dynamo/guards.py:3006] [0/1] [__recompiles]     "
+        "triggered by the following guard failure(s):\n"
+        "V1121 12:01:37.100000 501 torch/_dynamo/guards.py:3006] [0/1] [__recompiles]     "
+        "- 0/0: n == 2\n"
+    )
+    steps = "\n".join(f"step {n}" for n in range(60))
+    found = report(f"{record}{text}\n{steps}", tmp_path).findings
+    assert [one.code for one in found if one.code.startswith("ERR")] == []
