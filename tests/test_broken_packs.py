@@ -307,12 +307,29 @@ def test_a_broken_format_costs_no_other(tmp_path: Path, recording: Path, body: s
     assert json.loads(done.stdout)["findings"]
 
 
-@pytest.mark.parametrize("command", [["rules"], ["analyze", "--sample", "--select", "HOT001"]])
-def test_every_command_that_asks_a_broken_pack_says_so(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rules",
+        "analyze --sample --select HOT001",
+        "explain ONE001",
+        "explain ONE001 -f markdown",
+        "render report.json -f markdown",
+        "repro report.json FIRST",
+        "confirm report.json --only ONE019",
+    ],
+)
+def test_every_command_that_asks_a_broken_pack_says_so(
+    tmp_path: Path, recording: Path, command: str
+) -> None:
+    saved = analyze(str(recording))
+    (tmp_path / "report.json").write_text(saved.model_dump_json(by_alias=True))
+    words = command.replace("FIRST", f"{saved.findings[0].id}").split()
     write(tmp_path / "site", both(HEALTHY, ZOO["syntax-error"][0]))
-    done = tracelens(tmp_path, *command)
-    assert done.returncode == 3
+    done = tracelens(tmp_path, *words)
+    assert done.returncode == 3, done.stderr
     assert "heat-pack" in done.stderr
+    assert tracelens(tmp_path, "--no-plugins", *words).returncode != 3
 
 
 GREEDY = {

@@ -10,7 +10,7 @@ from tracelens.engine import choose
 from tracelens.judging.watching import switch_of
 from tracelens.report import BrokenPack, Outcome, Report, Run, Severity
 
-__all__ = ["exit_code", "say_broken"]
+__all__ = ["exit_code", "installed_broken", "say_broken"]
 
 #: What the rules of a family judge by: ``--require ONE`` asks for this, not for all that any rule
 #: of the family may use.
@@ -98,6 +98,13 @@ def say_broken(packs: Iterable[BrokenPack]) -> int:
         )
         code = 3
     return code
+
+
+def installed_broken() -> int:
+    """Say which installed packs cannot be loaded, for commands that judge nothing themselves."""
+    from tracelens.plugins import packs
+
+    return say_broken(packs.broken({}))
 
 
 def _above_bar(report: Report, bar: str) -> bool:

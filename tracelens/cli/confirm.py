@@ -120,6 +120,7 @@ def confirm(
     First one recorded run per change, for all findings: does the program show it again, and is it
     gone with the change? Then, the costliest first, whether that saves time.
     """
+    from tracelens.cli._gate import installed_broken
     from tracelens.config import load
 
     if command and entry:
@@ -151,7 +152,7 @@ def confirm(
         verbose=verbose,
         root=root,
     )
-    raise typer.Exit(code)
+    raise typer.Exit(installed_broken() or code)
 
 
 class _Job:

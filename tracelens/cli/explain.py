@@ -47,16 +47,19 @@ def explain(
 
     Words of a message find the rule that is about it: ``explain "Failed to find C compiler"``.
     """
+    from tracelens.cli._gate import installed_broken
+
     found, *others = rules_about(rule) if " " in rule.strip() else [find_rule(rule)]
     doc = inspect.cleandoc(found.__doc__ or "").replace("``", "`")
     if fmt is PageFormat.MARKDOWN:
         emit("\n".join((*_page(Entry.of(found), doc), *_others(others))) + "\n")
-        return
+        raise typer.Exit(installed_broken())
     bold, plain = ("\x1b[1m", "\x1b[0m") if ctx.obj.color else ("", "")
     columns = width()
     page = (*_head(Entry.of(found), columns), *_body(doc, columns), *_others(others))
     lines = "\n".join(page).rstrip("\n")
     emit(lines.replace("\1", bold).replace("\2", plain) + "\n")
+    raise typer.Exit(installed_broken())
 
 
 def _others(rules: list[Rule]) -> Iterator[str]:

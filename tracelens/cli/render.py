@@ -38,6 +38,7 @@ def render(
     quiet: QuietOption = False,
 ) -> None:
     """Write a saved report in other formats, without reading the logs again."""
+    from tracelens.cli._gate import installed_broken
     from tracelens.config import load
     from tracelens.report import saved
 
@@ -51,3 +52,4 @@ def render(
         verbose=verbose,
         root=root,
     )
+    raise typer.Exit(installed_broken())

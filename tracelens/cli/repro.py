@@ -40,6 +40,7 @@ def repro(
 
     It needs nothing but torch, and of a log it holds numbers and known names only.
     """
+    from tracelens.cli._gate import installed_broken
     from tracelens.config import load
     from tracelens.live.repro import find, script
 
@@ -49,3 +50,4 @@ def repro(
         emit(text)
     else:
         save(Path(output), text)
+    raise typer.Exit(installed_broken())
