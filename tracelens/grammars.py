@@ -14,7 +14,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +23,7 @@ from lark import Lark, LarkError, Token
 from pydantic import BaseModel, ValidationError
 
 from tracelens import context
+from tracelens.automaton import Automaton, Doubt, Refused
 from tracelens.errors import PluginError
 
 __all__ = ["Grammar", "Unreadable", "load", "path_of"]
@@ -38,13 +39,27 @@ class Unreadable(ValueError):
     """A grammar refused a text. ``str()`` is the reason, in one line.
 
     Args:
-        reason: Why.
+        reason: Why; or what finds out why, and which line does not fit, once somebody asks.
         line: The line of the text that does not fit, from 1; 0 when that is not known.
     """
 
-    def __init__(self, reason: str, line: int = 0) -> None:
+    def __init__(self, reason: str | Callable[[], tuple[str, int]], line: int = 0) -> None:
         super().__init__(reason)
-        self.line = line
+        self._asked = reason
+        self._line = line
+
+    @cached_property
+    def _why(self) -> tuple[str, int]:
+        return (self._asked, self._line) if isinstance(self._asked, str) else self._asked()
+
+    def __str__(self) -> str:
+        """Return the reason."""
+        return self._why[0]
+
+    @property
+    def line(self) -> int:
+        """The line of the text that does not fit, from 1; 0 when that is not known."""
+        return self._why[1]
 
 
 class Branch(list[Any]):
@@ -124,9 +139,34 @@ class Grammar:
             )
         except LarkError as error:
             raise PluginError(f"{path}: {error}") from error
+        #: The same tables, walked without what Lark does for others; None where they are unlike.
+        self.quick = Automaton.of(self._lark)
 
     def parse(self, text: str, start: str = "start") -> Any:
         """Parse ``text``; the result is a model, or a list of what stands under ``start``.
+
+        Raises:
+            Unreadable: The grammar or a model refused the text.
+        """
+        if self.quick is not None:
+            try:
+                return self.quick.parse(text, start)
+            except Refused:
+                raise Unreadable(partial(self._refusal, text, start)) from None
+            except Doubt:
+                pass
+        return self.parse_plainly(text, start)
+
+    def _refusal(self, text: str, start: str) -> tuple[str, int]:
+        """Return why ``text`` is refused, and by which of its lines."""
+        try:
+            self.parse_plainly(text, start)
+        except Unreadable as error:
+            return str(error), error.line
+        raise AssertionError(text)
+
+    def parse_plainly(self, text: str, start: str = "start") -> Any:
+        """Do the work of :meth:`parse` by Lark alone, which says why it refuses a text.
 
         Raises:
             Unreadable: The grammar or a model refused the text.

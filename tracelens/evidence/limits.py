@@ -82,6 +82,10 @@ class Limits:
         self._distinct[kind] = self._distinct.get(kind, 0) + 1
         self._characters += len(text)
 
+    def tells(self, kind: str) -> bool:
+        """Tell whether the next text of ``kind`` that is refused is kept by itself."""
+        return self._refused.get(kind, 0) < MAX_UNREAD
+
     def refuse(self, kind: str) -> bool:
         """Count a text of ``kind`` that was refused; tell whether it may be kept."""
         count = self._refused[kind] = self._refused.get(kind, 0) + 1

@@ -258,7 +258,8 @@ class Evidence:
         try:
             records = log.parse(text)
         except Unreadable as error:
-            reason = str(error)
+            told = (log.name, _OTHERS) not in self._texts or self._limits.tells(log.name)
+            reason = str(error) if told else ""  # it is dear, and among many nobody reads it
             return Unread(log.name, text[:2000], 0, 0, place.line, reason, place, log.builtin)
         except RecursionError:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None

@@ -113,7 +113,8 @@ class Judge:
 
     def _unread(self, tables: Sequence[TableFacts]) -> str | None:
         """Return what of the rows of ``tables`` a grammar refused; None for nothing."""
-        for module in {of.partition(":")[0] for table in tables for of in table.types}:
+        modules = [of.partition(":")[0] for table in tables for of in table.types]
+        for module in dict.fromkeys(modules):
             if module in self._refused:
                 count, line = self._refused[module]
                 kind = module.rpartition(".")[2]
