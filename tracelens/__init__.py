@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tracelens.version import __version__
 
 if TYPE_CHECKING:
-    from tracelens.engine import analyze
+    from tracelens.engine import analyze, compare
     from tracelens.errors import PluginError, SourceError, TracelensError, UsageError
     from tracelens.evidence import Evidence, Seen, Table
     from tracelens.live.asking import confirm
@@ -56,6 +56,7 @@ _HOME = {
     "Verdict": "report",
     "Where": "report",
     "analyze": "engine",
+    "compare": "engine",
     "confirm": "live.asking",
     "recording": "live.notebook",
 }
@@ -82,6 +83,7 @@ __all__ = [
     "Where",
     "__version__",
     "analyze",
+    "compare",
     "confirm",
     "recording",
 ]
@@ -91,3 +93,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

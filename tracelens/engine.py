@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
+from typing import TYPE_CHECKING
 
 from tracelens.errors import SourceError, UsageError
 from tracelens.judging import judge, matches
@@ -19,7 +20,10 @@ from tracelens.source import RunRead, groups, read_runs
 from tracelens.source.files import expand
 from tracelens.source.looks_like import look
 
-__all__ = ["analyze", "choose", "judge", "select_rules"]
+if TYPE_CHECKING:
+    from tracelens.report.compare import Comparison
+
+__all__ = ["analyze", "choose", "compare", "judge", "select_rules"]
 
 #: Inputs that the error names when none of them holds anything known.
 MAX_NAMED = 3
@@ -80,6 +84,26 @@ def analyze(
     if (error := nothing_known(report)) is not None:
         raise error
     return report
+
+
+def compare(*inputs: str | Report) -> Comparison:
+    """Compare two or more inputs: paths of logs or traces, or reports of :func:`analyze`.
+
+    Args:
+        inputs: The first is before, the last is after.
+
+    Raises:
+        UsageError: There are fewer than two.
+        SourceError: An input cannot be read.
+    """
+    from tracelens.report.compare import compare as compared  # noqa: PLC0415 -- for those who ask
+
+    if len(inputs) < 2:
+        raise UsageError("nothing to compare with")
+    reports = [one if isinstance(one, Report) else analyze(one) for one in inputs]
+    given = zip(inputs, reports, strict=True)
+    paths = [report.inputs[0].path if one is report else str(one) for one, report in given]
+    return compared(reports, paths)
 
 
 def _is_foreign(run: RunRead) -> bool:

@@ -19,6 +19,9 @@ from tracelens.errors import TracelensError
 
 __all__ = ["main"]
 
+#: Other names of commands.
+ALIASES = {"diff": "compare"}
+
 #: Garbage is collected less often than Python does by itself: what a run makes, it keeps, and
 #: looking through it again and again is a fifth of the time that a small log takes.
 COLLECT = (100_000, 20, 100)
@@ -36,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(*COLLECT)
     given = list(sys.argv[1:] if argv is None else argv)
     everywhere, rest = _hoisted(given)
+    if rest:
+        rest[0] = ALIASES.get(rest[0], rest[0])
     with context.using(_context(everywhere, rest)):
         try:
             code = _run([*everywhere, *rest] if given else ["--help"])

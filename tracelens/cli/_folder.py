@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from tracelens.errors import SourceError, UsageError
 
-if TYPE_CHECKING:
-    from tracelens.plugins.facts import RendererFacts
+__all__ = ["Form", "is_folder", "made", "of_folder"]
 
-__all__ = ["is_folder", "made", "of_folder"]
+#: What goes into a folder when no format is named.
+USUAL = ("html", "markdown", "json")
+
+
+class Form(Protocol):
+    """What a plan needs to know of a format."""
+
+    @property
+    def name(self) -> str:
+        """As given to ``-f``."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of the files that are written in it."""
+
+    @property
+    def distribution(self) -> str:
+        """The package that it comes from; empty for ours."""
+
+    def load(self) -> Any:
+        """Return what has a function ``render``."""
 
 
 def is_folder(file: str) -> bool:
@@ -19,24 +38,25 @@ def is_folder(file: str) -> bool:
     return file.endswith("/") or Path(file).is_dir()
 
 
-def of_folder(
-    file: str, name: str | None, renderers: Mapping[str, RendererFacts]
-) -> tuple[str, RendererFacts]:
-    """Return what to write into a folder: the format that ``-f`` asks for.
+def of_folder(file: str, form: Form | None, forms: Mapping[str, Form]) -> list[tuple[str, Form]]:
+    """Return what to write into a folder: the format that ``-f`` asks for, else the usual three.
 
     Raises:
-        UsageError: None is asked for, it is one text, or there is no place for the folder.
+        UsageError: The format is one text, or there is no place for the folder.
     """
-    if name is None or not _fills(renderers[name]):
-        able = [each for each, facts in renderers.items() if _fills(facts)]
+    if form is not None and not _fills(form):
+        able = [each for each, one in forms.items() if _fills(one)]
         hint = f"a folder takes a format of several files: -f {' or -f '.join(able)} -o {file}"
-        raise UsageError(f"{file}: is a directory", hint=hint)
+        raise UsageError(f"{file}: is a directory", hint=hint if able else "")
     path = Path(file)
     if not path.is_dir() and not path.absolute().parent.is_dir():
         raise UsageError(f"{file}: {path.absolute().parent} is not a directory")
     if path.exists() and not path.is_dir():
         raise UsageError(f"{file}: is a file")
-    return file, renderers[name]
+    if form is not None:
+        return [(file, form)]
+    held = [forms[name] for name in USUAL if name in forms]
+    return [(str(path / f"report{one.suffixes[0]}"), one) for one in held]
 
 
 def made(file: str) -> Path:
@@ -52,5 +72,5 @@ def made(file: str) -> Path:
     return Path(file)
 
 
-def _fills(facts: RendererFacts) -> bool:
+def _fills(facts: Form) -> bool:
     return not facts.distribution and "files" in vars(facts.load())

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracelens.cli._app import Terminal
-from tracelens.cli._folder import is_folder, made, of_folder
+from tracelens.cli._folder import Form, is_folder, made, of_folder
 from tracelens.cli._terminal import emit, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
 if TYPE_CHECKING:
-    from tracelens.plugins.facts import RendererFacts
     from tracelens.render import Options
     from tracelens.report import Report
 
@@ -105,13 +104,19 @@ QuietOption = Annotated[
 class Plan:
     """What to write where: (file or ``-``, renderer) in order."""
 
-    targets: tuple[tuple[str, RendererFacts], ...]
+    targets: tuple[tuple[str, Form], ...]
     #: What writes the result that is for standard output.
     show: Callable[[str], None] = emit
 
     @classmethod
     def of(
-        cls, files: Sequence[str], name: str | None, *, quiet: bool, inputs: Sequence[str] = ()
+        cls,
+        files: Sequence[str],
+        name: str | None,
+        *,
+        quiet: bool,
+        inputs: Sequence[str] = (),
+        formats: Iterable[Form] = (),
     ) -> Plan:
         """Decide what to write, and check that it can be written.
 
@@ -120,33 +125,31 @@ class Plan:
             name: The value of ``-f``.
             quiet: Whether standard output stays empty when neither asks for it.
             inputs: Files that must not be overwritten.
+            formats: What can be written; the formats of a report when empty.
 
         Raises:
             UsageError: A format or a suffix that no renderer has, or a file that is an input.
         """
         if quiet and name is None and not files:
             return cls(())
-        renderers = _renderers()
-        if name is not None and name not in renderers:
-            known = ", ".join(sorted(renderers))
-            raise UsageError(
-                f"no format {name!r}", hint=closest(name, renderers, f"one of {known}")
-            )
+        renderers = {form.name: form for form in formats} or _renderers()
+        chosen = _by_name(name, renderers) if name is not None else renderers["text"]
         folders = [file for file in files if file != STDOUT and is_folder(file)]
-        targets = [of_folder(file, name, renderers) for file in folders]
+        wanted = chosen if name is not None else None
+        targets = [one for file in folders for one in of_folder(file, wanted, renderers)]
         for file in files:
             if file != STDOUT and file not in folders:
                 targets.append((file, _by_suffix(file, renderers)))
                 _check(file, inputs)
         if (name is not None and not folders) or STDOUT in files:
-            targets.append((STDOUT, renderers[name or "text"]))
+            targets.append((STDOUT, chosen))
         elif not quiet and name is None:
             targets.append((STDOUT, renderers["text"]))
         return cls(tuple(targets))
 
     def write(
         self,
-        report: Report,
+        report: Any,
         terminal: Terminal,
         *,
         max_chars: int,
@@ -186,7 +189,7 @@ class Plan:
             if file == STDOUT:
                 self.show(text)
             else:
-                save(Path(file), text)
+                save(made(str(Path(file).parent)) / Path(file).name, text)
             if renderer.name == "github" and not renderer.distribution:
                 add_summary(report, asked)
         if broken:
@@ -230,14 +233,14 @@ def page_of(code: str) -> str | None:
     return inspect.cleandoc(rules[code].load().__doc__ or "").replace("``", "`")
 
 
-def _rendered(renderer: RendererFacts, report: Report, options: Options) -> str:
+def _rendered(renderer: Form, report: Any, options: Options) -> str:
     """Render the report; whatever a format of a pack raises is that pack's fault.
 
     Raises:
         PluginError: It is a pack's, and failed.
     """
     if not renderer.distribution:
-        return renderer.load().render(report, options)
+        return str(renderer.load().render(report, options))
     from dataclasses import replace
 
     from tracelens.render._prepare import rooted
@@ -262,13 +265,24 @@ def _for_terminal(options: Options, terminal: Terminal) -> Options:
     return replace(options, color=terminal.color, width=width())
 
 
-def _renderers() -> dict[str, RendererFacts]:
+def _renderers() -> dict[str, Form]:
     from tracelens.plugins import manifest
 
     return {renderer.name: renderer for renderer in manifest.current().renderers}
 
 
-def _by_suffix(file: str, renderers: dict[str, RendererFacts]) -> RendererFacts:
+def _by_name(name: str, renderers: Mapping[str, Form]) -> Form:
+    """Return the format of this name; its suffix is a name, too: ``md``."""
+    suffixes = {suffix[1:]: form for form in renderers.values() for suffix in form.suffixes}
+    found = renderers.get(name) or suffixes.get(name)
+    if found is None:
+        known = f"one of {', '.join(sorted(renderers))}"
+        hint = closest(name, renderers, known)
+        raise UsageError(f"no format {name!r}", hint=hint)
+    return found
+
+
+def _by_suffix(file: str, renderers: Mapping[str, Form]) -> Form:
     suffixes = {suffix: cls for cls in renderers.values() for suffix in cls.suffixes}
     name = Path(file).name
     # The longest, so that a report.github.sarif is not taken for a report.sarif.

@@ -10,12 +10,12 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tracelens.render._strings import map_strings
 from tracelens.report import Report
 
-__all__ = ["redact"]
+__all__ = ["redact", "without_names"]
 
 _NAME = r"(?P<name>[^\s/\\:;,'\"()\[\]{}<>|=@]{1,64})"
 _BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
@@ -175,7 +175,12 @@ _KINDS = (*_SITE, *_USERS, *_REST)
 
 def redact(report: Report) -> tuple[Report, int]:
     """Return the report without names and secrets, and how many mentions were replaced."""
-    data = json.loads(report.to_json())
+    data, count = without_names(json.loads(report.to_json()))
+    return Report.model_validate(data), count
+
+
+def without_names(data: Any) -> tuple[Any, int]:
+    """Return the JSON value without names and secrets, and how many mentions were replaced."""
     users: dict[str, int] = {}
 
     def learn(text: str) -> str:
@@ -187,5 +192,4 @@ def redact(report: Report) -> tuple[Report, int]:
 
     map_strings(data, learn)
     redactor = _Redactor(users)
-    data = map_strings(data, redactor)
-    return Report.model_validate(data), redactor.count
+    return map_strings(data, redactor), redactor.count

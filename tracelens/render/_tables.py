@@ -90,6 +90,11 @@ _KNOWN = {
     "regions": About("Compiled regions", "What the trace shows of each compiled function."),
     "regimes": About("Regimes", "Which part of the input is warm-up, and which is steady."),
     "settings": About("Settings", "Environment variables that the log shows."),
+    "steps": About(
+        "Steps",
+        "How long one took: a step of the profiler, the whole trace, a call of a compiled frame.",
+        ("kind", "name", "n", "mean_ms", "std_ms", "min_ms", "max_ms"),
+    ),
     "time": About(
         "Time of the devices",
         "The window is from the first kernel or copy to the last; idle is why nothing ran.",

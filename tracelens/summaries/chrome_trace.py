@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tracelens.logs import chrome_trace
 from tracelens.traces import measured, ranks, rows
 from tracelens.traces.peaks import Peak, peak
+from tracelens.traces.step_times import step_times
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
@@ -49,6 +50,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
             for seen in _costliest([seen for seen in timed if _is_work(seen.record)])
         ],
         "regions": [_row(seen, whole) for seen in _costliest(regions)],
+        "steps": step_times(evidence),
         "time": _rows(evidence, rows.Timeline),
         "gaps": _rows(evidence, rows.DeviceGap),
         "kernels": _kernels(evidence),

@@ -1,0 +1,376 @@
+"""Comparing reports: which finding is which, what got worse, and which counters moved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus import cases, log_of, needs_corpus, truth
+from tracelens import analyze
+from tracelens.cli import main
+from tracelens.render import Options
+from tracelens.render.compare import FORMATS
+from tracelens.report import Cost, Finding, Outcome, Report, Severity, Verdict, Where
+from tracelens.report.compare import Comparison, Counter, compare
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+LOG = FIXTURES / "logs" / "samples" / "aarch64-bf16-linear.log"
+LAST = Options(width=80)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return analyze(str(LOG))
+
+
+def finding(code: str = "GBR012", **more: Any) -> Finding:
+    given = {"id": f"{code}-1", "code": code, "name": "x", "severity": Severity.WARNING}
+    return Finding(**{**given, "title": "a title", "message": "", **more})
+
+
+def with_findings(report: Report, *findings: Finding, **more: Any) -> Report:
+    codes = {one.code: one for one in findings}
+    verdicts = {one.code: one for one in report.verdicts}
+    for code in codes:
+        verdicts[code] = Verdict(code=code, name="x", verdict=Outcome.FIRED)
+    update = {"findings": findings, "verdicts": tuple(verdicts.values()), "tables": {}}
+    return report.model_copy(update={**update, **more})
+
+
+def judged(report: Report, code: str, outcome: Outcome) -> Report:
+    verdicts = [one for one in report.verdicts if one.code != code]
+    said = Verdict(code=code, name="x", verdict=outcome, needs=("TORCH_LOGS=x",))
+    return report.model_copy(update={"verdicts": (*verdicts, said)})
+
+
+def states(comparison: Comparison) -> dict[str, list[str]]:
+    return {name: [one.code for one in found] for name, found in comparison.findings if found}
+
+
+def counter(comparison: Comparison, name: str, of: str | None = None) -> Counter:
+    (found,) = [one for one in comparison.counters if (one.name, one.of) == (name, of)]
+    return found
+
+
+# Findings.
+
+
+def test_a_report_beside_itself_has_nothing_new(report: Report) -> None:
+    found = compare([report, report])
+    assert set(states(found)) == {"same"}
+    assert {one.state for one in found.counters} == {"same"}
+    assert found.differs == ()
+
+
+def test_more_of_the_same_is_worse_and_less_is_better(report: Report) -> None:
+    few = with_findings(report, finding(data={"pieces": 24}))
+    many = with_findings(report, finding(data={"pieces": 80}))
+    worse = compare([few, many])
+    assert states(worse) == {"worse": ["GBR012"]}
+    (change,) = worse.findings.worse[0].changes
+    assert (change.name, change.before, change.after) == ("pieces", 24, 80)
+    assert states(compare([many, few])) == {"better": ["GBR012"]}
+
+
+def test_a_time_within_noise_is_the_same_and_one_beyond_is_not(report: Report) -> None:
+    def of(ms: float) -> Report:
+        return with_findings(report, finding(cost=Cost(ms=ms, basis="measured")))
+
+    assert states(compare([of(100), of(110)])) == {"same": ["GBR012"]}
+    assert states(compare([of(100), of(130)])) == {"worse": ["GBR012"]}
+    assert states(compare([of(130), of(100)])) == {"better": ["GBR012"]}
+
+
+def test_a_longer_run_of_the_same_program_is_not_worse(report: Report) -> None:
+    def of(count: int) -> Report:
+        cost = Cost(ms=float(count), share=0.5, basis="measured")
+        return with_findings(report, finding("ONE001", count=count, cost=cost))
+
+    assert states(compare([of(10), of(1000)])) == {"same": ["ONE001"]}
+
+
+def test_severity_decides_before_numbers(report: Report) -> None:
+    before = with_findings(report, finding(severity=Severity.ERROR, data={"records": 1}))
+    after = with_findings(report, finding(severity=Severity.INFO, data={"records": 9}))
+    assert states(compare([before, after])) == {"better": ["GBR012"]}
+
+
+def test_a_finding_keeps_its_name_when_its_file_is_renamed(report: Report) -> None:
+    before = finding(id="GBR005-a", where=Where(file="/p/train.py", line=3, function="step"))
+    after = finding(id="GBR005-b", where=Where(file="/p/train_2.py", line=9, function="step"))
+    found = compare([with_findings(report, before), with_findings(report, after)])
+    assert states(found) == {"same": ["GBR012"]}
+
+
+def test_two_findings_about_different_things_are_not_one(report: Report) -> None:
+    before = finding("IND002", id="IND002-a", data={"operator": "convolution"})
+    after = finding("IND002", id="IND002-b", data={"operator": "_mkl_linear"})
+    found = compare([with_findings(report, before), with_findings(report, after)])
+    assert states(found) == {"new": ["IND002"], "fixed": ["IND002"]}
+
+
+def test_gone_is_fixed_only_where_the_rule_could_look(report: Report) -> None:
+    before, after = with_findings(report, finding()), with_findings(report)
+    quiet = judged(after, "GBR012", Outcome.QUIET)
+    assert states(compare([before, quiet])) == {"fixed": ["GBR012"]}
+    blind = judged(after, "GBR012", Outcome.ABSENT)
+    found = compare([before, blind])
+    assert states(found) == {"not_judged": ["GBR012"]}
+    assert "TORCH_LOGS=x" in found.findings.not_judged[0].why
+    assert states(compare([blind, before])) == {"not_judged": ["GBR012"]}
+
+
+def test_what_is_harmless_on_both_sides_is_not_told(report: Report) -> None:
+    harmless = with_findings(report, finding(severity=Severity.NONE))
+    assert states(compare([harmless, with_findings(report)])) == {}
+    assert states(compare([harmless, with_findings(report, finding())])) == {"worse": ["GBR012"]}
+
+
+def test_a_silenced_finding_is_not_fixed(report: Report) -> None:
+    before = with_findings(report, finding())
+    after = with_findings(report, finding(suppressed_by="ENV001"))
+    assert states(compare([before, after])) == {"not_judged": ["GBR012"]}
+
+
+# Counters.
+
+
+def tables(report: Report, **rows: list[dict[str, Any]]) -> Report:
+    run = report.runs[0].model_copy(update={"watched": ("graph_breaks", "torch_trace")})
+    return report.model_copy(update={"tables": rows, "runs": (run,)})
+
+
+def breaks(**counts: int) -> list[dict[str, Any]]:
+    return [
+        {"file": "a.py", "line": 1, "type": name, "count": count, "frames_skipped": 0}
+        for name, count in counts.items()
+    ]
+
+
+def test_breaks_are_counted_by_cause_and_none_is_zero_where_it_was_watched(report: Report) -> None:
+    before = tables(report, graph_breaks=breaks(logger=6, explicit=2))
+    after = tables(report, graph_breaks=breaks(explicit=2))
+    found = compare([before, after, tables(report)])
+    assert counter(found, "graph_breaks").values == (8, 2, 0)
+    assert counter(found, "graph_breaks", "logger").values == (6, 0, 0)
+    assert counter(found, "graph_breaks", "explicit").state == "better"
+    assert (counter(found, "graph_breaks").before, counter(found, "graph_breaks").after) == (8, 0)
+
+
+def test_what_was_not_recorded_is_unknown_and_not_zero(report: Report) -> None:
+    before = tables(report, graph_breaks=breaks(logger=6))
+    run = before.runs[0].model_copy(update={"watched": ("onednn_verbose",)})
+    blind = before.model_copy(update={"tables": {}, "runs": (run,)})
+    found = compare([before, blind])
+    assert counter(found, "graph_breaks").after is None
+    assert counter(found, "graph_breaks").state == "unknown"
+    assert "evidence" in [one.name for one in found.differs]
+
+
+def onednn(report: Report, count: int, ms: float, impl: str = "ref:any") -> Report:
+    row = {"primitive": "matmul", "impl": impl, "class": "reference", "count": count, "ms": ms}
+    row["class"] = "reference" if impl.startswith("ref") else "optimised"
+    return report.model_copy(update={"tables": {"primitives": [row]}})
+
+
+def test_onednn_time_is_judged_only_for_the_same_work(report: Report) -> None:
+    slow, fast = onednn(report, 10, 50.0), onednn(report, 10, 5.0, "brg_matmul:avx512")
+    found = compare([slow, fast])
+    assert counter(found, "onednn_ms").state == "better"
+    assert counter(found, "reference_share").values == (1.0, 0.0)
+    assert counter(found, "onednn_ms", "matmul ref:any").values == (50.0, 0.0)
+    longer = compare([slow, onednn(report, 100, 400.0)])
+    assert counter(longer, "onednn_ms").state == "changed"
+    assert counter(longer, "onednn_ms_per_product").state == "better"
+
+
+def test_a_search_with_another_winner_is_told_but_not_for_its_number(report: Report) -> None:
+    def of(winner: str) -> Report:
+        row = {"op": "mm", "shape": "8x8", "dtype": "f32", "winner": winner, "winner_ms": 1.0}
+        return report.model_copy(update={"tables": {"autotune": [row]}})
+
+    assert compare([of("triton_mm_3"), of("triton_mm_17")]).winners == ()
+    (one,) = compare([of("triton_mm_3"), of("bias_addmm")]).winners
+    assert one.values == ("triton_mm_3", "bias_addmm")
+
+
+def timed(report: Report, mean: float, **more: Any) -> Report:
+    row = {"kind": "step", "name": None, "n": 20, "mean_ms": mean, "std_ms": 0.5}
+    row |= {"min_ms": mean - 1, "max_ms": mean + 1}
+    return report.model_copy(update={"tables": {"steps": [row], **more}})
+
+
+def test_eager_and_compiled_stand_side_by_side_with_their_spread(report: Report) -> None:
+    operators = [{"category": "cpu_op", "name": "aten::mm", "count": 3, "self_ms": 1.0}]
+    eager = timed(report, 20.0, operators=operators)
+    compiled = timed(report, 8.0, operators=operators, regions=[{"name": "0/0"}])
+    found = compare([eager, compiled])
+    assert [(one.mode, one.speedup) for one in found.modes] == [("eager", None), ("compiled", 2.5)]
+    assert found.modes[0].time.std == 0.5
+    assert counter(found, "step_ms").state == "better"
+    assert counter(found, "throughput").state == "better"
+    assert "2.5 x" in text(found)
+
+
+def test_what_differs_beside_the_logs_is_said(report: Report) -> None:
+    said = report.environment.model_copy(update={"torch": "2.6.0", "threads": 4})
+    other = report.model_copy(update={"environment": said})
+    mine = report.environment.model_copy(update={"torch": "2.13.0", "threads": 8})
+    found = compare([other, report.model_copy(update={"environment": mine})])
+    assert [one.name for one in found.differs] == ["torch", "threads"]
+    assert found.differs[0].values == ("2.6.0", "2.13.0")
+
+
+# What is written.
+
+
+def text(comparison: Comparison, **more: Any) -> str:
+    form = next(form for form in FORMATS if form.name == "text")
+    return form.load().render(comparison, Options(**{"width": 80, **more}))
+
+
+def test_every_format_takes_every_comparison(report: Report) -> None:
+    hostile = finding(title="<script>alert(1)</script> @me #1 `x` | y", data={"pieces": 1})
+    worse = hostile.model_copy(update={"data": {"pieces": 2}})
+    comparison = compare([with_findings(report, hostile), with_findings(report, worse), report])
+    for form in FORMATS:
+        page = form.load().render(comparison, LAST)
+        assert page == form.load().render(comparison, LAST)
+        if form.name == "html":
+            assert "<script>alert" not in page
+            assert "://" not in page
+        if form.name == "json":
+            assert Comparison.model_validate_json(page) == comparison
+        if form.name == "text":
+            assert max(map(len, page.splitlines())) <= 80
+
+
+def test_markdown_keeps_to_the_characters_that_it_may_have(report: Report) -> None:
+    findings = [finding(id=f"GBR012-{i}", where=Where(file=f"f{i}.py")) for i in range(300)]
+    comparison = compare([with_findings(report), with_findings(report, *findings)])
+    form = next(form for form in FORMATS if form.name == "markdown")
+    for most in (500, 5000):
+        assert len(form.load().render(comparison, Options(max_chars=most))) <= most
+
+
+def test_the_command_reads_logs_and_saved_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], report: Report
+) -> None:
+    saved = tmp_path / "report.json"
+    saved.write_text(report.to_json())
+    out = tmp_path / "page.html"
+    assert main(["diff", str(saved), str(LOG), "-f", "json", "-o", str(out)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["findings"]["new"] == found["findings"]["fixed"] == []
+    assert found["differs"] == []
+    assert [run["name"] for run in found["runs"]] == ["before", "after"]
+    assert out.read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ([], 0),
+        (["--fail-on", "error"], 0),
+        (["--fail-on", "warning"], 1),
+        (["--at-most", "graph_breaks=+1"], 1),
+        (["--at-most", "graph_breaks=+50%"], 1),
+        (["--at-most", "graph_breaks=+2"], 0),
+        (["--at-most", "graph_breaks=4"], 0),
+        (["--at-most", "graph_breaks=3"], 1),
+        (["--at-most", "graph_brakes=3"], 2),
+        (["--at-most", "graph_breaks<3"], 2),
+    ],
+)
+def test_the_exit_code_is_1_beyond_a_limit(
+    tmp_path: Path, report: Report, options: list[str], code: int
+) -> None:
+    paths = []
+    for name, count in (("before", 2), ("after", 4)):
+        held = with_findings(report, *[finding()][: count == 4])
+        held = tables(judged(held, "GBR012", Outcome.FIRED), graph_breaks=breaks(logger=count))
+        (tmp_path / f"{name}.json").write_text(held.to_json())
+        paths.append(str(tmp_path / f"{name}.json"))
+    assert main(["compare", *paths, "-q", *options]) == code
+
+
+def test_one_input_is_not_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(LOG)]) == 2
+    assert "nothing to compare with" in capsys.readouterr().err
+
+
+# The corpus.
+
+#: What truth.json counts, by our names. Inductor's own count of kernels is one of loop nests, and
+#: that of library calls has those that freezing makes at compile time: their direction is compared.
+PAIRS = (
+    ("real/gpt2_train_autocast", "real/gpt2_train_fixed"),
+    ("real/resnet_f32_nofreeze", "real/resnet_f32_frozen"),
+)
+
+
+def counted(case: Path) -> dict[str, float]:
+    facts = truth(case)
+    entries = facts["compilation_metrics"]
+    counters = facts["counters"]
+    return {
+        "entries": len(entries),
+        "compile_s": sum(one["entire_frame_compile_time_s"] or 0 for one in entries),
+        "guards": sum(one["guard_count"] or 0 for one in entries),
+        "recompiles": sum(bool(one["recompile_reason"]) for one in entries),
+        "graph_breaks": sum(counters.get("graph_break", {}).values()),
+        "graphs": counters["stats"]["unique_graphs"],
+        "kernels": facts["inductor_metrics"]["generated_kernel_count"],
+    }
+
+
+@needs_corpus
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[1].partition("/")[2])
+def test_every_counter_of_the_truth_that_differs_is_named(pair: tuple[str, str]) -> None:
+    folders = [cases(name)[0] for name in pair]
+    found = compare([analyze(log_of(folder)) for folder in folders])
+    before, after = map(counted, folders)
+    differ = {name for name in before if before[name] != after[name]}
+    assert len(differ) >= 2
+    for name in differ:
+        one = counter(found, name)
+        assert one.before is not None
+        assert one.after is not None
+        assert (one.after > one.before) == (after[name] > before[name]), name
+        assert _words_of(one) in text(found)
+
+
+def _words_of(one: Counter) -> str:
+    from tracelens.render.compare import _words
+
+    return _words.name(one)
+
+
+@needs_corpus
+def test_the_pairs_of_the_corpus_tell_their_story() -> None:
+    train = compare([analyze(log_of(cases(name)[0])) for name in PAIRS[0]])
+    assert {"GBR004", "RCP022"} <= set(states(train)["fixed"])
+    assert "new" not in states(train)
+    assert "worse" not in states(train)
+    assert counter(train, "recompiles").values == (6, 1)
+    resnet = compare([analyze(log_of(cases(name)[0])) for name in PAIRS[1]])
+    assert {"IND004", "ONE003"} <= set(states(resnet)["fixed"])
+    assert counter(resnet, "reorders_per_product").state == "better"
+    assert counter(resnet, "onednn_ms_per_product").state == "better"
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    ("eager", "compiled"),
+    [("prof_mlp_eager", "prof_mlp_compiled"), ("prof_cnn_eager_all", "prof_cnn_frozen")],
+)
+def test_profiles_of_eager_and_compiled_code_give_the_speed_up(eager: str, compiled: str) -> None:
+    paths = [str(cases(f"2.13.0/{name}")[0] / "trace.json.gz") for name in (eager, compiled)]
+    found = compare([analyze(path) for path in paths])
+    assert [one.mode for one in found.modes] == ["eager", "compiled"]
+    speedup = found.modes[1].speedup
+    assert speedup is not None
+    assert speedup == pytest.approx(found.modes[0].time.mean / found.modes[1].time.mean, rel=0.01)

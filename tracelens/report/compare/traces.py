@@ -1,0 +1,65 @@
+"""Counters of traces: how long a step takes, and what the device did in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracelens.report.compare.measures import Measure, Row, rows, summed
+from tracelens.report.compare.model import Spread
+from tracelens.report.model import Report
+
+__all__ = ["devices", "explored", "operators", "steps"]
+
+#: What is the whole of a trace in the table ``time``.
+WINDOW = "window"
+
+
+def steps(report: Report) -> Iterator[Measure]:
+    """Yield how long a step took, or a call of compiled code, with its spread."""
+    for row in rows(report, "steps"):
+        spread = Spread(
+            n=row["n"],
+            mean=row["mean_ms"],
+            std=row.get("std_ms"),
+            min=row.get("min_ms"),
+            max=row.get("max_ms"),
+        )
+        kind = str(row["kind"])
+        name, of = ("step_ms", None) if kind == "step" else (f"{kind}_ms", row.get("name"))
+        yield Measure(name, row["mean_ms"], of=of, unit="ms", spread=spread)
+        if kind == "step" and row["mean_ms"]:
+            yield Measure(
+                "throughput", round(1000 / row["mean_ms"], 3), unit="per s", better="more"
+            )
+
+
+def devices(report: Report) -> Iterator[Measure]:
+    """Yield how long devices computed and how long they did nothing."""
+    found = [row for row in rows(report, "time") if row.get("phase") == WINDOW]
+    if (busy := summed(found, "busy_ms")) is not None:
+        yield Measure("device_ms", round(busy, 4), unit="ms")
+    for name in ("idle_ms", "exposed_comm_ms", "exposed_copy_ms"):
+        if (value := summed(found, name)) is not None:
+            yield Measure(name, round(value, 4), unit="ms")
+
+
+def operators(report: Report) -> Iterator[Measure]:
+    """Yield how often the host called the operators that do the work."""
+    found = [row for row in rows(report, "operators") if row.get("category") == "cpu_op"]
+    work = [row for row in found if row["name"].startswith("aten::")]
+    if found:
+        yield Measure("operator_calls", summed(work, "count") or 0)
+        own = sum(row.get("self_ms") or 0.0 for row in found)
+        yield Measure("operator_ms", round(own, 3), unit="ms")
+
+
+def explored(report: Report) -> Iterator[Measure]:
+    """Yield the step times that ``tracelens confirm --explore`` has measured."""
+    for row in rows(report, "explore"):
+        if (ms := _number(row, "step_ms")) is not None:
+            yield Measure("step_ms", ms, of=str(row.get("setting")), unit="ms")
+
+
+def _number(row: Row, key: str) -> float | None:
+    value = row.get(key)
+    return float(value) if isinstance(value, int | float) else None
