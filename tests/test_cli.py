@@ -408,6 +408,16 @@ def test_an_input_is_never_overwritten(run: Run, tmp_path: Path) -> None:
     assert log.read_bytes() == SAMPLE.read_bytes()
 
 
+def test_a_folder_gets_the_usual_formats(run: Run, tmp_path: Path) -> None:
+    assert run("analyze", "--sample", "-q", "-o", "out/")[0] == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"report.html", "report.md", "report.json"}
+
+
+def test_a_format_is_called_by_its_suffix_as_well(run: Run) -> None:
+    assert run("analyze", "--sample", "-f", "md") == run("analyze", "--sample", "-f", "markdown")
+
+
 def test_a_file_that_cannot_be_written_is_one_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "r.md").mkdir()
     code, _, err = run("analyze", "--sample", "-o", "r.md")

@@ -49,6 +49,8 @@ def of_folder(file: str, form: Form | None, forms: Mapping[str, Form]) -> list[t
         hint = f"a folder takes a format of several files: -f {' or -f '.join(able)} -o {file}"
         raise UsageError(f"{file}: is a directory", hint=hint if able else "")
     path = Path(file)
+    if form is None and not file.endswith("/") and path.suffix in _suffixes(forms):
+        raise UsageError(f"{file}: is a directory")
     if not path.is_dir() and not path.absolute().parent.is_dir():
         raise UsageError(f"{file}: {path.absolute().parent} is not a directory")
     if path.exists() and not path.is_dir():
@@ -57,6 +59,10 @@ def of_folder(file: str, form: Form | None, forms: Mapping[str, Form]) -> list[t
         return [(file, form)]
     held = [forms[name] for name in USUAL if name in forms]
     return [(str(path / f"report{one.suffixes[0]}"), one) for one in held]
+
+
+def _suffixes(forms: Mapping[str, Form]) -> set[str]:
+    return {suffix for form in forms.values() for suffix in form.suffixes}
 
 
 def made(file: str) -> Path:
