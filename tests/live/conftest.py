@@ -9,10 +9,10 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what takes times in one process, where tests run in several: ``--dist loadgroup``."""
+    """Keep a module's tests, which share recordings, in one process: ``--dist loadgroup``."""
     for item in items:
         if item.get_closest_marker("live") is not None:
-            item.add_marker(pytest.mark.xdist_group("live"))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,9 @@ def torch_python() -> str:
 def torch_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return an environment for programs: one thread, and caches that the tests share."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TORCH")}
-    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or str(tmp_path_factory.mktemp("inductor"))
+    room = tmp_path_factory.getbasetemp()
+    room = room.parent if "PYTEST_XDIST_WORKER" in os.environ else room
+    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or str(room / "inductor")
     return kept | {
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": str(Path(__file__).parents[2]),

@@ -133,7 +133,7 @@ class Patched(Lab):
         shown = KNOWN if side.knob.text == "unchanged" else report()
         return replace(recorded(side.workload.cwd or Path()), report=shown)
 
-    def _timed_run(self, side: Side, of: object) -> Run:
+    def run_once(self, side: Side, of: object) -> Run:
         del of
         if sum(word == "time" for word in self.made) >= self.most:
             raise KeyboardInterrupt
@@ -170,14 +170,14 @@ def test_time_that_runs_out_between_two_looks_is_no_verdict(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = Patched(folder, gain=1.02)
-    blocks = lab._block
+    once = lab.run_once
 
-    def until_three(*given: object) -> object:
-        if given[-1] == 3:
+    def until_three(*given: object) -> Run:
+        if lab.made.count("time") == 9:
             raise OutOfTime
-        return blocks(*given)  # type: ignore[arg-type]
+        return once(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lab, "_block", until_three)
+    monkeypatch.setattr(lab, "run_once", until_three)
     said = answer(folder, lab)
     assert (said.state, said.pending) == ("confirmed_structure", True)
     assert said.effect is not None

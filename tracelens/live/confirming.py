@@ -8,14 +8,15 @@ out of time takes no verdict away.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
 
 from tracelens import engine
 from tracelens.errors import UsageError
 from tracelens.live import conditions, matching, temporal, verdicts
 from tracelens.live.budget import Forecast, forecast
+from tracelens.live.cases import Case, in_turn, timed
 from tracelens.live.lab import Lab, OutOfTime
+from tracelens.live.sides import key_of
 from tracelens.live.structural import examine
 from tracelens.live.trials import Means, Nothing, Result, Trial, experiments_of, trials
 from tracelens.live.workload import Side
@@ -87,32 +88,6 @@ def confirm(
     return session.report
 
 
-@dataclass
-class _Case:
-    """One finding, and what was and what can be tried of it."""
-
-    finding: Finding
-    trials: list[Trial] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-    #: Said where there is nothing to try.
-    nothing: Confirmation | None = None
-    #: Whether its old verdict is of another program.
-    is_changed: bool = False
-
-    @property
-    def worked(self) -> bool:
-        """Whether one of the trials has shown what was predicted."""
-        return any(result.holds for result in self.results)
-
-    @property
-    def said(self) -> Confirmation:
-        """The verdict so far."""
-        if self.nothing is not None:
-            return self.nothing
-        more = len(self.results) < len(self.trials) and not self.worked
-        return verdicts.verdict(self.results, more=more)
-
-
 class _Session:
     """One call: what is found out is in ``report`` at any moment."""
 
@@ -144,8 +119,8 @@ class _Session:
         """Set who is told."""
         self._on_plan, self._on_finding, self._on_result = on_plan, on_finding, on_result
 
-    def _case(self, finding: Finding, rule: Rule | None, *, is_changed: bool) -> _Case:
-        case = _Case(finding, is_changed=is_changed)
+    def _case(self, finding: Finding, rule: Rule | None, *, is_changed: bool) -> Case:
+        case = Case(finding, is_changed=is_changed)
         why = matching.foreign(self.report, platform.machine(), conditions.accelerators())
         try:
             case.trials = trials(finding, rule, self.report, self.means, self.lab)
@@ -169,7 +144,7 @@ class _Session:
                 self._say(case)
         rounds = max((len(case.trials) for case in self.cases), default=0)
         for number in range(rounds):
-            for case in self._in_turn(number):
+            for case in in_turn(self.cases, number, every=self.every):
                 if self.lab.left < 1:
                     self._leave_open()
                     return
@@ -179,27 +154,7 @@ class _Session:
                 told.add(case.finding.id)
                 self._examine(case, case.trials[number])
 
-    def _in_turn(self, number: int) -> list[_Case]:
-        """Return the cases whose trial of this number is to be made: shared changes first."""
-        found = [
-            case
-            for case in self.cases
-            if case.nothing is None
-            and len(case.trials) > number
-            and (number == 0 or self.every or not case.worked)
-        ]
-        keys = [_key(case.trials[number]) for case in found]
-        ranked = sorted(
-            enumerate(found),
-            key=lambda pair: (
-                pair[1].trials[number].same_form,
-                -keys.count(keys[pair[0]]),
-                keys.index(keys[pair[0]]),
-            ),
-        )
-        return [case for _, case in ranked]
-
-    def _examine(self, case: _Case, trial: Trial) -> None:
+    def _examine(self, case: Case, trial: Trial) -> None:
         try:
             result = examine(trial, self.lab)
         except OutOfTime as error:
@@ -214,13 +169,27 @@ class _Session:
                 self._say(case)
 
     def time(self) -> None:
-        """Time what the structural half has left to say, the costliest finding first."""
-        cases = [case for case in self.cases if any(r.wants_time for r in case.results)]
-        for case in sorted(cases, key=_costly):
-            wanted = [result for result in case.results if result.wants_time]
-            for result in wanted if self.every else wanted[:1]:
-                if self.lab.left < 1:
+        """Time what the structural half has left to say, the costliest finding first.
+
+        Changes of one program are timed in the same rounds, which share its unchanged runs.
+        """
+        for rows in timed(self.cases, every=self.every):
+            first = rows[0][1].trial
+            sides = {key_of(result.trial.after): result.trial.after for _, result in rows}
+            done: set[str] = set()
+            if len(sides) > 1 and self.lab.left >= 1:
+                afters = list(sides.values())
+                for after in self.lab.together(first.before, afters, first.experiment.of):
+                    done.add(key_of(after))
+                    self._measure([row for row in rows if key_of(row[1].trial.after) in done])
+            for row in rows:
+                if self.lab.left < 1 and key_of(row[1].trial.after) not in done:
                     return
+                self._measure([row])
+
+    def _measure(self, rows: Sequence[tuple[Case, Result]]) -> None:
+        for case, result in rows:
+            if result.judgement is None and not result.untimed:
                 temporal.measure(result, self.lab)
                 self._say(case)
 
@@ -232,7 +201,7 @@ class _Session:
         firsts = [case.trials[0] for case in open_cases]
         self._on_plan(forecast(firsts, self.means, self.lab))
 
-    def _say(self, case: _Case) -> None:
+    def _say(self, case: Case) -> None:
         """Put a verdict into the report, unless an earlier one of the same program says more."""
         said, old = case.said, case.finding.confirmation
         if not case.is_changed and not verdicts.better(old, said):
@@ -249,16 +218,6 @@ class _Session:
         self.lab.keeper.keep_verdict(case.finding.id, _signature(self.lab, self.means))
         if self._on_result is not None:
             self._on_result(self.report, case.finding.model_copy(update={"confirmation": said}))
-
-
-def _key(trial: Trial) -> str:
-    return f"{trial.before.workload} {sorted(trial.knob.settings.items())}"
-
-
-def _costly(case: _Case) -> tuple[bool, float]:
-    cost = case.finding.cost
-    own = not any(result.trial.same_form for result in case.results)
-    return not own, -(cost.ms or 0.0 if cost else 0.0)
 
 
 def _changed(lab: Lab, means: Means) -> set[str]:

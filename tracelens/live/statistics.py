@@ -15,6 +15,7 @@ from random import Random
 from typing import Literal
 
 from tracelens.live import _doubts
+from tracelens.live._draws import LOOKS, Block, Draws, Estimate, median
 
 __all__ = [
     "BUSY_CPU_FLOOR",
@@ -28,8 +29,6 @@ __all__ = [
     "judge",
 ]
 
-#: Numbers of blocks after which the data are looked at.
-LOOKS = (3, 5, 8)
 #: Iterations that each side needs, over all blocks.
 MIN_ITERATIONS = 20
 #: The least change of a time that counts, as a fraction: on a quiet machine, and on a busy one.
@@ -44,27 +43,9 @@ EARLY_MARGIN = 1.5
 #: An interval that reaches no further than this above 1 shows that there is no gain to be had, as
 #: long as the bar is not higher.
 NO_GAIN = 0.05
-#: Resamples of the bootstrap, and precomputed resampled medians per run.
-RESAMPLES, MEDIANS = 400, 32
-#: Ends of the intervals: of the effect (99 %), and of unchanged against unchanged (95 %).
-EFFECT_TAIL, SPREAD_TAIL = 0.005, 0.025
 SEED = 20250215
 
 Answer = Literal["faster", "slower", "same", "unclear"]
-
-
-@dataclass(frozen=True)
-class Block:
-    """One block: the times of three runs, in milliseconds, after warm-up and in their order."""
-
-    before: tuple[float, ...]
-    again: tuple[float, ...]
-    after: tuple[float, ...]
-
-    @property
-    def runs(self) -> tuple[tuple[float, ...], ...]:
-        """The three runs."""
-        return self.before, self.again, self.after
 
 
 @dataclass(frozen=True)
@@ -114,7 +95,7 @@ def judge(
     if lacking := _lacking(blocks, whole, iterations, of):
         return Judgement("unclear", lacking, iterations=iterations, blocks=len(whole))
     means = of == "step" and _doubts.groups([block.runs for block in whole])
-    draws = _Draws(whole, Random(seed), means=means)  # noqa: S311 -- a bootstrap, not a secret
+    draws = Draws(whole, Random(seed), means=means)  # noqa: S311 -- a bootstrap, not a secret
     effect, spread = draws.effect(), draws.spread()
     bar = max(math.log1p(floor), SPREADS * spread.reach)
     answer, reason = _answer(draws, effect, spread, bar)
@@ -129,8 +110,8 @@ def judge(
         high=math.exp(effect.high),
         threshold=math.exp(bar),
         aa_ratio=math.exp(spread.centre),
-        before_ms=_median([t for block in whole for t in (*block.before, *block.again)]),
-        after_ms=_median([t for block in whole for t in block.after]),
+        before_ms=median([t for block in whole for t in (*block.before, *block.again)]),
+        after_ms=median([t for block in whole for t in block.after]),
         iterations=iterations,
         blocks=len(whole),
     )
@@ -149,85 +130,15 @@ def _lacking(
     return ""
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    """A logarithm of a ratio, with its interval."""
-
-    centre: float
-    low: float
-    high: float
-
-    @property
-    def reach(self) -> float:
-        """How far from no difference the interval reaches."""
-        return max(abs(self.low), abs(self.high))
-
-
-class _Draws:
-    """The bootstrap: medians of resampled runs first, then resampled blocks of them."""
-
-    def __init__(self, blocks: Sequence[Block], random: Random, *, means: bool = False) -> None:
-        self.random = random
-        middle = _mean if means else _median
-        self.medians = [tuple(math.log(middle(run)) for run in block.runs) for block in blocks]
-        resampled = _resampled_means if means else _resampled_medians
-        self.resampled = [
-            tuple(resampled(sorted(run), random) for run in block.runs) for block in blocks
-        ]
-
-    def effect(self) -> _Estimate:
-        """Compare the changed runs with the mean of the two unchanged ones."""
-        weights = (0.5, 0.5, -1.0)
-        return self._estimate(self._pools(weights), weights, EFFECT_TAIL)
-
-    def spread(self) -> _Estimate:
-        """Compare the unchanged runs with each other."""
-        weights = (1.0, -1.0, 0.0)
-        pools = [(before - again,) for before, again, _ in self.medians]
-        return self._estimate(pools, weights, SPREAD_TAIL)
-
-    def _pools(self, weights: tuple[float, float, float]) -> list[list[float]]:
-        u, v, w = weights
-        mixed = ([self.random.choices(run, k=MEDIANS) for run in runs] for runs in self.resampled)
-        return [[u * a + v * b + w * c for a, b, c in zip(*runs, strict=True)] for runs in mixed]
-
-    def _estimate(
-        self, pools: Sequence[Sequence[float]], weights: tuple[float, float, float], tail: float
-    ) -> _Estimate:
-        u, v, w = weights
-        choices, count = self.random.choices, len(self.medians)
-        picked = choices(pools, k=count * RESAMPLES)
-        drawn = [choice for pool in picked for choice in choices(pool)]
-        centres = sorted(
-            centre(drawn[start : start + count]) for start in range(0, len(drawn), count)
-        )
-        end = int(tail * RESAMPLES)
-        return _Estimate(
-            centre([u * a + v * b + w * c for a, b, c in self.medians]),
-            centres[end],
-            centres[-1 - end],
-        )
-
-    def one_sided(self) -> int:
-        """1 when the changed run of every block beats both others, -1 when it is beaten, else 0.
-
-        Were the three alike, a block would do either by chance once in three times, whatever the
-        noise, as long as it does not depend on the position in the block.
-        """
-        if all(after < min(before, again) for before, again, after in self.medians):
-            return 1
-        return -int(all(after > max(before, again) for before, again, after in self.medians))
-
-
-def _answer(draws: _Draws, effect: _Estimate, spread: _Estimate, bar: float) -> tuple[Answer, str]:
+def _answer(draws: Draws, effect: Estimate, spread: Estimate, bar: float) -> tuple[Answer, str]:
     blocks = len(draws.medians)
     early = blocks < LOOKS[1]
     more = min((EARLY_SPREADS - SPREADS) * spread.reach, math.log(EARLY_MARGIN))
     needed = max(bar, SPREADS * spread.reach + more) if early else bar
-    side = draws.one_sided() if blocks < LOOKS[2] else (effect.low > 0) - (effect.high < 0)
+    side = draws.one_sided(needed)
     if effect.low > 0 and effect.centre > needed and side > 0:
         return "faster", ""
-    if effect.high < 0 and effect.centre < -needed and side < 0:
+    if effect.high < 0 and effect.centre < -needed and side < 0 and not early:
         return "slower", ""
     if not early and bar <= math.log1p(NO_GAIN) and effect.high < math.log1p(NO_GAIN):
         return "same", ""
@@ -237,48 +148,8 @@ def _answer(draws: _Draws, effect: _Estimate, spread: _Estimate, bar: float) -> 
             f"two runs of the unchanged program differ too much to see less than {needed_percent}"
         )
     if effect.low > 0 or effect.high < 0:
-        return "unclear", "not every block agrees on which program is faster"
+        return "unclear", "too few blocks agree on which program is faster"
     return "unclear", (
         f"the interval from {math.exp(effect.low):.3f} to {math.exp(effect.high):.3f} allows both "
         f"no effect and one above {needed_percent}"
     )
-
-
-def centre(values: Sequence[float]) -> float:
-    """Return the mean of the middle half: a run that met a disturbance carries no weight."""
-    ranked = sorted(values)
-    cut = len(ranked) // 4
-    middle = ranked[cut : len(ranked) - cut]
-    return sum(middle) / len(middle)
-
-
-def _median(values: Sequence[float]) -> float:
-    ranked = sorted(values)
-    middle = len(ranked) // 2
-    return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) / 2
-
-
-def _resampled_medians(ranked: Sequence[float], random: Random) -> list[float]:
-    """Return logarithms of medians of resampled runs.
-
-    The median of a resample is an order statistic of the run, and its rank has a beta distribution:
-    drawing the rank costs the same for a thousand steps as for ten.
-    """
-    count = len(ranked)
-    half = (count + 1) / 2
-    return [
-        math.log(ranked[min(int(count * random.betavariate(half, half)), count - 1)])
-        for _ in range(MEDIANS)
-    ]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _resampled_means(ranked: Sequence[float], random: Random) -> list[float]:
-    """Return logarithms of means of resampled runs, which are as good as normal."""
-    count, mean = len(ranked), _mean(ranked)
-    variance = sum((value - mean) ** 2 for value in ranked) / max(count - 1, 1)
-    error = math.sqrt(variance / count)
-    return [math.log(max(random.gauss(mean, error), mean / 10)) for _ in range(MEDIANS)]

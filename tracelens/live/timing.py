@@ -1,0 +1,239 @@
+"""Blocks of timed runs: the unchanged program twice and a changed one, again and again.
+
+Several changes of one program share the unchanged runs: a round runs the unchanged program twice
+and each change once, in an order that turns, which gives every change a block. A change that has
+its answer leaves the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from tracelens.live import clocks, conditions
+from tracelens.live.clocks import Clock, floor_of
+from tracelens.live.keeping import Keeper
+from tracelens.live.runs import Recorded, Run, RunFailed, crowding, refuse_few_steps
+from tracelens.live.sides import OutOfTime, Timing, key_of, or_raise, under
+from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+from tracelens.live.workload import Side
+
+__all__ = ["Timer"]
+
+Of = Literal["step", "run"]
+#: Ratio of wall times below which less CPU time is no gain.
+WAITED = 0.9
+
+
+class _Bench(Protocol):
+    """What a laboratory gives: runs, and what it knows of sides."""
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget that are left."""
+
+    @property
+    def keeper(self) -> Keeper:
+        """What is kept from one call to the next."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether timed programs run to their ends."""
+
+    def known(self, side: Side) -> Recorded | None:
+        """Return what a side's recorded run showed, if it was recorded."""
+
+    def run_once(self, side: Side, of: Of) -> Run:
+        """Run a side once without logging."""
+
+    def say(self, text: str) -> None:
+        """Tell what is being done."""
+
+
+@dataclass
+class _Pair:
+    """Two sides, the blocks of them so far, and what these say."""
+
+    before: Side
+    after: Side
+    of: Of
+    #: Both sides with what their recorded runs showed; empty where one was not recorded.
+    sides: list[tuple[Side, Recorded]] = field(default_factory=list)
+    runs: list[tuple[Run, ...]] = field(default_factory=list)
+    best: Timing | None = None
+    failed: RunFailed | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether more runs would be wasted."""
+        return self.failed is not None or (
+            self.best is not None and self.best.judgement.settled(last=len(self.runs) >= LOOKS[-1])
+        )
+
+    @property
+    def coming(self) -> int:
+        """How many blocks are missing for the next look."""
+        return next((look for look in LOOKS if look > len(self.runs)), LOOKS[-1]) - len(self.runs)
+
+    @property
+    def longest(self) -> float:
+        """What the longest run so far took, in seconds."""
+        return max((run.seconds for block in self.runs for run in block), default=0.0)
+
+    @property
+    def answer(self) -> Timing | RunFailed | None:
+        """What is known when nothing more is run; None where nothing is."""
+        if self.failed is not None or self.best is None or self.is_settled:
+            return self.failed or self.best
+        return replace(self.best, unfinished=True)
+
+
+class Timer:
+    """Times sides against each other; each pair once.
+
+    Args:
+        bench: What runs them.
+    """
+
+    def __init__(self, bench: _Bench) -> None:
+        self._bench = bench
+        self._pairs: dict[tuple[str, str, str], _Pair] = {}
+
+    def blocks(self, before: Side, after: Side, of: Of) -> Timing:
+        """Time two sides in interleaved blocks, until the answer is clear.
+
+        Raises:
+            RunFailed: A program did not end well.
+            OutOfTime: The budget does not suffice.
+        """
+        for _ in self.together(before, [after], of):
+            pass
+        answer = self._pair(before, after, of).answer
+        if answer is None:
+            raise OutOfTime
+        return or_raise(answer)
+
+    def together(self, before: Side, afters: Sequence[Side], of: Of) -> Iterator[Side]:
+        """Time several changes of one program in the same rounds, and yield each that is settled.
+
+        What the time does not suffice for is left as it is; the last named are left first.
+        """
+        pairs = list({id(p): p for p in (self._pair(before, a, of) for a in afters)}.values())
+        while pairs:
+            for pair in [pair for pair in pairs if pair.is_settled]:
+                pairs.remove(pair)
+                yield pair.after
+            pairs = self._fitting(pairs)
+            if not pairs:
+                return
+            try:
+                self._round(before, pairs)
+            except OutOfTime:
+                return
+            except RunFailed as failed:
+                for pair in pairs:
+                    pair.failed = failed
+
+    def _pair(self, before: Side, after: Side, of: Of) -> _Pair:
+        key = (key_of(before), key_of(after), of)
+        if key not in self._pairs:
+            known = [(side, self._bench.known(side)) for side in (before, after)]
+            sides = [(side, found) for side, found in known if found is not None]
+            pair = _Pair(before, after, of, sides if len(sides) == 2 else [])
+            pair.runs = self._bench.keeper.blocks(self._name(of), pair.sides) if pair.sides else []
+            looks = [look for look in LOOKS if look <= len(pair.runs)]
+            if looks:
+                pair.best = self._judged(pair, pair.runs[: looks[-1]])
+            if (
+                len(pair.runs) >= LOOKS[-1]
+                and pair.best
+                and pair.best.judgement.answer == "unclear"
+            ):
+                pair.runs, pair.best = [], None  # asked again: it may be clear this time
+            self._pairs[key] = pair
+        return self._pairs[key]
+
+    def _name(self, of: Of) -> str:
+        return f"{of}, whole: {self._bench.is_whole}"
+
+    def _fitting(self, pairs: list[_Pair]) -> list[_Pair]:
+        """Return those of which the next look can be reached in the time that is left."""
+        fitting = list(pairs)
+        while fitting:
+            longest = max(self._longest(pair) for pair in fitting)
+            rounds = min(pair.coming for pair in fitting)
+            enough = (2 + len(fitting)) * longest * rounds <= self._bench.left
+            if enough or (len(fitting) == 1 and fitting[0].best is None):
+                break
+            fitting.pop()
+        return fitting
+
+    def _longest(self, pair: _Pair) -> float:
+        recorded = [known.seconds for _, known in pair.sides]
+        return pair.longest or max(recorded, default=0.0)
+
+    def _round(self, before: Side, pairs: Sequence[_Pair]) -> None:
+        """Add a block to every pair.
+
+        Raises:
+            RunFailed: The unchanged program did not end well.
+            OutOfTime: Before it was through; the runs of the round are lost.
+        """
+        sides = [before, before, *(pair.after for pair in pairs)]
+        number = min(len(pair.runs) for pair in pairs)
+        found: dict[int, Run] = {}
+        for step in range(len(sides)):
+            # Each stands everywhere equally often, so that a steady drift favours none.
+            place = (step - number) % len(sides)
+            self._bench.say(f"timing block {number + 1}, {under(sides[place])}")
+            try:
+                found[place] = self._bench.run_once(sides[place], pairs[0].of)
+            except RunFailed as failed:
+                if place < 2:
+                    raise
+                pairs[place - 2].failed = failed
+        for place, pair in enumerate(pairs, start=2):
+            if pair.failed is None:
+                self._add(pair, (found[0], found[1], found[place]))
+
+    def _add(self, pair: _Pair, block: tuple[Run, ...]) -> None:
+        pair.runs.append(block)
+        if pair.of == "step" and len(pair.runs) == 1:
+            try:
+                refuse_few_steps(block)
+            except RunFailed as failed:
+                pair.failed = failed
+                return
+        if pair.sides:
+            self._bench.keeper.keep_blocks(self._name(pair.of), pair.sides, pair.runs)
+        if len(pair.runs) in LOOKS:
+            pair.best = self._judged(pair, pair.runs)
+
+    def _judged(self, pair: _Pair, runs: Sequence[tuple[Run, ...]]) -> Timing:
+        wanted = clocks.choose(pair.after.knob, [known for _, known in pair.sides])
+        read, clock = clocks.read(runs, wanted)
+        read = clocks.aligned(read) if pair.of == "step" else read
+        blocks = tuple(Block(*(run.times for run in block)) for block in read)
+        busy = conditions.busy([run.strain for block in runs for run in block], self._threads(pair))
+        judged = judge(blocks, of=pair.of, floor=floor_of(clock, busy=busy))
+        judged = _waited(judged, runs, clock, pair.of)
+        said = {"clock": "CPU time" if clock == "cpu" else "wall"}
+        return Timing(judged, pair.of, blocks, crowding(runs) | said)
+
+    @staticmethod
+    def _threads(pair: _Pair) -> int:
+        """Return the threads that the unchanged side said it has when it was recorded; else 1."""
+        said = pair.sides[0][1].about.get("threads", "") if pair.sides else ""
+        return int(said) if said.isdigit() else 1
+
+
+def _waited(judged: Judgement, runs: Sequence[tuple[Run, ...]], clock: Clock, of: Of) -> Judgement:
+    """Return the answer, unless what uses less CPU time takes longer all the same."""
+    if judged.answer != "faster" or clock == "wall":
+        return judged
+    wall = judge([Block(*(run.times for run in block)) for block in runs], of=of)
+    if wall.ratio > WAITED:
+        return judged
+    words = f"it uses less CPU time ({judged.ratio:.2f} times), and takes longer all the same"
+    return replace(judged, answer="unclear", reason=words)
