@@ -102,11 +102,25 @@ class End(msgspec.Struct, tag_field="ph", tag="E", gc=False):
     tid: Id = None
 
 
+class Change(msgspec.Struct, gc=False):
+    """What is used of the arguments of an event that takes no time: those of ``[memory]``."""
+
+    bytes: Any = msgspec.field(name="Bytes", default=None)
+    allocated: Any = msgspec.field(name="Total Allocated", default=None)
+    reserved: Any = msgspec.field(name="Total Reserved", default=None)
+    kind: Any = msgspec.field(name="Device Type", default=None)
+    device: Any = msgspec.field(name="Device Id", default=None)
+
+
 class Instant(msgspec.Struct, tag_field="ph", tag="i", gc=False):
     """Something that took no time."""
 
     name: str
     cat: str | None = None
+    ts: Any = None
+    pid: Id = None
+    tid: Id = None
+    args: Change | None = None
 
 
 class OldInstant(Instant, tag="I", gc=False):

@@ -62,6 +62,16 @@ _KNOWN = {
     "mkl": About(
         "MKL calls", "What MKL computed, as it counts: torch's matrices the other way round."
     ),
+    "memory": About(
+        "Memory",
+        "What the allocators gave out and got back, and what was in use at most.",
+        ("device", "allocations", "peak_bytes", "end_bytes", "operator"),
+    ),
+    "modules": About(
+        "Modules",
+        "What each nn.Module took on the host, and what was launched in it.",
+        ("module", "calls", "host_ms", "device_ms", "kernels"),
+    ),
     "operators": About(
         "Operators and kernels",
         "Where the time of the trace went, by name.",
@@ -82,6 +92,11 @@ _KNOWN = {
         "What oneDNN executed, the most expensive first.",
         ("primitive", "impl", "dtypes", "shape", "count", "ms", "share"),
     ),
+    "ranks": About(
+        "Ranks",
+        "Who computes and who waits; late is what comes after the median rank.",
+        ("rank", "window_ms", "compute_ms", "exposed_comm_ms", "idle_ms", "waited_ms", "late_ms"),
+    ),
     "recompiles": About(
         "Recompilations",
         "What was compiled again, and which guards failed.",
@@ -89,6 +104,16 @@ _KNOWN = {
     ),
     "regions": About("Compiled regions", "What the trace shows of each compiled function."),
     "regimes": About("Regimes", "Which part of the input is warm-up, and which is steady."),
+    "sequences": About(
+        "Sequences of kernels",
+        "Kernels that follow each other and could be one; fusing them saves at most saves_ms.",
+        ("kernels", "n", "sum_ms", "saves_ms"),
+    ),
+    "skew": About(
+        "Skew of collectives",
+        "To which collectives ranks came furthest apart, and who came last.",
+        ("name", "number", "skew_ms", "last_rank"),
+    ),
     "settings": About("Settings", "Environment variables that the log shows."),
     "steps": About(
         "Steps",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
-from tracelens.traces import measured, ranks, rows
+from tracelens.traces import measured, memory, ranks, rows, sequences, span_rows
 from tracelens.traces.peaks import Peak, peak
 from tracelens.traces.step_times import step_times
 
@@ -38,7 +38,6 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         (seen.record.category, seen.record.name): seen.record.ms
         for seen in evidence.table(measured.SelfTime)
     }
-    regions = [seen for seen in timed if isinstance(seen.record, chrome_trace.CompiledRegion)]
     found = {
         "operators": [
             {
@@ -49,8 +48,9 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
             }
             for seen in _costliest([seen for seen in timed if _is_work(seen.record)])
         ],
-        "regions": [_row(seen, whole) for seen in _costliest(regions)],
         "steps": step_times(evidence),
+        "regions": _regions(evidence, whole),
+        "modules": _rows(evidence, span_rows.ModuleTime),
         "time": _rows(evidence, rows.Timeline),
         "gaps": _rows(evidence, rows.DeviceGap),
         "kernels": _kernels(evidence),
@@ -58,6 +58,8 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "copies": _rows(evidence, rows.CopyTime),
         "collectives": _rows(evidence, rows.CollectiveTime),
         "syncs": _rows(evidence, rows.SyncTime),
+        "sequences": _rows(evidence, sequences.KernelSequence),
+        "memory": _rows(evidence, memory.MemoryUse),
         "ranks": _joined(evidence, ranks.RankTime),
         "skew": _joined(evidence, ranks.LateArrival),
     }
@@ -72,6 +74,23 @@ def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, A
         {"run": "run1", "rank": ranks.get(seen.first.input), **seen.record.model_dump()}
         for seen in evidence.table(kind)
     ]
+
+
+def _regions(evidence: Evidence, whole: float) -> list[dict[str, Any]]:
+    """Return calls of compiled frames; ``count``, ``ms`` and ``mean_us`` are of the host."""
+    found = []
+    for row in _rows(evidence, span_rows.RegionTime)[:MAX_ROWS]:
+        calls, ms = row.pop("calls"), row.pop("host_ms")
+        found.append(
+            row
+            | {
+                "count": calls,
+                "ms": ms,
+                "mean_us": round(ms / calls * 1000, 3),
+                "share": round(ms / whole, 4) if whole else None,
+            }
+        )
+    return found
 
 
 def _joined(evidence: Evidence, kind: type[Joined]) -> list[dict[str, Any]]:

@@ -72,6 +72,10 @@ class Waits:
             found = self._threads.setdefault(thread, Intervals())
         found.add(start, end)
 
+    def anywhere(self) -> Busy:
+        """Return when any thread was in such calls."""
+        return Busy.union([found.busy() for found in self._threads.values()])
+
     def of(self, thread: ThreadId | None) -> Busy:
         """Return when ``thread`` was in such calls."""
         if thread is None or thread not in self._threads:

@@ -8,7 +8,18 @@ from operator import length_hint
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Evidence, Place, Seen
-from tracelens.logs._trace_events import UNTIMED, Begin, Complete, End, Event, Id, Metadata, Refused
+from tracelens.logs import Record
+from tracelens.logs._trace_events import (
+    UNTIMED,
+    Begin,
+    Complete,
+    End,
+    Event,
+    Id,
+    Instant,
+    Metadata,
+    Refused,
+)
 from tracelens.logs.chrome_trace import (
     ChromeTrace,
     Collective,
@@ -16,15 +27,19 @@ from tracelens.logs.chrome_trace import (
     PythonFunction,
     RuntimeCall,
 )
+from tracelens.traces import host
+from tracelens.traces.categories import USED
 from tracelens.traces.device import Calls
 from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
-from tracelens.traces.host import Host, Kind
+from tracelens.traces.host import Host
+from tracelens.traces.memory import Memory
 from tracelens.traces.names import Name, Names
 from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.runtime import Runtime
+from tracelens.traces.spans import Kind, Spans, kind_of
 from tracelens.traces.summing import summed
 
 if TYPE_CHECKING:
@@ -36,38 +51,6 @@ __all__ = ["Reading", "read_trace"]
 MAX_OPEN = 20_000
 #: Names of threads and processes that are kept.
 MAX_LABELS = 10_000
-#: Categories of events that a rule or a table uses; others, such as those of MTIA devices or of
-#: ranges of hardware counters, are counted and no more.
-USED = frozenset(
-    {
-        "",
-        "cpu_op",
-        "user_annotation",
-        "gpu_user_annotation",
-        "cpu_instant_event",
-        "python_function",
-        "kernel",
-        "gpu_memcpy",
-        "gpu_memset",
-        "cuda_runtime",
-        "cuda_driver",
-        "xpu_runtime",
-        "xpu_driver",
-        "hip_runtime",
-        "dynamo_timed",
-        "overhead",
-        "ac2g",
-        "async_cpu_to_gpu",
-        "fwdbwd",
-        "async",
-        "Trace",
-        "Operator",
-        "Kernel",
-        "Memcpy",
-        "Memset",
-        "Runtime",
-    }
-)
 #: What names the host's calls of collectives whose kernels are in the trace.
 ON_DEVICE = frozenset({"nccl", "rccl", "xccl"})
 _HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
@@ -102,6 +85,8 @@ class Reading:
         self.devices = Devices()
         self.host = Host()
         self.runtime = Runtime(self.host)
+        self.spans = Spans()
+        self.memory = Memory()
         #: Calls of Python functions of the list in hand.
         self._frames: list[Complete] = []
         self.labels: dict[tuple[Id, Id], str] = {}
@@ -194,7 +179,10 @@ class Reading:
                 tid = event.tid if event.name == "thread_name" else None
                 self.labels[event.pid, tid] = (event.args and event.args.name) or ""
         else:
-            self.names.count(getattr(event, "cat", None), getattr(event, "name", ""), number)
+            name = getattr(event, "name", "")
+            self.names.count(getattr(event, "cat", None), name, number)
+            if name == "[memory]" and isinstance(event, Instant):
+                self.memory.add(event)
 
     def _end(self, event: End, number: int) -> None:
         """Make one span of a beginning and an end."""
@@ -220,21 +208,34 @@ class Reading:
             take = self.runtime.taker(record)
         elif isinstance(record, PythonFunction):
             return self._frames.append
-        elif take is None and record is not None and getattr(record, "category", "") in _HOST:
-            name.parts = int(part_of(record))
-            if isinstance(record, Collective) and record.communicator not in ON_DEVICE:
-                return partial(self._follow_collective, name, record.operation)
-            if has_work(str(record)):
-                return partial(self._follow_product, name)
-            return self.operators.waiting.append
+        elif take is None and record is not None:
+            return self._follow_host(name, record)
         if take is None:
             return None
         self._takers.append((name, take))
         return name.waiting.append
 
+    def _follow_host(self, name: Name, record: Record) -> Callable[[Complete], None] | None:
+        """Return where the spans of an operator, an annotation or a module go."""
+        kind = kind_of(record)
+        if getattr(record, "category", "") not in _HOST:
+            return None if kind is None else partial(self.spans.add, kind, name)
+        name.parts = int(part_of(record))
+        if kind is not None:
+            return partial(self._follow_span, kind, name)
+        if isinstance(record, Collective) and record.communicator not in ON_DEVICE:
+            return partial(self._follow_collective, name, record.operation)
+        if has_work(str(record)):
+            return partial(self._follow_product, name)
+        return self.operators.waiting.append
+
     def _follow_product(self, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)
         self.devices.products.operators.append((event, name))
+
+    def _follow_span(self, kind: Kind, name: Name, event: Complete) -> None:
+        self.operators.waiting.append(event)
+        self.spans.add(kind, name, event)
 
     def _follow_collective(self, name: Name, operation: str, event: Complete) -> None:
         self.operators.waiting.append(event)
@@ -251,6 +252,6 @@ class Reading:
         self._frames.clear()
         for name, events in long.items():
             if isinstance(name.record, PythonFunction):
-                self.host.add(name, Kind.FRAME, events)
+                self.host.add(name, host.Kind.FRAME, events)
             elif not isinstance(name.record, ProfilerStep):
-                self.host.add(name, Kind.OPERATOR, events)
+                self.host.add(name, host.Kind.OPERATOR, events)

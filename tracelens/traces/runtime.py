@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
@@ -9,13 +11,15 @@ from typing import TypeAlias
 from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.traces.activity import Calling
-from tracelens.traces.device import Calls
+from tracelens.traces.device import Busy, Calls
 from tracelens.traces.host import Host, Kind
 from tracelens.traces.idle import SLOW_COPY_US, SLOW_LAUNCH_US, Waits
 from tracelens.traces.names import Name
 
 __all__ = ["Runtime"]
 
+#: Recordings of graphs whose times are kept.
+MAX_CAPTURES = 10_000
 #: What is done with the calls of one name.
 Step: TypeAlias = Callable[[str, list[Complete]], None]
 
@@ -34,6 +38,7 @@ class Runtime:
         self.blocking, self.starting = Waits(), Waits()
         #: Recording of graphs.
         self.capturing = Calls()
+        self._begun, self._ended = array("d"), array("d")
         self._host = host
 
     def taker(self, record: RuntimeCall) -> Callable[[Name], None]:
@@ -57,6 +62,10 @@ class Runtime:
             steps += [self._starts]
         if record.captures:
             steps += [self._captures]
+        if "BeginCapture" in record.name:
+            steps += [self._begins]
+        elif "EndCapture" in record.name:
+            steps += [self._ends]
         return steps
 
     def _launches(self, _: str, events: list[Complete]) -> None:
@@ -85,6 +94,23 @@ class Runtime:
     def _starts(self, _: str, events: list[Complete]) -> None:
         for event in events:
             self.starting.add((event.pid, event.tid), event.ts, event.ts + event.dur)
+
+    def captured(self) -> Busy:
+        """Return when graphs were recorded: from a beginning to the first end after it."""
+        ends = sorted(self._ended)
+        pairs = []
+        for start in sorted(self._begun):
+            at = bisect_left(ends, start)
+            if at < len(ends):
+                pairs.append((start, ends[at]))
+        return Busy.of(pairs)
+
+    def _begins(self, _: str, events: list[Complete]) -> None:
+        self._begun.extend(event.ts for event in events[: MAX_CAPTURES - len(self._begun)])
+
+    def _ends(self, _: str, events: list[Complete]) -> None:
+        room = MAX_CAPTURES - len(self._ended)
+        self._ended.extend(event.ts + event.dur for event in events[:room])
 
     def _captures(self, _: str, events: list[Complete]) -> None:
         self.capturing.add(events)

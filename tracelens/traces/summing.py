@@ -32,6 +32,8 @@ from tracelens.traces.measured import (
     Window,
 )
 from tracelens.traces.operators import Part, Tally
+from tracelens.traces.sequences import sequences
+from tracelens.traces.span_rows import modules, regions
 from tracelens.traces.timeline import device_times, gaps, held, timelines
 
 if TYPE_CHECKING:
@@ -64,6 +66,10 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
         yield _seen(record, reading.path, first.first, first.text)
     if busy:
         yield from _on_devices(reading, start, anything)
+    for name, row in (*modules(reading), *regions(reading)):
+        yield _seen(row, reading.path, name.first, name.text)
+    for used in reading.memory.rows(reading.host, start if start <= end else 0.0):
+        yield _seen(used, reading.path, 1)
     yield from _threads(reading)
     yield from _names(reading)
     for name, met in reading.devices.collectives.meetings.rows():
@@ -96,7 +102,7 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
         max((span[1] for _, span in steps), default=-math.inf),
     )
     for times in device_times(reading, extent):
-        rows = (*timelines(times, steps), *gaps(reading, times, origin), *held(times))
+        rows = (*timelines(reading, times, steps), *gaps(reading, times, origin), *held(times))
         for row in rows:
             yield _seen(row, reading.path, times.first.first, times.first.text)
     for name, kernel in kernels(reading.devices.activities):
@@ -106,6 +112,8 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
     compute = Busy.union([stream.work.busy() for stream in reading.devices.streams.values()])
     for name, collective in reading.devices.collectives.rows(compute):
         yield _seen(collective, reading.path, name.first, name.text)
+    for name, sequence in sequences(reading.devices.activities):
+        yield _seen(sequence, reading.path, name.first, name.text)
     for found in unfused_attention(reading.devices.activities):
         yield _seen(found, reading.path, 1)
     for waiting in syncs(reading, busy):

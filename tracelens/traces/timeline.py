@@ -6,13 +6,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from operator import sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.traces.activity import Ended
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.idle import Cause, Idle, Piece, cause_of
+from tracelens.traces.phases import Phase, phases
 from tracelens.traces.rows import DeviceGap, HeldBy, Timeline
 
 if TYPE_CHECKING:
@@ -27,15 +28,6 @@ MAX_EXPLAINED = 20_000
 #: Gaps, and causes, that are listed.
 MAX_GAPS = 20
 MAX_HELD = 100
-#: Phases of one device.
-MAX_PHASES = 200
-
-
-class Phase(NamedTuple):
-    """A named part of the time."""
-
-    name: str
-    spans: tuple[Interval, ...]
 
 
 class DeviceTime:
@@ -53,7 +45,8 @@ class DeviceTime:
         self.compute = _union(streams, "work")
         self.collectives = _union(streams, "collectives")
         self.copies = _union(streams, "copying")
-        self.busy = Busy.union([self.compute, self.collectives, self.copies])
+        self.talking = Busy.union([self.compute, self.collectives])
+        self.busy = Busy.union([self.talking, self.copies])
         self.starts, self.ends = _gaps(self.busy, *extent)
         self.ended = Ended(reading.devices.activities, calls, keys, self.ends)
         self.known = self.ended.known
@@ -128,20 +121,24 @@ def _gaps(busy: Busy, start: float, end: float) -> tuple[array[float], array[flo
     return starts, ends
 
 
-def timelines(times: DeviceTime, steps: Sequence[tuple[str, Interval]]) -> Iterator[Timeline]:
-    """Yield the row of the window, and one per step."""
+def timelines(
+    reading: Reading, times: DeviceTime, steps: Sequence[tuple[str, Interval]]
+) -> Iterator[Timeline]:
+    """Yield the row of the window, and one per step and other phase."""
     busy = times.busy
     if not busy.starts:
         return
-    yield _row(times, Phase("window", ((busy.starts[0], busy.ends[-1]),)))
-    for name, span in steps[:MAX_PHASES]:
-        yield _row(times, Phase(name, (span,)))
+    window = busy.starts[0], busy.ends[-1]
+    yield _row(times, Phase("window", (window,)))
+    seen = min((window[0], *times.starts[:1])), max((window[1], *times.ends[-1:]))
+    for phase in phases(reading, steps, seen):
+        yield _row(times, phase)
 
 
 def _row(times: DeviceTime, phase: Phase) -> Timeline:
     compute, collectives, copies = times.compute, times.collectives, times.copies
     window = sum(end - start for start, end in phase.spans)
-    unions = [compute, Busy.union([compute, collectives]), times.busy]
+    unions = [compute, times.talking, times.busy]
     computed, talking, busy = (sum(union.within(phase.spans)) for union in unions)
     if not collectives.starts:
         talking = computed

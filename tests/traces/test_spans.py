@@ -1,0 +1,215 @@
+"""What belongs to modules, regions and phases; memory; sequences of kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tracelens
+from tests.traces.writing import Json, copy, kernel, op, read, span
+from tracelens.traces.memory import MemoryUse
+from tracelens.traces.rows import Timeline
+from tracelens.traces.sequences import KernelSequence
+from tracelens.traces.span_rows import ModuleTime, RegionTime
+
+LOGS = Path(__file__).parents[2] / "fixtures" / "logs" / "chrome_trace"
+
+
+def module(name: str, ts: float, dur: float, tid: int = 1) -> Json:
+    return span("python_function", f"nn.Module: {name}", ts, dur, tid=tid)
+
+
+def launched(key: int, at: float, ts: float, dur: float, tid: int = 1) -> list[Json]:
+    call = span("cuda_runtime", "cudaLaunchKernel", at, 2, tid=tid, args={"correlation": key})
+    return [call, kernel("gemm", ts, dur) | {"args": {"correlation": key}}]
+
+
+MODEL = [
+    module("Net_0", 0, 100),
+    module("Linear_0", 10, 20),
+    module("Linear_1", 40, 20),
+    module("Net_0", 200, 100),
+    module("Linear_0", 210, 20),
+]
+
+
+def test_a_kernel_is_of_the_modules_around_its_launch() -> None:
+    events = [
+        *MODEL,
+        *launched(1, 15, 500, 7),
+        *launched(2, 45, 510, 11),
+        *launched(3, 90, 530, 13),
+        *launched(4, 215, 550, 17),
+        *launched(5, 150, 570, 19),
+        *launched(6, 45, 590, 23, tid=2),
+    ]
+    rows = {row.record.module: row.record for row in read(events).table(ModuleTime)}
+    assert {name: row.device_ms for name, row in rows.items()} == {
+        "Net_0": pytest.approx(0.048),
+        "Net_0 > Linear_0": pytest.approx(0.024),
+        "Net_0 > Linear_1": pytest.approx(0.011),
+    }
+    assert {name: (row.calls, row.kernels, row.self_device_ms) for name, row in rows.items()} == {
+        "Net_0": (2, 4, 0.013),
+        "Net_0 > Linear_0": (2, 2, 0.024),
+        "Net_0 > Linear_1": (1, 1, 0.011),
+    }
+    assert rows["Net_0"].host_ms == 0.2
+
+
+def test_without_a_device_modules_have_the_time_of_the_host() -> None:
+    rows = {row.record.module: row.record for row in read(MODEL).table(ModuleTime)}
+    assert (rows["Net_0 > Linear_0"].host_ms, rows["Net_0"].device_ms) == (0.04, None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 30), st.integers(0, 99)), max_size=30))
+def test_modules_share_out_every_kernel_that_is_launched_in_one(
+    calls: list[tuple[int, int, int]],
+) -> None:
+    """Against the definition: the innermost module whose span holds the launch."""
+    spans = sorted({(10 * (start // 10), 10) for start, _, _ in calls})
+    events: list[Json] = [module("Net_0", 0, 1000), *(module("M_0", *each) for each in spans)]
+    for key, (_, us, at) in enumerate(calls):
+        events += launched(key + 1, at, 2000 + 50 * key, us)
+    rows = {row.record.module: row.record for row in read(events).table(ModuleTime)}
+    inside = sum(us for _, us, at in calls if any(s <= at < s + d for s, d in spans))
+    if calls:
+        assert rows["Net_0"].device_ms == pytest.approx(sum(us for _, us, _ in calls) / 1000)
+        assert (rows["Net_0 > M_0"].device_ms or 0) == pytest.approx(inside / 1000)
+
+
+def test_a_region_has_its_lookups_its_kernels_and_those_that_continue_it() -> None:
+    events = [
+        op("TorchDynamo Cache Lookup", 0, 5),
+        op("Torch-Compiled Region: 0/0", 10, 90),
+        *launched(1, 20, 500, 7),
+        op("TorchDynamo Cache Lookup", 40, 3),
+        op("Torch-Compiled Region: 1/0", 50, 40),
+        *launched(2, 60, 510, 11),
+        op("TorchDynamo Cache Lookup", 200, 4),
+        op("Torch-Compiled Region: 0/0", 210, 50),
+    ]
+    rows = {row.record.frame: row.record for row in read(events).table(RegionTime)}
+    first, second = rows["0/0"], rows["1/0"]
+    assert (first.calls, first.host_ms, first.longest_ms) == (2, 0.14, 0.09)
+    assert (first.device_ms, first.kernels, first.lookup_ms, first.breaks) == (0.018, 2, 0.009, 1)
+    assert (second.device_ms, second.lookup_ms, second.breaks) == (0.011, 0.003, 0)
+
+
+# Phases.
+
+
+def phases(events: list[Json]) -> dict[str, Timeline]:
+    return {row.record.phase: row.record for row in read(events).table(Timeline)}
+
+
+def test_what_the_program_names_has_a_row_of_its_own() -> None:
+    events = [
+        span("user_annotation", "forward", 0, 100),
+        span("user_annotation", "forward", 300, 100),
+        span("user_annotation", "ProfilerStep#1", 0, 600),
+        *launched(1, 10, 20, 50),
+        *launched(2, 280, 290, 60),
+        *launched(3, 500, 510, 40),
+    ]
+    found = phases(events)
+    assert set(found) == {"window", "ProfilerStep#1", "forward"}
+    assert (found["forward"].window_ms, found["forward"].compute_ms) == (0.2, 0.1)
+    assert found["forward"].idle_not_launched_ms == pytest.approx(0.1)
+
+
+def test_capture_and_starting_are_phases() -> None:
+    events = [
+        *launched(1, 0, 10, 5),
+        span("cuda_runtime", "cudaStreamBeginCapture", 100, 1),
+        span("cuda_runtime", "cudaStreamEndCapture", 190, 10),
+        span("cuda_runtime", "cudaMalloc", 300, 50),
+        *launched(2, 900, 1000, 5),
+    ]
+    found = phases(events)
+    assert found["capture"].window_ms == 0.1
+    assert found["start"].window_ms == found["start"].idle_start_ms == 0.05
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 200)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 300)), min_size=1, max_size=12),
+)
+def test_every_phase_adds_up(named: list[tuple[int, int]], ran: list[tuple[int, int]]) -> None:
+    events = [span("user_annotation", "part", *each) for each in named]
+    for key, (at, us) in enumerate(ran):
+        events += launched(key + 1, at, at + 20, us)
+    events.append(copy("Memcpy HtoD (Pageable -> Device)", 700, 60, 1024))
+    for row in phases(events).values():
+        assert row.busy_ms + row.idle_ms == pytest.approx(row.window_ms, abs=1e-3)
+        parts = row.compute_ms + row.exposed_comm_ms + row.exposed_copy_ms
+        assert parts == pytest.approx(row.busy_ms, abs=1e-3)
+        causes = [getattr(row, name) or 0.0 for name in Timeline.model_fields if "idle_" in name]
+        assert sum(causes) - row.idle_ms == pytest.approx(row.idle_ms, abs=1e-3)
+
+
+# Memory.
+
+
+def memory(ts: float, size: int, total: int, **more: Any) -> Json:
+    args = {"Bytes": size, "Total Allocated": total, "Device Type": 1, "Device Id": 0, **more}
+    return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1} | {
+        "ts": ts,
+        "args": args,
+    }
+
+
+def test_memory_is_followed_by_device() -> None:
+    events = [
+        op("aten::big", 1000, 2000),
+        op("aten::late", 5000, 500),
+        memory(500, 100, 1100, **{"Total Reserved": 4000}),
+        memory(1500, 700, 1800, **{"Total Reserved": 8000}),
+        memory(5100, -700, 1100, **{"Total Reserved": 8000}),
+        memory(5200, 64, 64, **{"Device Type": 0, "Device Id": -1}),
+    ]
+    rows = {row.record.device: row.record for row in read(events).table(MemoryUse)}
+    cuda, cpu = rows["cuda:0"], rows["cpu"]
+    assert (cuda.allocations, cuda.frees, cuda.allocated_bytes) == (2, 1, 800)
+    assert (cuda.start_bytes, cuda.peak_bytes, cuda.end_bytes) == (1000, 1800, 1100)
+    assert (cuda.reserved_bytes, cuda.largest_bytes, cuda.operator) == (8000, 700, "aten::big")
+    assert (cpu.peak_bytes, cpu.reserved_bytes, cpu.operator) == (64, None, "aten::late")
+
+
+def test_the_memory_of_a_real_run_is_all_returned() -> None:
+    (row,) = tracelens.analyze(str(LOGS / "mlp-train.json.gz")).tables["memory"]
+    assert (row["device"], row["allocations"], row["frees"]) == ("cpu", 108, 108)
+    assert (row["start_bytes"], row["end_bytes"]) == (0, 0)
+    assert row["peak_bytes"] <= row["allocated_bytes"]
+
+
+# Sequences.
+
+
+def test_a_sequence_counts_what_one_kernel_would_save() -> None:
+    add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>()"
+    mul = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>()"
+    events: list[Json] = []
+    for at in (0, 1000):
+        events += [
+            kernel("ampere_sgemm_128x64_nn", at, 100),
+            kernel(add, at + 110, 20),
+            kernel(mul, at + 135, 30),
+            kernel("ncclDevKernel_AllReduce", at + 170, 10),
+            kernel(add, at + 200, 20),
+        ]
+    (row,) = [row.record for row in read(events).table(KernelSequence)]
+    assert (row.n, row.sum_ms) == (2, 0.3)
+    assert (row.between_ms, row.saves_ms) == (0.03, 0.13)
+    assert [name.split()[-1] for name in row.kernels][1:] == ["add", "mul"]
+
+
+def test_what_runs_once_is_no_frequent_sequence() -> None:
+    names = ["elementwise_kernel a", "elementwise_kernel b"]
+    assert not list(read([kernel(n, 10 * k, 5) for k, n in enumerate(names)]).table(KernelSequence))

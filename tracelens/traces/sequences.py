@@ -1,0 +1,127 @@
+"""Kernels that run one after the other and could be one: what fusing them would save at most.
+
+A sequence is as long as kernels follow each other, on one stream, that work on each element or on
+rows of them; a product or a convolution may come first, since what follows can be its epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel
+from tracelens.traces.activity import Activities, in_order
+from tracelens.traces.kernel_names import kind_of, short_name
+from tracelens.traces.measured import Measured
+from tracelens.traces.names import Name
+
+__all__ = ["KernelSequence", "sequences"]
+
+#: Kernels of one sequence; what is longer is cut.
+MAX_LENGTH = 12
+#: Different sequences that are counted, and that are listed.
+MAX_SEQUENCES = 20_000
+MAX_LISTED = 50
+#: Runs from which on a sequence is frequent.
+MIN_COUNT = 2
+#: A pause between two kernels that is longer is not the price of launching them. Microseconds.
+MAX_PAUSE_US = 50.0
+_FUSED = frozenset({"elementwise", "reduction", "normalization", "softmax", "copy", "random"})
+_FIRST = frozenset({"gemm", "convolution"})
+
+
+class KernelSequence(Measured):
+    """All runs of one sequence of kernels. Milliseconds."""
+
+    #: Shortened names, in order.
+    kernels: tuple[str, ...]
+    n: int
+    sum_ms: float
+    #: Pauses between its kernels, those of up to 50 us.
+    between_ms: float
+    #: What all its kernels but the longest take, and the pauses: fusing saves that at most.
+    saves_ms: float
+
+
+@dataclass(slots=True)
+class _Open:
+    """The sequence that a stream is in. Microseconds."""
+
+    names: list[int] = field(default_factory=list)
+    us: float = 0.0
+    longest: float = 0.0
+    pauses: float = 0.0
+    end: float = 0.0
+
+
+@dataclass(slots=True)
+class _Sum:
+    n: int = 0
+    us: float = 0.0
+    pauses: float = 0.0
+    saves: float = 0.0
+
+
+def sequences(activities: Activities) -> Iterator[tuple[Name, KernelSequence]]:
+    """Yield the frequent sequences, those that fusing would save most of first."""
+    kinds = [_kind(name) for name in activities.name_table.items]
+    sums: dict[tuple[int, ...], _Sum] = {}
+    streams: dict[int, _Open] = {}
+    for at in in_order(activities.starts):
+        held = streams.setdefault(activities.streams[at], _Open())
+        name, start, us = activities.names[at], activities.starts[at], activities.us[at]
+        kind = kinds[name]
+        if kind != "fused" or len(held.names) >= MAX_LENGTH or not held.names:
+            _close(held, sums)
+        if kind == "other":
+            continue
+        held.pauses += min(MAX_PAUSE_US, max(0.0, start - held.end)) if held.names else 0.0
+        held.names.append(name)
+        held.us += us
+        held.longest = max(held.longest, us)
+        held.end = start + us
+    for held in streams.values():
+        _close(held, sums)
+    found = [(names, each) for names, each in sums.items() if each.n >= MIN_COUNT]
+    names = activities.name_table.items
+    for numbers, each in sorted(found, key=lambda pair: (-pair[1].saves, pair[0]))[:MAX_LISTED]:
+        row = KernelSequence(
+            kernels=tuple(_short(names[number]) for number in numbers),
+            n=each.n,
+            sum_ms=_ms(each.us),
+            between_ms=_ms(each.pauses),
+            saves_ms=_ms(each.saves),
+        )
+        yield names[numbers[0]], row
+
+
+def _close(held: _Open, sums: dict[tuple[int, ...], _Sum]) -> None:
+    """Count the sequence that ends, and begin another one."""
+    if len(held.names) > 1:
+        key = tuple(held.names)
+        if key in sums or len(sums) < MAX_SEQUENCES:
+            each = sums.setdefault(key, _Sum())
+            each.n += 1
+            each.us += held.us
+            each.pauses += held.pauses
+            each.saves += held.us - held.longest + held.pauses
+    held.names.clear()
+    held.us = held.longest = held.pauses = 0.0
+
+
+def _kind(name: Name) -> str:
+    record = name.record
+    if not isinstance(record, DeviceKernel | InductorKernel):
+        return "other"
+    kind = "gemm" if "splitk" in str(record).lower() else kind_of(record)
+    return "fused" if kind in _FUSED else "first" if kind in _FIRST else "other"
+
+
+def _short(name: Name) -> str:
+    record = name.record
+    return short_name(record) if isinstance(record, DeviceKernel | InductorKernel) else name.text
+
+
+def _ms(us: float) -> float:
+    """Return milliseconds, in whole nanoseconds."""
+    return round(us / 1000, 6)

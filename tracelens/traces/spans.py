@@ -1,0 +1,182 @@
+"""Spans of the host that kernels are told by: modules, compiled regions, annotations.
+
+A kernel belongs to the spans that its launch is in. Launches and spans are columns, matched when
+all have been read: by thread and time, walking through each thread once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from tracelens.logs import Record
+from tracelens.logs._trace_events import Complete
+from tracelens.logs.chrome_trace import (
+    Annotation,
+    BackwardNode,
+    CompiledRegion,
+    DataLoading,
+    DispatchStage,
+    ModuleCall,
+    OptimizerCall,
+)
+from tracelens.traces.activity import Activities, Calling, Table, ThreadId, in_order
+from tracelens.traces.device import Interval
+from tracelens.traces.names import Name
+
+__all__ = ["Kind", "Owned", "Spans", "Tree", "kind_of"]
+
+#: Spans that are kept, of all kinds together.
+MAX_SPANS = 1 << 17
+LOOKUP = "TorchDynamo Cache Lookup"
+
+
+class Kind(IntEnum):
+    """What a span is."""
+
+    MODULE = 0
+    REGION = 1
+    LOOKUP = 2
+    ANNOTATION = 3
+    BACKWARD = 4
+
+
+class Owned(NamedTuple):
+    """What the launches in one span, but in none inside it, brought the device. Microseconds."""
+
+    us: float
+    kernels: int
+
+
+def kind_of(record: Record) -> Kind | None:
+    """Return what spans of a name are kept as; None for those that are not."""
+    if isinstance(record, ModuleCall):
+        return Kind.MODULE
+    if isinstance(record, CompiledRegion):
+        return Kind.REGION
+    if isinstance(record, DispatchStage) and record.stage == LOOKUP:
+        return Kind.LOOKUP
+    if isinstance(record, BackwardNode) and record.is_compiled and not record.evaluated:
+        return Kind.BACKWARD
+    if isinstance(record, Annotation | OptimizerCall | DataLoading):
+        return Kind.ANNOTATION if record.category == "user_annotation" else None
+    return None
+
+
+class Spans:
+    """The spans of one trace, as columns: thirty bytes each."""
+
+    def __init__(self) -> None:
+        self.starts, self.ends = array("d"), array("d")
+        self.names, self.threads, self.kinds = array("i"), array("i"), array("b")
+        self.name_table: Table[Name] = Table()
+        self.thread_table: Table[ThreadId] = Table()
+        self.full = False
+
+    def add(self, kind: Kind, name: Name, event: Complete) -> None:
+        """Add one."""
+        if len(self.starts) >= MAX_SPANS:
+            self.full = True
+            return
+        self.starts.append(event.ts)
+        self.ends.append(event.ts + event.dur)
+        self.names.append(self.name_table.number(name))
+        self.threads.append(self.thread_table.number((event.pid, event.tid)))
+        self.kinds.append(kind)
+
+    def of(self, kinds: Collection[Kind]) -> Tree | None:
+        """Return the spans of some kinds; None for none."""
+        numbers = [at for at, kind in enumerate(self.kinds) if kind in kinds]
+        return Tree(self, numbers) if numbers else None
+
+    def intervals(self, kind: Kind) -> dict[Name, list[Interval]]:
+        """Return when spans of a kind were, by name, each in the order of the file."""
+        found: defaultdict[Name, list[Interval]] = defaultdict(list)
+        for at, of_it in enumerate(self.kinds):
+            if of_it == kind:
+                found[self.name_table.items[self.names[at]]].append(
+                    (self.starts[at], self.ends[at])
+                )
+        return dict(found)
+
+
+class Tree:
+    """Spans of some kinds, each with the one around it on its thread."""
+
+    def __init__(self, spans: Spans, numbers: Iterable[int]) -> None:
+        starts, ends = spans.starts, spans.ends
+        self.spans = spans
+        #: In the order of threads and time, each after the one around it.
+        self.order = sorted(numbers, key=lambda at: (spans.threads[at], starts[at], -ends[at]))
+        #: Position in ``order`` of the one around it; -1 for none.
+        self.above = array("i")
+        self._threads: dict[int, tuple[int, int]] = {}
+        stack: list[int] = []
+        last = -1
+        for position, at in enumerate(self.order):
+            thread = spans.threads[at]
+            if thread != last:
+                stack, last = [], thread
+                self._threads[thread] = position, position
+            self._threads[thread] = self._threads[thread][0], position + 1
+            while stack and ends[self.order[stack[-1]]] <= starts[at]:
+                stack.pop()
+            self.above.append(stack[-1] if stack else -1)
+            stack.append(position)
+
+    def launched(self, calls: Calling, activities: Activities) -> list[Owned]:
+        """Return what each span's own launches brought the device, in the order of ``order``."""
+        owners = self._owners(calls)
+        us, count = array("d", bytes(8 * len(self.order))), array("i", bytes(4 * len(self.order)))
+        order = in_order(calls.correlations)
+        keys = array("q", map(calls.correlations.__getitem__, order))
+        for key, length in zip(activities.correlations, activities.us, strict=True):
+            at = bisect_left(keys, key) if key > 0 else len(keys)
+            if at < len(keys) and keys[at] == key and (owner := owners[order[at]]) >= 0:
+                us[owner] += length
+                count[owner] += 1
+        return list(map(Owned, us, count))
+
+    def inclusive(self, owned: Sequence[Owned]) -> list[Owned]:
+        """Return the same with what the spans inside brought."""
+        us, count = [each.us for each in owned], [each.kernels for each in owned]
+        for position in range(len(self.order) - 1, -1, -1):
+            if (above := self.above[position]) >= 0:
+                us[above] += us[position]
+                count[above] += count[position]
+        return list(map(Owned, us, count))
+
+    def _owners(self, calls: Calling) -> array[int]:
+        """Return the position of the innermost span that each call begins in; -1 for none."""
+        owners = array("i", [-1]) * len(calls.starts)
+        threads = {thread: number for number, thread in enumerate(self.spans.thread_table.items)}
+        mine = [threads.get(thread, -1) for thread in calls.thread_table.items]
+        by_thread: defaultdict[int, list[int]] = defaultdict(list)
+        for at, thread in enumerate(calls.threads):
+            by_thread[mine[thread]].append(at)
+        for thread, (first, last) in self._threads.items():
+            ats = sorted(by_thread.get(thread, ()), key=calls.starts.__getitem__)
+            for at, position in self._walk(first, last, ((calls.starts[at], at) for at in ats)):
+                owners[at] = position
+        return owners
+
+    def _walk(
+        self, first: int, last: int, moments: Iterable[tuple[float, int]]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield what is open at each moment, for the spans from ``first`` up to ``last``."""
+        starts, ends = self.spans.starts, self.spans.ends
+        stack: list[int] = []
+        after = first
+        for moment, at in moments:
+            while after < last and starts[self.order[after]] <= moment:
+                while stack and ends[self.order[stack[-1]]] <= starts[self.order[after]]:
+                    stack.pop()
+                stack.append(after)
+                after += 1
+            while stack and ends[self.order[stack[-1]]] <= moment:
+                stack.pop()
+            yield at, stack[-1] if stack else -1
