@@ -42,6 +42,8 @@ class Config(BaseModel):
     strict: bool = False
     #: Whether to hide names of users and machines; None = as each format prefers.
     redact: bool | None = None
+    #: Further texts to replace where names are: what a project is called, or a customer.
+    redact_words: tuple[str, ...] = ()
     #: Most characters of a Markdown report.
     max_chars: PositiveInt = 60_000
     #: The share by which counts may grow before a baseline no longer covers a finding.

@@ -156,6 +156,7 @@ class Plan:
         redact: bool | None,
         verbose: bool,
         root: str = "",
+        redact_words: Sequence[str] = (),
     ) -> None:
         """Render the report once per target, files first.
 
@@ -170,6 +171,7 @@ class Plan:
         asked = Options(
             max_chars=max_chars,
             redact=redact,
+            redact_words=tuple(redact_words),
             verbose=verbose,
             root=str(Path(root).resolve()) if root else "",
             page=page_of,
@@ -249,7 +251,7 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
     try:
         # What a pack draws need not think of names: it does not get to see them.
         report, root = rooted(report, options.root), ""
-        report = report if options.redact is False else redact(report)[0]
+        report = report if options.redact is False else redact(report, options.redact_words)[0]
         text = renderer.load().render(report, replace(options, root=root))
         if not isinstance(text, str):
             raise TypeError(f"render gives {type(text).__name__!r}, not text")

@@ -122,6 +122,7 @@ def analyze(
         ctx.obj,
         max_chars=config.max_chars,
         redact=config.redact,
+        redact_words=config.redact_words,
         verbose=verbose,
         root=root,
     )

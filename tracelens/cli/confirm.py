@@ -149,6 +149,7 @@ def confirm(
         ctx.obj,
         max_chars=config.max_chars,
         redact=config.redact,
+        redact_words=config.redact_words,
         verbose=verbose,
         root=root,
     )

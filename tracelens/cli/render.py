@@ -49,6 +49,7 @@ def render(
         ctx.obj,
         max_chars=config.max_chars,
         redact=config.redact,
+        redact_words=config.redact_words,
         verbose=verbose,
         root=root,
     )

@@ -190,7 +190,12 @@ def _analyze(
         if baseline is not None:
             report = compared(report, baseline, config.baseline_tolerance)
         plan.write(
-            report, terminal, max_chars=config.max_chars, redact=config.redact, verbose=verbose
+            report,
+            terminal,
+            max_chars=config.max_chars,
+            redact=config.redact,
+            redact_words=config.redact_words,
+            verbose=verbose,
         )
     except TracelensError as error:
         say(str(error), hint=_why_nothing(recorded) or error.hint)

@@ -27,6 +27,8 @@ class Options:
     max_chars: int = 0
     #: Whether to replace names of users, hosts and home directories; None = as the format prefers.
     redact: bool | None = None
+    #: Further texts to replace where names are.
+    redact_words: tuple[str, ...] = ()
     #: More detail: harmless findings, absent verdicts, coverage lists.
     verbose: bool = False
     #: The folder that paths are relative to in formats for sharing; empty = as the logs have them.

@@ -8,152 +8,107 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from tracelens.render._secrets import KINDS, STRONG, Kind, is_common, kind, stays
 from tracelens.render._strings import map_strings
 from tracelens.report import Report
 
 __all__ = ["redact", "without_names"]
 
-_NAME = r"(?P<name>[^\s/\\:;,'\"()\[\]{}<>|=@]{1,64})"
-_BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
-#: Names that are no person's: shared directories, and accounts that every machine has.
-_NOBODY = {"shared", "public", "all users", "default", "linuxbrew", "root"}
-
-
-class _Kind(NamedTuple):
-    """What to look for: of a match, ``keep`` stays and ``name`` gets a pseudonym.
-
-    A text without any of the ``signs`` (all lower case) holds no match and is not searched.
-    """
-
-    label: str
-    signs: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
-def _kind(label: str, signs: str, *patterns: str) -> Iterator[_Kind]:
-    for pattern in patterns:
-        yield _Kind(label, tuple(signs.split()), re.compile(pattern))
-
-
-_USERS = (
-    *_kind(
-        "home",
-        "/home/ /users/",
-        r"(?<![\w.~-])(?:/(?:var/|export/)?home/|(?:/System/Volumes/Data)?/Users/)" + _NAME,
-    ),
-    *_kind(
-        "home",
-        r"users\ users/",
-        r"(?<!\w)[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2}(?P<name>[^\\/:*?\"'<>|\r\n]{1,64})(?=[\\/])",
-    ),
-    *_kind("user", "/torchinductor_", r"(?P<keep>/torchinductor_)" + _NAME),
-    *_kind("user", "user= logname= username=", r"(?P<keep>\b(?:USER|LOGNAME|USERNAME)=)" + _NAME),
-)
-
-_REST = (
-    *_kind(
-        "secret",
-        "hf_ gh github_pat_ glpat- xox sk- akia asia eyj",
-        r"(?<!\w)(?P<name>hf_[A-Za-z0-9]{16,200}|gh[opsur]_[A-Za-z0-9]{20,200}"
-        r"|github_pat_[A-Za-z0-9_]{20,200}|glpat-[\w-]{16,200}|xox[abprs]-[\w-]{10,200}"
-        r"|sk-[A-Za-z0-9_-]{20,200}|(?:AKIA|ASIA)[A-Z0-9]{16}"
-        r"|eyJ[\w-]{10,2000}\.[\w-]{10,2000}\.[\w-]{10,2000})",
-    ),
-    # A number after ``token=`` is a count of tokens.
-    *_kind(
-        "secret",
-        "token secret passw key=  key: key' key\"",
-        r"(?P<keep>(?<![A-Z0-9_])[A-Z0-9_]{0,60}"
-        r"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_KEY|ACCESS_KEY|PRIVATE_KEY)(?:_ID)?"
-        r"['\"]?[=:] ?['\"]?)(?P<name>(?![\d.]{1,12}(?![\w-]))[^\s'\",;&<>]{4,2000})",
-        r"(?P<keep>(?<![a-z0-9_])(?:password|passwd|api_key|secret_key|secret_access_key"
-        r"|access_token|auth_token)['\"]?[=:] ?['\"]?)"
-        r"(?P<name>(?![\d.]{1,12}(?![\w-]))[^\s'\",;&<>]{4,2000})",
-    ),
-    *_kind("secret", "bearer ", r"(?P<keep>\b[Bb]earer )(?P<name>[\w.~+/=-]{8,2000})"),
-    *_kind(
-        "secret",
-        "://",
-        r"(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://)(?P<name>[^\s/:@'\"]{1,200}:[^\s/@'\"]{1,200})(?=@)",
-    ),
-    *_kind(
-        "host",
-        "host master_addr node",
-        r"(?P<keep>\b(?:HOSTNAME|HOST|MASTER_ADDR|SLURMD_NODENAME|hostname|nodename)[=:] ?)"
-        r"(?P<name>(?!localhost|\d{1,3}\.)[\w.-]{1,255})",
-    ),
-    # ``threading.local`` is no host: the name needs a digit or a hyphen.
-    *_kind(
-        "host",
-        "ip- .local .lan .internal .corp .intra .amazonaws",
-        r"(?<![\w.-])(?P<name>ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}(?:\.[\w-]{1,63}){0,6}"
-        r"|(?=[A-Za-z]{0,63}[\d-])[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,5}"
-        r"\.(?:local|lan|internal|corp|intra|localdomain|amazonaws\.com)(?![\w.-]*\w))",
-    ),
-    # ``x@self.net`` is a matrix product.
-    *_kind(
-        "mail",
-        "@",
-        r"(?<![\w.+-])(?P<name>[\w.+-]{1,64}@(?!self\.|cls\.)[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}"
-        r"\.(?:com|org|net|edu|gov|io))\b",
-    ),
-    # Four numbers behind ``==`` or ``version`` are a version.
-    *_kind(
-        "ip",
-        ".",
-        r"(?<![\w.])(?<![=<>~]=)(?<![vV]ersion )(?!127\.|0\.0\.0\.0|255\.)"
-        rf"(?P<name>{_BYTE}\.{_BYTE}\.{_BYTE}\.{_BYTE})(?![\w.]*\w)",
-    ),
-    *_kind(
-        "ip",
-        ":",
-        r"(?<![\w:])(?P<name>(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}"
-        r"|fe80::[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,3})(?![\w:])",
-    ),
-)
-
-_SITE = _kind(
-    "site",
-    "-packages",
-    r"(?P<name>(?<![\w.~-])(?:/|~/|[A-Za-z]:[\\/])[^\s'\"<>|:;,()]{0,250}?"
-    r"[\\/](?:site|dist)-packages)(?![\w-])",
-)
+#: What a name is called instead. All others are numbered: ``<host1>``.
+_CALLED = {"url": "host", "key": "secret", "digest": "secret", "userinfo": "secret"}
+#: Letters from which on a name is replaced where it stands alone, too.
+MIN_NAME, MIN_SECRET = 3, 4
 
 
 class _Redactor:
     """Replaces in one string after the other; remembers who is who."""
 
-    def __init__(self, users: dict[str, int]) -> None:
+    def __init__(self, words: Iterable[str] = ()) -> None:
         self.count = 0
-        self._users = users
+        self._words = sorted({word for word in words if word}, key=len, reverse=True)
+        self._users: dict[str, int] = {}
         self._names: dict[tuple[str, str], str] = {}
-        self._kinds = (*_KINDS, *self._mentions())
+        #: What is replaced wherever it stands: its label by its text.
+        self._bare: dict[str, str] = {}
+        self._everywhere: re.Pattern[str] | None = None
+        self._kinds: tuple[Kind, ...] = KINDS
 
-    def _mentions(self) -> Iterator[_Kind]:
-        """Look for a name that was learnt also in /scratch/NAME/... and in NAME@host."""
+    def learn(self, text: str) -> str:
+        """Remember the names that a text holds; the text stays as it is."""
+        lower = text.lower()
+        for one in KINDS:
+            if (one in STRONG or one.label in _LEARNT) and any(sign in lower for sign in one.signs):
+                for match in one.pattern.finditer(text):
+                    if not stays(one.label, match["name"], match):
+                        self._remember(one.label, match["name"])
+        return text
+
+    def _remember(self, label: str, name: str) -> None:
+        """Keep what is to be replaced where it stands alone."""
+        if label in {"home", "user", "folder"}:
+            self._users.setdefault(name, len(self._users) + 1)
+            return
+        if label == "login":
+            user, _, host = name.partition("@")
+            self._users.setdefault(user, len(self._users) + 1)
+            label, name = "host", host
+        if label == "userinfo":
+            name = name.partition(":")[2]
+        name = name.rstrip("=")
+        if label in {"host", "url"}:
+            self._bare.setdefault(name, "host")
+            short = name.partition(".")[0]
+            if len(short) > MIN_NAME and _is_distinctive(short):
+                self._bare.setdefault(short, "host")
+        elif len(name) >= MIN_SECRET and not is_common(name) and not name.isdigit():
+            self._bare.setdefault(name, "secret")
+
+    def ready(self) -> None:
+        """Make one pattern of all that was learnt."""
         names = "|".join(map(re.escape, sorted(self._users, key=len, reverse=True)))
         if names:
-            yield from _kind("user", "/", rf"(?<=/)(?P<name>{names})(?=/)")
-            yield from _kind("login", "@", rf"(?<![\w.~-])(?P<name>(?:{names})@[\w.-]{{1,255}})")
+            login = kind("login", "@", rf"(?<![\w.~-])(?P<name>(?:{names})@[\w.-]{{1,255}})")
+            self._kinds = (*KINDS, *kind("user", "/", rf"(?<=/)(?P<name>{names})(?=/)"), *login)
+        for name in self._users:
+            if len(name) >= MIN_NAME and not is_common(name):
+                self._bare.setdefault(name, "user")
+        texts = sorted(
+            (text for text in self._bare if text.lower() not in {"", *_KEPT}), key=len, reverse=True
+        )
+        if texts:
+            # An underscore ends a name as well: a folder is called torchinductor_ana.
+            every = "|".join(map(re.escape, texts))
+            self._everywhere = re.compile(rf"(?<![^\W_])(?<!<)(?:{every})(?![^\W_])(?!>)")
 
     def __call__(self, text: str) -> str:
+        """Return the text without names."""
+        for word in self._words:
+            if word in text:
+                self.count += text.count(word)
+                text = text.replace(word, self._pseudonym("word", word))
         lower = text.lower()
-        for kind in self._kinds:
-            if any(sign in lower for sign in kind.signs):
-                text = kind.pattern.sub(partial(self._replace, kind.label), text)
+        for one in self._kinds:
+            if any(sign in lower for sign in one.signs):
+                text = one.pattern.sub(partial(self._replace, one.label), text)
+        if self._everywhere is not None:
+            text = self._everywhere.sub(self._replace_bare, text)
         return text
 
     def _replace(self, label: str, match: re.Match[str]) -> str:
         found = match.groupdict(default="")
         name = found["name"]
-        if name.startswith("<") or (label in {"home", "user"} and name.lower() in _NOBODY):
+        if stays(label, name, match):
             return match[0]
         self.count += 1
         return found.get("keep", "") + self._pseudonym(label, name)
+
+    def _replace_bare(self, match: re.Match[str]) -> str:
+        self.count += 1
+        return self._pseudonym(self._bare[match[0]], match[0])
 
     def _pseudonym(self, label: str, name: str) -> str:
         number = self._users.get(name, 1)
@@ -163,33 +118,53 @@ class _Redactor:
             return "~" if number == 1 else f"~user{number}"
         if label == "user":
             return f"user{number}"
+        if label == "folder":
+            return f"user{number}" if name in self._users else self._numbered("folder", name)
         if label == "login":
             user, _, host = name.partition("@")
             return f"{self._pseudonym('user', user)}@{self._pseudonym('host', host)}"
+        return self._numbered(_CALLED.get(label, label), name)
+
+    def _numbered(self, label: str, name: str) -> str:
         taken = sum(kind == label for kind, _ in self._names)
         return self._names.setdefault((label, name), f"<{label}{taken + 1}>")
 
 
-_KINDS = (*_SITE, *_USERS, *_REST)
+#: Labels whose names are replaced wherever they stand.
+_LEARNT = {"secret", "key", "digest", "host", "url", "mail", "login", "userinfo"}
+#: Names of ours.
+_KEPT = {"host", "user", "secret", "mail", "folder", "word", "site-packages"}
 
 
-def redact(report: Report) -> tuple[Report, int]:
-    """Return the report without names and secrets, and how many mentions were replaced."""
-    data, count = without_names(json.loads(report.to_json()))
-    return Report.model_validate(data), count
+def _is_distinctive(name: str) -> bool:
+    """Tell whether a short host name can be nothing else, as gpu-box-7 and unlike cuda0."""
+    if re.fullmatch(r"(?i)(?:cpu|gpu|cuda|xpu|rank|buf|arg|node|job|proc|dev)?[_-]?\d*", name):
+        return False
+    return any(map(str.isdigit, name)) or "-" in name
 
 
-def without_names(data: Any) -> tuple[Any, int]:
-    """Return the JSON value without names and secrets, and how many mentions were replaced."""
-    users: dict[str, int] = {}
+def redact(report: Report, words: Iterable[str] = ()) -> tuple[Report, int]:
+    """Return the report without names and secrets, and how many mentions were replaced.
 
-    def learn(text: str) -> str:
-        for kind in _USERS:
-            for match in kind.pattern.finditer(text):
-                if match["name"].lower() not in _NOBODY:
-                    users.setdefault(match["name"], len(users) + 1)
-        return text
+    Args:
+        report: What to hide names in.
+        words: Further texts to replace, as they stand.
+    """
+    data = json.loads(report.to_json())
+    digests = [source.pop("sha256") for source in data["inputs"]]
+    tool = data.pop("tool")
+    data, count = without_names(data, words)
+    for source, digest in zip(data["inputs"], digests, strict=True):
+        source["sha256"] = digest
+    return Report.model_validate(data | {"tool": tool}), count
 
-    map_strings(data, learn)
-    redactor = _Redactor(users)
+
+def without_names(data: Any, words: Iterable[str] = ()) -> tuple[Any, int]:
+    """Return the JSON value without names and secrets, and how many mentions were replaced.
+
+    What is recognised once is replaced everywhere, also where it stands alone.
+    """
+    redactor = _Redactor(words)
+    map_strings(data, redactor.learn)
+    redactor.ready()
     return map_strings(data, redactor), redactor.count
