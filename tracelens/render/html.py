@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import zlib
 from collections.abc import Container, Iterator
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracelens.render import Options, Renderer, _first, _live, _words
+from tracelens.render import Options, Renderer, _first, _live, _words, markdown
 from tracelens.render._absent import missing
 from tracelens.render._again import again
+from tracelens.render._contents import choices, contents
 from tracelens.render._prepare import prepare
+from tracelens.render._rule_pages import pages
 from tracelens.render._strings import elide, one_line, one_row, spans
 from tracelens.render._tables import About, Layout, about, layout
 from tracelens.render.views import Picture, View, discovered
@@ -27,6 +31,10 @@ __all__ = ["Html"]
 MAX_LINE, MAX_CELL = 2_000, 300
 #: Evidence lines per finding, and rows per table.
 MAX_EVIDENCE, MAX_ROWS = 40, 200
+#: Findings that are told in full; of those beyond, the page has a line each and the data.
+MAX_ARTICLES, MAX_NOTES = 150, 500
+#: Characters of the data beyond which it is packed.
+MAX_PLAIN = 1_000_000
 
 
 class Html(Renderer):
@@ -40,13 +48,25 @@ class Html(Renderer):
     def render(cls, report: Report, options: Options) -> str:
         """Render the page and put the data that it was made from at its end."""
         stored, drawn, replaced = prepare(report, options, cls)
-        environment = _environment()
+        data, packed = _data(stored)
+        views = list(_views(drawn))
+        tables = list(_tables(drawn, {name for view in views for name in view.view.tables}))
+        explained = pages(drawn)
+        environment = _environment({id(finding) for finding in drawn.told[:MAX_ARTICLES]})
         templates = files("tracelens.render") / "templates"
         style = (templates / "style.css").read_text(encoding="utf-8")
         script = (templates / "script.js").read_text(encoding="utf-8")
         page = environment.get_template("report.html").render(
             report=drawn,
-            data=_data(stored),
+            data=data,
+            packed=packed,
+            markdown=_script(json.dumps(_markdown(drawn), ensure_ascii=False)),
+            contents=list(
+                contents(drawn, [view.view for view in views], len(tables), len(explained))
+            ),
+            choices=choices(drawn),
+            pages=explained,
+            explained={page.code for page in explained},
             replaced=replaced,
             style=style,
             script=script,
@@ -55,8 +75,8 @@ class Html(Renderer):
             missing=missing(drawn),
             again=again(drawn),
             spent=_first.spent(drawn),
-            views=(views := list(_views(drawn))),
-            tables=list(_tables(drawn, {name for view in views for name in view.view.tables})),
+            views=views,
+            tables=tables,
             crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],
             slowest=_slowest(drawn),
             symptoms=drawn.symptoms,
@@ -91,7 +111,7 @@ class Part(NamedTuple):
     share: float
 
 
-def _environment() -> Environment:
+def _environment(in_detail: Container[int]) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
     environment = Environment(
@@ -105,7 +125,10 @@ def _environment() -> Environment:
     environment.globals.update(
         words=_words, first=_first, live=_live, quotes=quotes, parts=parts, spans=spans
     )
-    environment.globals["MAX_EVIDENCE"] = MAX_EVIDENCE
+    environment.globals.update(
+        MAX_EVIDENCE=MAX_EVIDENCE, MAX_ARTICLES=MAX_ARTICLES, MAX_NOTES=MAX_NOTES
+    )
+    environment.tests["in_detail"] = lambda finding: id(finding) in in_detail
     environment.filters.update(
         line=lambda text: elide(one_row(text), MAX_LINE),
         cell=lambda text: elide(one_line(text), MAX_CELL),
@@ -119,12 +142,31 @@ def _hash(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
-def _data(report: Report) -> str:
-    """Return the report's JSON with nothing in it that could end a script element."""
+def _data(report: Report) -> tuple[str, bool]:
+    """Return the report's JSON, and whether it is packed: a long one is, in base 64."""
     text = report.to_json()
+    if len(text) <= MAX_PLAIN:
+        return _script(text), False
+    squeezed = zlib.compress(report.model_dump_json().encode(), 9, wbits=31)
+    return base64.b64encode(squeezed).decode(), True
+
+
+def _script(text: str) -> str:
+    """Return JSON with nothing in it that could end a script element."""
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text.replace("://", ":\\/\\/")
+
+
+def _markdown(report: Report) -> dict[str, str]:
+    """Return the findings that are told in full as Markdown, by identity; and the first lines."""
+    out = {"": markdown.headline(report) + "\n\n" + markdown.about(report, 0)}
+    for finding in report.told[:MAX_ARTICLES]:
+        name = _words.identity(finding, report)
+        unknown = _first.unknown_cost(finding, report)
+        after = markdown.symptoms(finding, report)
+        out[name] = markdown.full(finding, name, after, unknown)
+    return out
 
 
 def _views(report: Report) -> Iterator[Drawn]:

@@ -6,6 +6,7 @@
     set: (value) => { try { localStorage.setItem("tracelens-theme", value); } catch { /* no storage */ } },
   };
   const all = (selector) => [...document.querySelectorAll(selector)];
+  const byId = (id) => document.getElementById(id);
   if (["light", "dark"].includes(stored.get())) root.dataset.theme = stored.get();
 
   const dark = () =>
@@ -21,54 +22,192 @@
     label();
   }
 
+  /* The data at the end of the file, as text. */
+  async function data() {
+    const element = byId("data");
+    if (element.type.endsWith("json")) return element.textContent.trim() + "\n";
+    const bytes = Uint8Array.from(atob(element.textContent.trim()), (char) => char.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  /* What can be filtered: a row of the list, and its article where it has one. */
+  let items = [];
+  function collect() {
+    items = all(".row").map((row, position) => ({ row, position, article: byId(row.dataset.id), words: null }));
+  }
+  const words = (item) => {
+    item.words ??= (item.row.textContent + (item.article?.textContent ?? "")).toLowerCase();
+    return item.words;
+  };
+  const visible = () => items.filter((item) => !item.row.hidden);
+
   function filter(tools) {
     const search = tools.querySelector("[type=search]");
     const boxes = [...tools.querySelectorAll("[type=checkbox]")];
+    const choices = [...tools.querySelectorAll("select[data-key]")];
     const count = tools.querySelector("[role=status]");
-    const findings = all(".finding");
     const apply = () => {
       const wanted = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
-      const words = search.value.toLowerCase();
+      const chosen = choices.filter((select) => select.value).map((select) => [select.dataset.key, select.value]);
+      const said = search.value.toLowerCase();
       let shown = 0;
-      for (const finding of findings) {
-        const show = wanted.has(finding.dataset.severity) && finding.textContent.toLowerCase().includes(words);
-        finding.hidden = !show;
+      for (const item of items) {
+        const facts = item.row.dataset;
+        const show = wanted.has(facts.severity) && chosen.every(([key, value]) => facts[key] === value) &&
+          (!said || words(item).includes(said));
+        item.row.hidden = !show;
+        if (item.article) item.article.hidden = !show;
         shown += show;
       }
-      count.textContent = shown === findings.length ? "" : `${shown} of ${findings.length} shown`;
+      count.textContent = shown === items.length ? "" : `${shown} of ${items.length} shown`;
     };
     tools.addEventListener("input", apply);
+    search.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      search.value = "";
+      search.blur();
+      apply();
+    });
+    tools.querySelector("[data-sort]").addEventListener("change", (event) => sort(event.target.value));
+  }
+
+  function sort(key) {
+    const number = (item) => Number(item.row.dataset[key]);
+    const text = (item) => item.row.dataset[key] ?? "\uffff";
+    const by = {
+      cost: (a, b) => number(b) - number(a),
+      count: (a, b) => number(b) - number(a),
+      file: (a, b) => (text(a) < text(b) ? -1 : Number(text(a) > text(b))),
+      code: (a, b) => (text(a) < text(b) ? -1 : Number(text(a) > text(b))),
+    }[key] ?? (() => 0);
+    items.sort((a, b) => by(a, b) || a.position - b.position);
+    document.querySelector(".overview").append(...items.map((item) => item.row));
+    document.querySelector(".articles").append(...items.flatMap((item) => item.article ?? []));
+    all(".run").forEach((heading) => { heading.hidden = Boolean(key); });
+  }
+
+  function element(tag, kind, text, ...children) {
+    const made = document.createElement(tag);
+    if (kind) made.className = kind;
+    if (text) made.textContent = text;
+    made.append(...children);
+    return made;
+  }
+
+  /* The full text of a finding that has only its row in a long page. */
+  let parsed = null;
+  async function unfold(item) {
+    parsed ??= JSON.parse(await data());
+    const several = parsed.runs.length > 1;
+    const found = parsed.findings.find((one) => (several ? `${one.run}/${one.id}` : one.id) === item.row.dataset.id);
+    if (!found || item.article) return;
+    const body = element("div", "body", "", element("p", "message", found.message));
+    for (const advice of found.advice) {
+      body.append(element("p", "", advice.text));
+      for (const text of [advice.setting, advice.env, advice.code]) {
+        if (text) body.append(element("pre", "excerpt", text));
+      }
+    }
+    const quotes = found.evidence.slice(0, 40).map((line) => `${line.line} | ${line.text}`).join("\n");
+    if (quotes) body.append(element("pre", "excerpt", quotes));
+    item.article = element("article", "finding", "", body);
+    item.article.prepend(element("header", "", "", element("h3", "", `${found.code}: ${found.title}`)));
+    item.article.id = item.row.dataset.id;
+    item.article.tabIndex = -1;
+    item.row.after(item.article);
+  }
+
+  async function go(item) {
+    if (!item.article) await unfold(item);
+    item.article?.scrollIntoView({ block: "start" });
+    item.article?.focus({ preventScroll: true });
+  }
+
+  function step(by) {
+    const shown = visible();
+    const at = shown.findIndex((item) => item.article && item.article.contains(document.activeElement));
+    const next = shown[Math.min(Math.max(at + by, 0), shown.length - 1)];
+    if (next) go(next);
+  }
+
+  function keys(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input, select, textarea")) return;
+    if (event.key === "j") step(1);
+    else if (event.key === "k") step(-1);
+    else if (event.key === "/") {
+      const search = document.querySelector("[type=search]");
+      if (!search) return;
+      event.preventDefault();
+      search.focus();
+    }
+  }
+
+  async function write(button, text, place) {
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      if (place) getSelection().selectAllChildren(place);
+      button.textContent = place ? "Selected" : "Not allowed";
+    }
+    setTimeout(() => { button.textContent = label; }, 1500);
   }
 
   function copy(button) {
-    const text = button.parentElement.querySelector("pre").textContent.trimEnd();
-    button.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(text);
-        button.textContent = "Copied";
-      } catch {
-        getSelection().selectAllChildren(button.parentElement.querySelector("pre"));
-        button.textContent = "Selected";
-      }
-      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    const place = button.parentElement.querySelector("pre");
+    button.addEventListener("click", () => write(button, place.textContent.trimEnd(), place));
+  }
+
+  function markdown(button) {
+    button.addEventListener("click", () => {
+      const texts = JSON.parse(byId("markdown").textContent);
+      if (button.dataset.copy) return write(button, texts[button.dataset.copy]);
+      const shown = visible().map((item) => texts[item.row.dataset.id]).filter(Boolean);
+      return write(button, [texts[""], ...shown].join("\n\n"));
     });
   }
 
   function save(button) {
-    button.addEventListener("click", () => {
+    button.addEventListener("click", async () => {
       const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([document.getElementById("data").textContent.trim() + "\n"]));
+      link.href = URL.createObjectURL(new Blob([await data()]));
       link.download = "report.json";
       link.click();
     });
   }
 
+  /* A link to something folded opens it. */
+  function reveal() {
+    const target = byId(decodeURIComponent(location.hash.slice(1)));
+    const folded = target?.closest("details");
+    if (folded) {
+      folded.open = true;
+      target.scrollIntoView();
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    collect();
     all("[data-script]").forEach((element) => { element.hidden = false; });
     all("[data-theme-button]").forEach(theme);
     all(".tools").forEach(filter);
     all(".paste button").forEach(copy);
+    all("[data-copy], [data-copy-all]").forEach(markdown);
     all("[data-save]").forEach(save);
+    document.querySelector(".overview")?.addEventListener("click", (event) => {
+      const row = event.target.closest("a")?.closest(".row");
+      const item = row && items.find((one) => one.row === row);
+      if (!item || (item.article && item.article.parentElement !== row.parentElement)) return;
+      event.preventDefault();
+      go(item);
+    });
+    document.addEventListener("keydown", keys);
+    addEventListener("hashchange", reveal);
+    reveal();
   });
-  addEventListener("beforeprint", () => { all("details").forEach((element) => { element.open = true; }); });
+  addEventListener("beforeprint", () => {
+    all(".finding details").slice(0, 50).forEach((element) => { element.open = true; });
+  });
 })();
