@@ -1,4 +1,4 @@
-"""The ways through a long page: its contents with counts, and what findings are narrowed down by."""
+"""The ways through a long page: its contents with counts, and how findings are narrowed down."""
 
 from __future__ import annotations
 
