@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -388,7 +389,9 @@ def test_the_format_of_standard_output_is_chosen(run: Run, tmp_path: Path) -> No
 
 
 def test_quiet_writes_only_what_was_asked_for(run: Run, tmp_path: Path) -> None:
-    assert run("analyze", "--sample", "-q")[1] == ""
+    brief = run("analyze", "--sample", "-q")[1].splitlines()
+    assert brief
+    assert all(re.match(r"\S+:\d+: [A-Z]{3}\d{3} \w+: ", line) for line in brief)
     assert run("analyze", "--sample", "-q", "-o", "r.json")[1] == ""
     assert run("analyze", "--sample", "-q", "-o", "-", "-o", "r.md")[1] != ""
     assert json.loads(run("analyze", "--sample", "-q", "-f", "json")[1])

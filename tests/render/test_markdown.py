@@ -60,6 +60,19 @@ def test_the_text_is_all_there(reports: dict[str, Report], hostile_texts: tuple[
     assert "@\u200boctocat fixes #\u200b123 and GH-\u200b7" in words
 
 
+def test_a_place_can_be_copied() -> None:
+    said = text("it breaks at <site-packages>/torch/nn/modules.py:239: see model.py:7 and x.py:9.")
+    assert "`<site-packages>/torch/nn/modules.py:239`" in said
+    assert "`model.py:7`" in said
+    assert "\u200b" not in said
+
+
+@pytest.mark.parametrize("said", ["https://`evil.test`", "https://evil.test", "x:https://\\e.test"])
+def test_an_address_is_broken_before_its_slashes(said: str) -> None:
+    assert "://" not in text(said)
+    assert ":\u200b//" in text(said)
+
+
 def test_tables_have_as_many_cells_as_columns(report: Report) -> None:
     cells: list[int] = []
     for token in parsed(Markdown.render(report, Options())):

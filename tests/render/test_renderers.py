@@ -36,7 +36,7 @@ def test_a_report_from_its_json_gives_the_same_bytes(
     first = format_.render(report, options)
     assert first == format_.render(loaded, options)
     assert first == format_.render(report, options)
-    assert first.endswith("\n")
+    assert first.endswith("\n") or (format_.name == "concise" and not report.told)
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda cls: cls.name)

@@ -42,6 +42,7 @@ class Terminal:
     """What standard output can show."""
 
     color: bool = False
+    links: bool = False
 
 
 def _version(wanted: bool) -> None:
@@ -67,7 +68,10 @@ def root(
 ) -> None:
     """Read the logs of a torch.compile'd model and say what is slow, where, and what to set."""
     del debug, no_plugins, version  # what is begun before the command is found looks at them
-    ctx.obj = Terminal(color=supports_color() if color is Color.AUTO else color is Color.ALWAYS)
+    from tracelens.cli._links import supports_links
+
+    shows = supports_color() if color is Color.AUTO else color is Color.ALWAYS
+    ctx.obj = Terminal(color=shows, links=supports_links())
 
 
 def command(argv: Sequence[str] = ()) -> typer.core.TyperGroup:

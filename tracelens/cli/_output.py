@@ -94,9 +94,7 @@ VerboseOption = Annotated[
 ]
 QuietOption = Annotated[
     bool,
-    typer.Option(
-        "--quiet", "-q", help="Write nothing to standard output, unless -f or -o - asks for it."
-    ),
+    typer.Option("--quiet", "-q", help="One line for each finding; with -o, nothing."),
 ]
 
 
@@ -117,6 +115,7 @@ class Plan:
         quiet: bool,
         inputs: Sequence[str] = (),
         formats: Iterable[Form] = (),
+        quietly: str = "",
     ) -> Plan:
         """Decide what to write, and check that it can be written.
 
@@ -126,12 +125,13 @@ class Plan:
             quiet: Whether standard output stays empty when neither asks for it.
             inputs: Files that must not be overwritten.
             formats: What can be written; the formats of a report when empty.
+            quietly: The format of standard output where it would stay empty for want of ``-o``.
 
         Raises:
             UsageError: A format or a suffix that no renderer has, or a file that is an input.
         """
         if quiet and name is None and not files:
-            return cls(())
+            return cls(((STDOUT, _renderers()[quietly]),) if quietly else ())
         renderers = {form.name: form for form in formats} or _renderers()
         chosen = _by_name(name, renderers) if name is not None else renderers["text"]
         folders = [file for file in files if file != STDOUT and is_folder(file)]
@@ -264,7 +264,12 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
 def _for_terminal(options: Options, terminal: Terminal) -> Options:
     from dataclasses import replace
 
-    return replace(options, color=terminal.color, width=width())
+    options = replace(options, color=terminal.color, width=width())
+    if not terminal.links:
+        return options
+    from tracelens.cli._links import target
+
+    return replace(options, link=target)
 
 
 def _renderers() -> dict[str, Form]:

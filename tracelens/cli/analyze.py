@@ -111,7 +111,7 @@ def analyze(
     if one_run and runs:
         raise UsageError("--one-run and --run contradict each other", hint="give one of them")
     read = [*(inputs or ()), *(path for paths in runs.values() for path in paths)]
-    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=read)
+    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=read, quietly="concise")
     with contextlib.chdir(_samples() if sample else Path.cwd()):
         given = [SAMPLE] if sample else inputs or []
         report = analyzed(given, config, kind, one_run=one_run, runs=runs)

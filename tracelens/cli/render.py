@@ -43,7 +43,7 @@ def render(
     from tracelens.report import saved
 
     config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
-    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=[report])
+    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=[report], quietly="concise")
     plan.write(
         saved.load(report),
         ctx.obj,

@@ -15,6 +15,10 @@ def _no_page(code: str) -> None:
     del code
 
 
+def _no_link(name: str) -> None:
+    del name
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user may ask of any format. A renderer ignores what does not apply to it."""
@@ -36,6 +40,8 @@ class Options:
     #: The page of a rule by code, in Markdown, for formats that carry it; None where it is not
     #: installed.
     page: Callable[[str], str | None] = field(default=_no_page, compare=False)
+    #: The address of a file, or of a rule by code, for a terminal that makes links.
+    link: Callable[[str], str | None] = field(default=_no_link, compare=False)
 
 
 class Renderer:

@@ -12,11 +12,14 @@ __all__ = ["MAX_TEXT", "MAX_TITLE", "code", "details", "fence", "grid", "paragra
 MAX_TITLE, MAX_TEXT = 200, 4_000
 
 _BREAK = "\u200b"
-# What GitHub turns into a mention, a reference, a link or an emoji.
+# What GitHub turns into a mention, a reference, a link or an emoji. An address is broken before its
+# slashes: whatever stands behind them, a back-tick for instance, may end what is looked for.
 _LIVE = re.compile(
-    r"@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|://(?=\w)|(?<=\bwww)\.(?=\w)|:(?=[\w+-]{1,40}:)",
+    r"@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|:(?=//)|(?<=\bwww)\.(?=\w)|:(?=[\w+-]{1,40}:)",
     re.IGNORECASE,
 )
+#: A place that somebody may want to copy: nothing is put into it, so it is written as code.
+_PLACE = re.compile(r"(?<![\w/.~<>+-])[\w~.<>/+-]{1,200}\.[A-Za-z]{1,4}:\d{1,7}(?!\w)")
 #: What means something in HTML.
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _SPECIAL = re.compile(r"[\\`*\[\]<>~&$]|(?<!\w)_|_(?!\w)|^[#+=-]")
@@ -26,9 +29,21 @@ _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 def text(value: str, most: int = MAX_TITLE) -> str:
     """Return ``value`` as running text on one line; its back-ticked parts become code."""
     return "".join(
-        code(part) if ticked else escaped(part)
+        code(part) if ticked else _plain(part)
         for ticked, part in spans(elide(one_line(value), most))
     )
+
+
+def _plain(part: str) -> str:
+    """Escape running text, but for the places in it."""
+    out, end = [], 0
+    for match in _PLACE.finditer(part):
+        # A back-tick beside a code span would become part of it.
+        if "`" in part[match.start() - 1 : match.start()] + part[match.end() : match.end() + 1]:
+            continue
+        out += [escaped(part[end : match.start()]), code(match[0])]
+        end = match.end()
+    return "".join([*out, escaped(part[end:])])
 
 
 def paragraphs(value: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -18,6 +19,8 @@ __all__ = ["Text"]
 
 #: Findings told in full; the others get one line each.
 MAX_FULL = 12
+#: Findings in a line each behind them, and rules by which the others are counted.
+MAX_BRIEF, MAX_CAUSES = 20, 8
 #: Evidence lines per finding.
 MAX_EVIDENCE = 4
 #: Findings that are listed under the one that they follow from.
@@ -111,12 +114,27 @@ class _Page:
             yield ""
         if brief := findings[full:]:
             yield f"{_words.plural(len(brief), 'more finding')} (-v tells all):"
-            yield from map(self.brief, brief)
+            told = brief if self.options.verbose else brief[:MAX_BRIEF]
+            yield from map(self.brief, told)
+            if rest := brief[len(told) :]:
+                yield from self.by_cause(rest)
             yield ""
+
+    def by_cause(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """Yield how many more there are of each rule, the most frequent first."""
+        counts = Counter((finding.code, finding.name) for finding in findings)
+        causes = [f"{count} {code} {name}" for (code, name), count in counts.most_common()]
+        said = f"{len(findings)} more, by cause: {_words.names(causes, MAX_CAUSES)}"
+        yield from self.wrapped("", one_line(said), 2)
 
     def paint(self, style: str, text: str) -> str:
         code = _SGR.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if self.options.color and code and text else text
+
+    def link(self, name: str, shown: str) -> str:
+        """Return ``shown`` as a link to a file or a rule's page, where the terminal makes links."""
+        address = self.options.link(name)
+        return f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address else shown
 
     def wrapped(self, first: str, text: str, indent: int, style: str = "") -> Iterator[str]:
         """Yield ``first`` and ``text`` behind it, wrapped, all lines indented alike."""
@@ -129,12 +147,13 @@ class _Page:
         word = finding.severity.value
         tag = f"{word}[{self.name(finding)}]"
         title = wrap(one_line(finding.title), self.width - len(tag) - 1)
-        yield f"{self.paint(word, tag)} {self.paint('bold', title[0])}"
+        lead = self.link(finding.code, self.paint(word, tag))
+        yield f"{lead} {self.paint('bold', title[0])}"
         for line in title[1:]:
             yield " " * (len(tag) + 1) + self.paint("bold", line)
         if finding.where is not None:
             place = elide(one_line(str(finding.where)), MAX_PLACE)
-            yield f"  {self.paint('place', '-->')} {place}"
+            yield f"  {self.paint('place', '-->')} {self.link(finding.where.file, place)}"
         yield from self.facts(finding)
         if finding.message:
             yield ""
