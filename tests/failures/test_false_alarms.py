@@ -95,7 +95,37 @@ def caught(pick: random.Random) -> Iterator[str]:
     yield "kubelet: Error: ImagePullBackOff: Unsupported: media type is not found"
 
 
-KINDS: tuple[Text, ...] = (training, web_server, pip, ci, other_languages, caught)
+def builds(pick: random.Random) -> Iterator[str]:
+    name = pick.choice(WORDS)
+    yield f"      building '{name}._speedups' extension"
+    yield f"      src/{name}.c:1:10: fatal error: Python.h: No such file or directory"
+    yield f"      {name}.cpp(2): fatal error C1083: Cannot open include file: 'algorithm'"
+    yield "LINK : fatal error LNK1104: cannot open file 'msvcprt.lib'"
+    yield f"/usr/bin/ld: cannot find -l{name}: No such file or directory"
+    yield "collect2: error: ld returned 1 exit status"
+    yield "/bin/sh: 1: g++: not found"
+    yield f"clang: error: unsupported option '-f{name}'"
+    yield "nvcc fatal   : Unsupported gpu architecture 'compute_120'"
+    yield f"kernels/{name}.cu(12): error: identifier is undefined"
+    yield "ninja: build stopped: subcommand failed."
+    yield "RuntimeError: Error compiling objects for extension"
+
+
+def services(pick: random.Random) -> Iterator[str]:
+    name = pick.choice(WORDS)
+    yield f'{{"level": "error", "msg": "could not {name}: IOError: pipe", "stack": "a\\nb"}}'
+    yield f"kernel: Out of memory: Killed process 812 ({name}) total-vm:123456kB"
+    yield f"E1121 12:00:00.1 1 reflector.go:138] Failed to watch *v1.{name}: Unauthorized"
+    yield f"PermissionError: [Errno 13] Permission denied: '/var/lib/{name}'"
+    yield "OSError: [Errno 28] No space left on device"
+    yield "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    yield "EOFError: Ran out of input"
+    yield f"ImportError: /usr/lib/lib{name}.so: undefined symbol: _ZN5boost6system"
+    yield "dlopen failed: library not found"
+    yield f"TimeoutError: {name} did not answer"
+
+
+KINDS: tuple[Text, ...] = (training, web_server, pip, ci, other_languages, caught, builds, services)
 
 
 def ordinary(seed: int, size: int) -> str:

@@ -100,6 +100,37 @@ LINES = {
     "overwritten": (OVERWRITTEN, "CGR006", "clone"),
     "in-place": (IN_PLACE, "ERR000", "clone"),
     "no-openmp": (NO_OMP, "ENV003", "libomp"),
+    "capture": (
+        "RuntimeError: CUDA error: operation not permitted when stream is capturing",
+        "ERR000",
+        "cudagraphs",
+    ),
+    "backend": (
+        "torch._dynamo.exc.InvalidBackend: Invalid backend: 'ipex', see list_backends()",
+        "ERR000",
+        "list_backends",
+    ),
+    "twice": (
+        "RuntimeError: torch.compile with aot_autograd does not currently support double backward",
+        "ERR000",
+        "_orig_mod",
+    ),
+    "nvcc": (
+        "CUDACompileError: nvcc fatal : Unsupported gpu architecture 'compute_120'",
+        "ERR010",
+        "compute_120",
+    ),
+    "subprocess": (
+        "RuntimeError: A compilation subprocess exited unexpectedly.",
+        "ERR024",
+        "COMPILE_THREADS",
+    ),
+    "libcuda": ("AssertionError: libcuda.so cannot found!", "ERR006", "libcuda.so"),
+    "unknown": (
+        "torch._dynamo.exc.ResetRequired: Must call `torch._dynamo.reset()` before.",
+        "ERR000",
+        "reset",
+    ),
     "json": (JSON, "ERR001", "build-essential"),
     "dynamo": (DYNAMO, "ERR018", "disable"),
 }

@@ -101,7 +101,8 @@ PHRASES = (
         r"Value['‘](?P<arch>sm_\w{1,6})['’]isnotdefinedforoption|ptxas.{0,60}?(?P<arch_2>sm_\w{1,6}).{0,20}?notdefined"
         r"|Unsupported\.version(?P<ptx>\d\.\d);|PTX\.version\d\.\ddoesnotsupport\.target(?P<arch_3>sm_\w{1,6})"
         r"|NoPTXCODEGENsupport|ptxas(?:fatal|error):(?:Unsupported|Unknown)|CannotfindptxasorPTXAS|Cannotfindptxas"
-        r"|(?P<arch_4>sm_\w{1,6})isnotarecognizedprocessor",
+        r"|(?P<arch_4>sm_\w{1,6})isnotarecognizedprocessor"
+        r"|nvccfatal:Unsupportedgpuarchitecture['‘](?P<arch_5>compute_\w{1,6})['’]",
     ),
     Phrase(
         "kernel-image",
@@ -162,7 +163,7 @@ PHRASES = (
     ),
     Phrase(
         "metal",
-        r"program_source:\d{1,6}:\d{1,4}:error|[Ff]ailedtocreate[Mm]etallibrary|MTLLibraryError"
+        r"program_source:\d{1,6}:\d{1,4}:(?:fatal)?error|[Ff]ailedtocreate[Mm]etallibrary|MTLLibraryError"
         r"|failedtocompile.{0,200}[Mm]etal|[Mm]etal.{0,80}failedtocompile|torch\.mps\.compile_shader.{0,200}error",
     ),
     Phrase(
@@ -196,6 +197,17 @@ PHRASES = (
         r"|Unsupported:(?:Dynamo)?(?:cache_size|recompile)_?limit",
     ),
     Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
+    Phrase("double-backward", r"doesnotcurrentlysupportdoublebackward"),
+    Phrase("backend-unknown", r"InvalidBackend|Invalidbackend:"),
+    Phrase(
+        "cache-broken",
+        r"UnpicklingError|EOFError:Ranoutofinput|pickledatawastruncated|JSONDecodeError:Expectingvalue",
+    ),
+    Phrase(
+        "capture",
+        r"notpermitted(?:when|whena)?streamiscapturing|CUDA_ERROR_STREAM_CAPTURE|cudaErrorStreamCapture"
+        r"|operationfailedduetoapreviouserrorduringcapture",
+    ),
     Phrase(
         "changed-in-place",
         r"CompiledFunction(?:Backward)?(?:isaview|,isatversion|\]?,?whichisoutput)|outputofCompiledFunction",

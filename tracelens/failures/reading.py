@@ -24,8 +24,34 @@ _STOPS = re.compile(
     r"|\s*The following call|While executing"
 )
 _USER = ("from user code", "User stack", "User Stack", "The following call raised")
+#: Exceptions of the compiler's, and words of those that are about it.
+_OWN = re.compile(r"torch\.(?:_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
+_SPEAKS = re.compile(
+    r"torch\.compile\b|torch\._(?:dynamo|inductor|functorch)|[Tt]orch ?[Ii]nductor|TorchDynamo"
+    r"|[Aa][Oo][Tt][_ ]?[Aa]utograd|CUDAGraphs?\b|cudagraph|Triton Error|CompiledFunction"
+    r"|FakeTensor"
+)
 #: Words of what torch generates and loads.
 _GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
+#: What any program that is built may fail of, and what tells that torch or Triton built it.
+_BUILDING = frozenset(
+    {
+        "cuda-headers",
+        "msvc-environment",
+        "no-compiler",
+        "no-msvc",
+        "no-openmp",
+        "ptxas",
+        "python-headers",
+        "toolchain",
+    }
+)
+_CONTEXT = re.compile(
+    r"nductor|[Tt]riton|torch[._/\\]+_|ynamo|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
+    r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
+    r"|PTXAS|ptxas|--gpu-name|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
+    r"|libcuda\.so cannot"
+)
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
@@ -61,7 +87,7 @@ def told(episode: Episode) -> Told | None:
     own = False
     if found:
         cause, index, facts = found[0]
-    elif (last := _last(raised)) is not None and _is_unknown(frames):
+    elif (last := _last(raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
         cause, index, facts = "unknown", episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), {}, True
@@ -102,8 +128,10 @@ def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Tra
         suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
         said = any("raised:" in _line(one) and not one.logged for one in episode.items)
         return ended or suppressed or said
-    if cause in {"cache-path", "library-load"}:
+    if cause in {"cache-path", "cache-broken", "library-load"}:
         return any(_GENERATED.search(_line(one)) for one in episode.items)
+    if cause in _BUILDING:
+        return any(_CONTEXT.search(_line(one)) for one in episode.items)
     if cause == "out-of-memory":
         return (
             any(is_compiler(one.place) for one in frames)
@@ -122,6 +150,13 @@ def _last(raised: list[Raised]) -> Raised | None:
 def _is_unknown(frames: list[Traced]) -> bool:
     """Tell whether the innermost frames are the compiler's, or of what it generated."""
     return any(is_compiler(frame.place) for frame in frames[-3:])
+
+
+def _is_ours(last: Raised) -> bool:
+    """Tell whether the exception is torch.compile's own, or speaks of it."""
+    return any(_OWN.match(error) for error in last.errors) or bool(
+        _SPEAKS.search(f"{last.message}{last.bare}")
+    )
 
 
 def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:

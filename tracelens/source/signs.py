@@ -50,6 +50,12 @@ TRIGGERS = (
     b"dlopen",
     b"suppress this exception",
     b"kernel image",
+    b"rror C",
+    b"rror LNK",
+    b"nvcc fatal",
+    b"InvalidBackend",
+    b"_dynamo.exc.",
+    b"_inductor.exc.",
     b"TooOldForTriton",
     b"TritonMissing",
 )
@@ -96,6 +102,10 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"dlopen", None),
     (b"suppress this exception", None),
     (b"kernel image", None),
+    (b"nvcc fatal", None),
+    (b"InvalidBackend", None),
+    (b"_dynamo.exc.", None),
+    (b"_inductor.exc.", None),
     (b"TooOldForTriton", None),
     (b"TritonMissing", None),
     (b"from user code", None),
@@ -115,6 +125,7 @@ HINTS = re.compile(
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"
+    rb"|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
     rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
     rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
     rb"|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"

@@ -69,6 +69,10 @@ class Loaded(Joined):
 _FAMILIES = ("libiomp5", "libgomp", "libomp")
 
 
+def _system(said: str) -> str | None:
+    return "macos" if ".dylib" in said else "windows" if ".dll" in said else None
+
+
 def _met(said: str) -> str:
     """Say whose runtimes met: two copies of one, or those of two makers."""
     found = [name for name in _FAMILIES if name in said]
@@ -152,11 +156,11 @@ class TwoOpenmpRuntimes(Rule):
         Remedy(
             id="import-first",
             text="Import torch first, so that its libomp is the one that is loaded; remove the "
-            "copy that another package or Homebrew brings.",
-            when="macOS",
-            applies=lambda data: data.system == "macos",
+            "copy that another package (conda's MKL, Homebrew) brings.",
+            when="macOS, Windows",
+            applies=lambda data: data.system in {"macos", "windows"},
             basis="untestable",
-            proof="needs macOS",
+            proof="needs macOS or Windows",
         ),
     )
 
@@ -185,7 +189,7 @@ class TwoOpenmpRuntimes(Rule):
                 run,
                 has_complaint=True,
                 ended_program=grave,
-                system="macos" if ".dylib" in said else facts_of(run).os,
+                system=_system(said) or facts_of(run).os,
                 families=tuple(name for name in _FAMILIES if name in said),
             )
             yield self.finding(

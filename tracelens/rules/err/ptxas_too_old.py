@@ -53,6 +53,15 @@ class PtxasTooOld(FailureRule):
                 )
             ),
             env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
+            applies=lambda d: not d.facts.get("arch", "").startswith("compute_"),
+            when="ptxas",
+        ),
+        Remedy(
+            "toolkit",
+            "Name a CUDA toolkit that knows the GPU: torch builds its CUTLASS kernels with nvcc.",
+            env="CUDA_HOME=/usr/local/cuda",
+            applies=lambda d: d.facts.get("arch", "").startswith("compute_"),
+            when="nvcc",
         ),
         Remedy(
             "newer",
@@ -66,7 +75,9 @@ class PtxasTooOld(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        arch = data.facts.get("arch")
+        arch = data.facts.get("arch", "")
+        if arch.startswith("compute_"):
+            return f"nvcc is too old for this GPU: it does not know `{arch}`"
         return (
             f"ptxas is too old for this GPU: it does not know `{arch}`"
             if arch

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from tracelens.evidence import Table
 from tracelens.failures import Failure
 from tracelens.failures.causes import ELSEWHERE
+from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, words
+from tracelens.rules.err._known import KNOWN, TITLES
 
 if TYPE_CHECKING:
     from tracelens.logs import compile_errors
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["UnexplainedError"]
 
-#: Causes that this rule knows the remedy of, and which no stage of compiling has.
-KNOWN = frozenset({"kernel-image", "cache-dir", "changed-in-place"})
 #: Causes that a rule of another family reads from the same record.
 _OWN_READERS = frozenset({"constraint", "data-dependent", "no-openmp", "output-overwritten"})
 #: Topics of exceptions from which rules of other families explain a cause.
@@ -28,11 +28,6 @@ _TOPICS = {
     "not-close": "not-close",
     "skipped-guards": "skipped-guards",
 }
-
-
-def _is_illegal_access(data: FailureData) -> bool:
-    said = data.message
-    return "illegal memory access" in said or "device-side assert" in said
 
 
 class UnexplainedError(FailureRule):
@@ -67,7 +62,7 @@ class UnexplainedError(FailureRule):
 
     code = "ERR000"
     name = "unexplained-error"
-    of_causes: ClassVar[frozenset[str]] = frozenset({"unknown"}) | KNOWN | ELSEWHERE
+    of_causes: ClassVar[frozenset[str]] = frozenset({"unknown", *TITLES}) | ELSEWHERE
     may_be_meant = True
     remedies = (
         Remedy(
@@ -78,69 +73,7 @@ class UnexplainedError(FailureRule):
             applies=lambda d: d.cause == "recompile-limit",
             when="the recompile limit under fullgraph=True",
         ),
-        Remedy(
-            "built-for",
-            "Compare the GPU with those that this torch was built for; if it is not among them,"
-            " install one that was built for it (a newer torch, of a newer CUDA, for a new GPU).",
-            code=(
-                'python -c "import torch; print(torch.cuda.get_device_capability(),'
-                ' torch.cuda.get_arch_list(), torch.version.cuda)"'
-            ),
-            applies=lambda d: d.cause == "kernel-image",
-            when="the kernel is for another GPU",
-        ),
-        Remedy(
-            "driver",
-            "If it is, the driver is older than the CUDA that made the kernel: update the driver"
-            " (`nvidia-smi` names the newest CUDA that it can load), or let Triton use the ptxas of"
-            " a CUDA that is no newer than that.",
-            env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
-            applies=lambda d: d.cause == "kernel-image",
-            when="the driver is too old",
-        ),
-        Remedy(
-            "clear",
-            "Kernels that another machine or another version left in the cache look like this, too:"
-            " delete them.",
-            code="rm -rf ~/.triton/cache /tmp/torchinductor_$USER",
-            applies=lambda d: d.cause == "kernel-image",
-            when="a cache that moved with the program",
-        ),
-        Remedy(
-            "cache-folder",
-            "Name folders for what is generated that the program may write to, that have room, and"
-            " whose path is short; /tmp is often shared, full, or another user's.",
-            env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor TRITON_CACHE_DIR=/var/tmp/triton",
-            applies=lambda d: d.cause == "cache-dir" and not d.on_windows,
-            when="the cache cannot be written",
-        ),
-        Remedy(
-            "cache-folder-windows",
-            "Give what is generated a short path (Windows refuses long ones), and keep virus"
-            " scanners off it; compile in one process, since two that write one file clash there.",
-            env=(
-                r"TORCHINDUCTOR_CACHE_DIR=C:\ti TRITON_CACHE_DIR=C:\tt"
-                " TORCHINDUCTOR_COMPILE_THREADS=1"
-            ),
-            applies=lambda d: d.cause == "cache-dir" and d.on_windows,
-            when="the same on Windows",
-        ),
-        Remedy(
-            "clone",
-            "The program changes what a compiled function returned, and backward still needs it:"
-            " clone it before it is changed, or change it out of place (`y = y + 1`).",
-            code="y = compiled(x).clone()",
-            applies=lambda d: d.cause == "changed-in-place",
-            when="an output is changed in place",
-        ),
-        Remedy(
-            "where",
-            "A kernel read or wrote what is not its own; errors on a GPU come late. Run it so that"
-            " they come where they arise, and check the indices that the program looks up.",
-            env="CUDA_LAUNCH_BLOCKING=1",
-            applies=_is_illegal_access,
-            when="an illegal access, or an assert, on a GPU",
-        ),
+        *KNOWN,
         Remedy(
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
@@ -153,7 +86,7 @@ class UnexplainedError(FailureRule):
                 'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
                 " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
             ),
-            applies=lambda d: not d.facts.get("own") and d.cause not in KNOWN,
+            applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
         ),
         Remedy(
             "disable",
@@ -164,23 +97,21 @@ class UnexplainedError(FailureRule):
             ),
             code="@torch.compiler.disable",
             since="2.1",
-            applies=lambda d: not d.facts.get("own") and d.cause not in KNOWN,
+            applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
         ),
         Remedy(
             "search",
             lambda d: f"Search the issues of pytorch/pytorch for: {words(d)}",
-            applies=lambda d: not d.facts.get("own") and d.cause not in KNOWN,
+            applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
         ),
     )
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
-        first = data.message.partition("\n")[0][:140]
-        if data.cause == "kernel-image":
-            return f"the GPU's driver refuses the kernel that was built: {first}"
-        if data.cause == "cache-dir":
-            return f"the folder for what is generated cannot be used: {first}"
+        first = data.message.partition("\n")[0].removeprefix(f"{data.exception}: ")[:140]
+        if data.cause in TITLES:
+            return f"{TITLES[data.cause]}: {first}" if first else TITLES[data.cause]
         told = first if not first or first.startswith(name) else f"{name}: {first}"
         ended = "the program ended in an error" if data.ended_program else "an error in the log"
         return f"{ended}: {told or name}"
@@ -207,6 +138,7 @@ class UnexplainedError(FailureRule):
         told = {cause for cause, topic in _TOPICS.items() if topic in topics}
         told |= {"recompile-limit"} if len(limits) else set()
         told |= {"two-openmp"} if len(clashes) else set()
+        told |= {"no-choices"} if any(no_choice(row.record) for row in errors) else set()
         told |= _OWN_READERS
         yield from super().check(failures.where(lambda one: one.cause not in told))
 

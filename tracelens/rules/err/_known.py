@@ -1,0 +1,134 @@
+"""Errors at run time, or around compiling, that no stage of it explains, and the way out.
+
+ERR000 tells them: the cause is known, and is not the compiler's.
+"""
+
+from __future__ import annotations
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData
+
+__all__ = ["KNOWN", "TITLES"]
+
+#: Cause -> what the title says of it, before the message.
+TITLES = {
+    "backend-unknown": "there is no backend of that name in this process",
+    "cache-broken": "a file in the cache of compiled code is broken",
+    "cache-dir": "the folder for what is generated cannot be used",
+    "capture": "an operation in a CUDA graph must not be recorded",
+    "changed-in-place": "a result of a compiled function was changed in place before backward",
+    "double-backward": "compiled code cannot be differentiated twice",
+    "kernel-image": "the GPU's driver refuses the kernel that was built",
+}
+
+
+def _is_illegal_access(data: FailureData) -> bool:
+    return "illegal memory access" in data.message or "device-side assert" in data.message
+
+
+KNOWN = (
+    Remedy(
+        "built-for",
+        "Compare the GPU with those that this torch was built for; if it is not among them,"
+        " install one that was built for it (a newer torch, of a newer CUDA, for a new GPU).",
+        code=(
+            'python -c "import torch; print(torch.cuda.get_device_capability(),'
+            ' torch.cuda.get_arch_list(), torch.version.cuda)"'
+        ),
+        applies=lambda d: d.cause == "kernel-image",
+        when="the kernel is for another GPU",
+    ),
+    Remedy(
+        "driver",
+        "If it is, the driver is older than the CUDA that made the kernel: update the driver"
+        " (`nvidia-smi` names the newest CUDA that it can load), or let Triton use the ptxas of"
+        " a CUDA that is no newer than that.",
+        env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
+        applies=lambda d: d.cause == "kernel-image",
+        when="the driver is too old",
+    ),
+    Remedy(
+        "clear",
+        "Kernels that another machine or another version left in the cache look like this, too:"
+        " delete them.",
+        code="rm -rf ~/.triton/cache /tmp/torchinductor_$USER",
+        applies=lambda d: d.cause == "kernel-image",
+        when="a cache that moved with the program",
+    ),
+    Remedy(
+        "cache-folder",
+        "Name folders for what is generated that the program may write to, that have room, and"
+        " whose path is short; /tmp is often shared, full, or another user's.",
+        env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor TRITON_CACHE_DIR=/var/tmp/triton",
+        applies=lambda d: d.cause == "cache-dir" and not d.on_windows,
+        when="the cache cannot be written",
+    ),
+    Remedy(
+        "cache-folder-windows",
+        "Give what is generated a short path (Windows refuses long ones), and keep virus"
+        " scanners off it; compile in one process, since two that write one file clash there.",
+        env=(
+            r"TORCHINDUCTOR_CACHE_DIR=C:\ti TRITON_CACHE_DIR=C:\tt"
+            " TORCHINDUCTOR_COMPILE_THREADS=1"
+        ),
+        applies=lambda d: d.cause == "cache-dir" and d.on_windows,
+        when="the same on Windows",
+    ),
+    Remedy(
+        "delete-cache",
+        "A process that was killed, or a full disk, left half a file. Delete the cache; if several"
+        " machines share it, give each its own.",
+        code="rm -rf /tmp/torchinductor_$USER ~/.triton/cache",
+        applies=lambda d: d.cause == "cache-broken",
+        when="a broken file in the cache",
+    ),
+    Remedy(
+        "no-cache",
+        "See that it is the cache: leave it out once.",
+        env="TORCHINDUCTOR_FORCE_DISABLE_CACHES=1",
+        applies=lambda d: d.cause == "cache-broken",
+        since="2.5",
+        when="a broken file in the cache",
+    ),
+    Remedy(
+        "list-backends",
+        "See which there are. One that a package brings (ipex, openvino, torch_tensorrt, hpu) is"
+        " known only after that package is imported.",
+        code='python -c "import torch; print(torch._dynamo.list_backends(None))"',
+        applies=lambda d: d.cause == "backend-unknown",
+        when="an unknown backend",
+    ),
+    Remedy(
+        "clone",
+        "The program changes what a compiled function returned, and backward still needs it:"
+        " clone it before it is changed, or change it out of place (`y = y + 1`).",
+        code="y = compiled(x).clone()",
+        applies=lambda d: d.cause == "changed-in-place",
+        when="an output is changed in place",
+    ),
+    Remedy(
+        "outside",
+        "Compute what is differentiated twice (a gradient penalty, forces) with the uncompiled"
+        " module, and keep the compiled one for the rest.",
+        code="model._orig_mod(x)  # of model = torch.compile(model)",
+        applies=lambda d: d.cause == "double-backward",
+        when="double backward",
+    ),
+    Remedy(
+        "no-graphs",
+        "Compile without CUDA graphs: while one is recorded nothing may wait for the GPU, allocate"
+        " from another pool or use another stream.",
+        code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
+        applies=lambda d: d.cause == "capture",
+        since="2.1",
+        when="while a CUDA graph is recorded",
+    ),
+    Remedy(
+        "where",
+        "A kernel read or wrote what is not its own; errors on a GPU come late. Run it so that"
+        " they come where they arise, and check the indices that the program looks up.",
+        env="CUDA_LAUNCH_BLOCKING=1",
+        applies=_is_illegal_access,
+        when="an illegal access, or an assert, on a GPU",
+    ),
+)
