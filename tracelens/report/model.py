@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from tracelens.experiment import Knob
+from tracelens.report import notebook
 from tracelens.report.base import Cost, Model
 from tracelens.report.live import Confirmation
 
@@ -289,6 +290,26 @@ class Report(Model):
     def to_json(self) -> str:
         """Return the report as it is stored on disk."""
         return self.model_dump_json(indent=2) + "\n"
+
+    def to_frame(self, table: str = "findings", library: str | None = None) -> Any:
+        """Return the findings, or one of ``tables``, as a data frame.
+
+        Args:
+            table: ``findings``, or a name in ``tables``.
+            library: ``pandas`` or ``polars``; else what is imported, else what is installed.
+
+        Raises:
+            UsageError: There is no such table, or neither library is installed.
+        """
+        return notebook.frame(self, table, library)
+
+    def __repr__(self) -> str:
+        return notebook.in_a_line(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return notebook.page(self)
 
     @property
     def shown(self) -> tuple[Finding, ...]:
