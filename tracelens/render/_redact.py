@@ -36,9 +36,16 @@ class _Redactor:
         self._bare: dict[str, str] = {}
         self._everywhere: re.Pattern[str] | None = None
         self._kinds: tuple[Kind, ...] = KINDS
+        #: Texts that were learnt from: keys and words come again and again.
+        self._learnt: set[str] = set()
+        #: Text -> what it becomes, and how much of it is replaced.
+        self._done: dict[str, tuple[str, int]] = {}
 
     def learn(self, text: str) -> str:
         """Remember the names that a text holds; the text stays as it is."""
+        if text in self._learnt:
+            return text
+        self._learnt.add(text)
         lower = text.lower()
         for one in KINDS:
             if (one in STRONG or one.label in _LEARNT) and any(sign in lower for sign in one.signs):
@@ -86,6 +93,15 @@ class _Redactor:
 
     def __call__(self, text: str) -> str:
         """Return the text without names."""
+        if (done := self._done.get(text)) is None:
+            before = self.count
+            changed = self._changed(text)
+            self._done[text] = changed, self.count - before
+            return changed
+        self.count += done[1]
+        return done[0]
+
+    def _changed(self, text: str) -> str:
         for word in self._words:
             if word in text:
                 self.count += text.count(word)

@@ -23,7 +23,7 @@ Rounded = Annotated[float, AfterValidator(two_digits)]
 class Model(BaseModel):
     """Base of everything in the report: frozen, closed, compared by value."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Cost(Model):

@@ -82,14 +82,19 @@ def read_runs(
 
 def _merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Input, ...]]:
     """Return the evidence of one run."""
-    total = Evidence()
+    total: Evidence | None = None
     inputs: list[Input] = []
+    paths: set[str] = set()
     for evidence, source in read:
-        if _log_beside(source.path) in {other.path for other in inputs}:
-            evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
-        total.merge(evidence)
+        if total is None:
+            total = evidence
+        else:
+            if _log_beside(source.path) in paths:
+                evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
+            total.merge(evidence)
         inputs.append(source)
-    return total, tuple(inputs)
+        paths.add(source.path)
+    return Evidence() if total is None else total, tuple(inputs)
 
 
 class _Reading:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 from tracelens.logs import Log
 from tracelens.logs.torch_log import Site, read_site
@@ -62,28 +63,29 @@ class Kinds:
         return loaded
 
     @cached_property
-    def patterns(self) -> list[tuple[re.Pattern[str], type[Log] | LogFacts]]:
-        """The kinds whose bare records are known by a pattern."""
-        return [(begins, log) for log in self._logs if (begins := log.begins) is not None]
+    def patterns(self) -> list[tuple[str, type[Log] | LogFacts]]:
+        """The kinds whose bare records are known by a pattern, each with it."""
+        found = ((_source(log, "begins"), log) for log in self._logs)
+        return [(pattern, log) for pattern, log in found if pattern is not None]
 
     @cached_property
     def may_begin(self) -> re.Pattern[str]:
         """Matches the first line of a bare record of some kind that is known by a pattern."""
-        return _any_of(begins.pattern for begins, _ in self.patterns)
+        return _any_of(pattern for pattern, _ in self.patterns)
 
     @cached_property
     def _may_interrupt(self) -> re.Pattern[str]:
         """Like :attr:`may_begin`, without the kinds whose lines may be of other records."""
-        return _any_of(begins.pattern for begins, log in self.patterns if not log.partial)
+        return _any_of(pattern for pattern, log in self.patterns if not log.partial)
 
     @cached_property
     def may_continue(self) -> re.Pattern[str]:
         """Matches a line that may belong to a bare record of some kind."""
         openers = {log.name: log for _, log in (*self.bare, *self.patterns)}
         openers |= {log.name: log for log in self.packs}
-        goes_on = [log.continues for log in openers.values()]
+        goes_on = [_source(log, "continues") for log in openers.values()]
         tab = ["\t"] if self.structured is not None else []
-        return _any_of([*(p.pattern for p in goes_on if p is not None), *tab])
+        return _any_of([*(pattern for pattern in goes_on if pattern is not None), *tab])
 
     def begins(self, line: bytes) -> bool:
         """Tell whether ``line`` begins a record, or goes on with one under its own prefix."""
@@ -153,7 +155,9 @@ class Kinds:
         """Return the kind whose bare records begin like ``text``, by its pattern."""
         if self.may_begin.match(text) is None:
             return None
-        return next((self.load(log) for begins, log in self.patterns if begins.match(text)), None)
+        logs = (log for _, log in self.patterns)
+        begun = (log for log in logs if log.begins is not None and log.begins.match(text))
+        return next((self.load(log) for log in begun), None)
 
     def of_pack(self, text: str) -> type[Log] | None:
         """Return the kind of a pack whose bare records begin like a line that is none of ours."""
@@ -208,6 +212,15 @@ def _readers(
     """Yield beginnings of torch's records and then of modules, with whose they are and which."""
     yield from ((log.marks, log, False) for log in logs if log.prefixed and log.marks)
     yield from ((log.modules, log, True) for log in logs if log.modules)
+
+
+def _source(log: type[Log] | LogFacts, which: Literal["begins", "continues"]) -> str | None:
+    """Return the text of a pattern; it is compiled once something may match it."""
+    if isinstance(log, LogFacts):
+        held = log.beginning if which == "begins" else log.continuation
+        return held[0] if held else None
+    pattern: re.Pattern[str] | None = getattr(log, which)
+    return None if pattern is None else pattern.pattern
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
