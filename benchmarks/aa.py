@@ -1,7 +1,7 @@
 """Nulls and true effects: how often is an effect found that is not there, and one that is?
 
     OMP_NUM_THREADS=1 python benchmarks/aa.py --python PYTHON_WITH_TORCH --nulls 100 --effects 20
-    python benchmarks/aa.py --load 2 --results aa.jsonl
+    python benchmarks/aa.py --load 2 --results docs/campaigns/aa.json
 
 Every comparison is what ``tracelens confirm`` does with one finding. A null changes nothing; an
 effect does a part of the work only. With ``--load``, that many other programs keep the processors
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,6 +64,7 @@ CHANGES = {
     "null": Knob("nothing", env={"TRACELENS_CHANGES_NOTHING": "1"}),
     "effect": Knob("less work", env={"REPEAT": "15"}),
 }
+RESULTS = Path(__file__).parents[1] / "docs" / "campaigns" / "aa.json"
 BUSY = "while True: sum(i * i for i in range(100_000))"
 
 
@@ -74,7 +76,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30, help="per null")
     parser.add_argument("--minutes", type=float, default=2, help="per effect")
     parser.add_argument("--load", type=int, default=0, help="programs that compete")
-    parser.add_argument("--results", type=Path, default=Path("aa.jsonl"))
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     known = read(options.results)
@@ -92,13 +94,16 @@ def main() -> int:
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
     """Return the results that are stored, by case."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {row["case"]: row for row in map(json.loads, lines)}
+    rows = json.loads(path.read_text()) if path.exists() else []
+    return {row["case"]: row for row in rows}
 
 
 def keep(path: Path, key: str, row: dict[str, Any]) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps({"case": key} | row) + "\n")
+    """Add a case to the results, which are whole on disk at any moment."""
+    rows = [*read(path).values(), {"case": key} | row]
+    part = path.with_suffix(".part")
+    part.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    part.replace(path)
     print(key, row, flush=True)
 
 
@@ -124,7 +129,9 @@ def case(kind: str, number: int, seconds: float, python: str, folder: Path) -> d
         try:
             timing = lab.blocks(Side(workload), Side(workload, CHANGES[kind]))
         except (RunFailed, OutOfTime) as error:
-            return {"program": name, "answer": type(error).__name__}
+            known = lab.so_far(Side(workload), Side(workload, CHANGES[kind]))
+            answer = type(error).__name__
+            return {"program": name, "answer": answer, "blocks": len(known.runs)}
     said = timing.judgement
     return {
         "program": name,
@@ -136,6 +143,8 @@ def case(kind: str, number: int, seconds: float, python: str, folder: Path) -> d
         "blocks": said.blocks,
         "why": said.reason,
         "busy": timing.environment["busy elsewhere"],
+        "load": timing.environment.get("load", ""),
+        "date": time.strftime("%Y-%m-%d"),
     }
 
 

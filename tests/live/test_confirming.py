@@ -56,9 +56,13 @@ class FakeLab(Lab):
         return Timing(self.judgement, of, (), {"busy elsewhere": "0.0 of 8 processors"})
 
     def together(
-        self, before: Side, afters: Sequence[Side], of: Literal["step", "run"] = "step"
+        self,
+        before: Side,
+        afters: Sequence[Side],
+        of: Literal["step", "run"] = "step",
+        on_round: object = None,
     ) -> Iterator[Side]:
-        del before, of
+        del before, of, on_round
         yield from afters
 
 

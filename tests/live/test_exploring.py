@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.live.reports import report
-from tracelens.live.exploring import NOTHING, explore, levers
+from tracelens.errors import UsageError
+from tracelens.live import rows as setting_rows
+from tracelens.live.conditions import Strain
+from tracelens.live.exploring import explore, levers
 from tracelens.live.keeping import Keeper
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed
+from tracelens.live.load import Usage
 from tracelens.live.runs import Run
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
@@ -15,6 +19,7 @@ from tracelens.render import Options
 from tracelens.render.text import Text
 
 PROGRAM = Workload(("python", "infer.py"))
+NOTHING = Strain(0.0, Usage(0.0, 0))
 
 
 class FakeLab(Lab):
@@ -25,16 +30,16 @@ class FakeLab(Lab):
         self.runs = 0
         self.most = rounds
 
-    def record(self, side: Side, *, again: bool = False) -> Recorded:
-        del again
+    def _record(self, side: Side) -> Recorded | RunFailed:
         name = side.knob.text
         if name == "C++ wrapper":
-            raise RunFailed("it ended with exit code 1: no compiler")
+            return RunFailed("it ended with exit code 1: no compiler")
         notes = ("torch.set_float32_matmul_precision: no such setting",) * ("float32" in name)
         steps = Steps(compile_seconds=2.0, notes=notes)
         return Recorded(report(), steps, 1.0, {"threads": "4"})
 
-    def timed(self, side: Side) -> Run:
+    def run_once(self, side: Side, of: object) -> Run:
+        del of
         self.runs += 1
         if self.runs > self.most:
             raise OutOfTime
@@ -43,7 +48,7 @@ class FakeLab(Lab):
         for name, by in faster.items():
             gain *= by if name in side.knob.text else 1.0
         times = tuple(10 / gain * (1 + 0.001 * (step * 7 % 5)) for step in range(12))
-        return Run(times, 1.0, NOTHING, 12)
+        return Run(times, 1.0, NOTHING, 12, first_ms=500.0, peak_bytes=300 << 20)
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +77,51 @@ def test_what_is_known_when_the_time_is_up_is_told() -> None:
     with FakeLab(rounds=4) as lab:
         rows = explore(lab, PROGRAM, on_rows=lambda rows: told.append(len(rows)))
     notes = {row["setting"]: row["note"] for row in rows}
-    assert notes["freezing"] == "not tried: the time was up"
+    assert notes["freezing"] == "not timed: the time was up"
     assert notes["C++ wrapper"].startswith("failed")
-    assert told == [len(rows)]
+    assert told[:3] == [2, 3, 4], "a row is there as soon as it is recorded"
+    assert told[-1] == len(rows)
+
+
+def test_steps_are_told_as_people_expect_them() -> None:
+    with FakeLab() as lab:
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
+    freezing, eager = rows["freezing"], rows["eager"]
+    assert (freezing["mean_ms"], freezing["p50_ms"], freezing["steps_per_s"]) == (5.01, 5.01, 200.0)
+    assert freezing["min_ms"] < freezing["p90_ms"] <= freezing["max_ms"]
+    assert freezing["steps"] == 36
+    assert freezing["p99_ms"] is None, "the 99th percentile of 36 steps is the largest of them"
+    assert (freezing["first_call_ms"], freezing["peak_mb"]) == (500.0, 300)
+    # Eager takes 20 ms, the unchanged program 10, and compiling 2 s.
+    assert rows["unchanged"]["break_even_calls"] == 200
+    assert "break_even_calls" not in eager
+
+
+def test_rows_of_ones_own_alone() -> None:
+    asked = [
+        "eager",
+        "jemalloc=LD_PRELOAD=libjemalloc.so",
+        "frozen=torch._inductor.config.freezing=True",
+    ]
+    with FakeLab() as lab:
+        rows = explore(lab, PROGRAM, asked=asked, standard=False)
+    assert [row["setting"] for row in rows] == ["unchanged", "eager", "jemalloc", "frozen"]
+    assert rows[2]["how"] == "LD_PRELOAD=libjemalloc.so"
+    assert rows[3]["how"] == "torch._inductor.config.freezing=True"
+    assert (rows[1]["verdict"], rows[1]["speedup"]) == ("slower", 0.5)
+
+
+@pytest.mark.parametrize("text", ["freezin", "=A=1", "mine=A", "mine=", "mine=A=1,B"])
+def test_a_row_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--row"):
+        setting_rows.check(text)
+
+
+def test_rows_that_are_ones_are_not_refused() -> None:
+    for text in ("eager", "freezing", "threads: 3", "mine=A=1,B=x=y"):
+        setting_rows.check(text)
+    assert setting_rows.named("mine=A=1,B=x=y", []).env == {"A": "1", "B": "x=y"}
+    assert setting_rows.named("threads: 3", []).env == {"OMP_NUM_THREADS": "3"}
 
 
 def test_levers_depend_on_the_machine() -> None:

@@ -26,6 +26,7 @@ class Watch:
         self._began = time.monotonic()
         self._terminal = sys.stderr.isatty()
         self._what = ""
+        self._rows: dict[str, str] = {}
 
     def plan(self, forecast: Forecast) -> None:
         """Say what is to come, before it starts."""
@@ -70,6 +71,16 @@ class Watch:
             return
         state = confirmation.state.replace("_", " ")
         say(f"{finding.id} {state}: {confirmation.note}")
+
+    def rows(self, rows: list[dict[str, object]]) -> None:
+        """Tell the rows of the what-if table that have an answer which they had not before."""
+        for row in rows:
+            name, verdict = str(row["setting"]), str(row.get("verdict") or "")
+            if verdict and self._rows.get(name) != verdict:
+                self._rows[name] = verdict
+                self.clear()
+                interval = f" ({row['interval']})" if row.get("interval") else ""
+                say(f"{name}: {row['speedup']} times as fast{interval}, {verdict}")
 
 
 def duration(seconds: float) -> str:

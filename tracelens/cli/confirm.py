@@ -87,6 +87,15 @@ def confirm(
     explore: Annotated[
         bool, typer.Option("--explore", help="Also time the standard settings, one by one.")
     ] = False,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--row",
+            metavar="NAME[=VARIABLE=VALUE]",
+            help="Time this setting instead: one of one's own, or a standard one such as eager.",
+            show_default=False,
+        ),
+    ] = None,
     whole: Annotated[
         bool,
         typer.Option(
@@ -141,6 +150,7 @@ def confirm(
         seconds=minutes * 60,
         whole=whole,
         every=advice,
+        rows=tuple(row or ()),
     )
     code = job.run(words(only), explore=explore)
     job.save()
@@ -171,6 +181,7 @@ class _Job:
         seconds: float,
         whole: bool,
         every: bool = False,
+        rows: tuple[str, ...] = (),
     ) -> None:
         from tracelens.cli._watch import Watch
 
@@ -186,6 +197,7 @@ class _Job:
         self._seconds = seconds
         self._whole = whole
         self._every = every
+        self._rows = rows
         self._until = time.monotonic() + seconds
         self._watch = Watch(seconds)
 
@@ -194,15 +206,18 @@ class _Job:
         from tracelens.live import confirming
 
         confirming.candidates(self.report, only)
-        if explore and self._workload is None:
-            raise UsageError("--explore has nothing to run", hint="-- COMMAND, or --entry")
+        if (explore or self._rows) and self._workload is None:
+            option = "--explore" if explore else "--row"
+            raise UsageError(f"{option} has nothing to run", hint="-- COMMAND, or --entry")
+        check_rows(self._rows)
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                 signal.signal(number, _interrupt)
         try:
-            self._confirm(only, self._seconds * (FINDINGS_SHARE if explore else 1))
-            if explore:
-                self._explore()
+            if explore or not self._rows:
+                self._confirm(only, self._seconds * (FINDINGS_SHARE if explore else 1))
+            if explore or self._rows:
+                self._explore(standard=explore)
         except KeyboardInterrupt:
             self._watch.clear()
             say(f"interrupted; what is known so far is in {self.path}")
@@ -244,17 +259,23 @@ class _Job:
                 on_result=self._keep,
             )
 
-    def _explore(self) -> None:
+    def _explore(self, *, standard: bool) -> None:
         from tracelens.live.exploring import explore
         from tracelens.live.lab import OutOfTime, RunFailed
 
         if self._workload is None:
             return
         left = max(self._until - time.monotonic(), self._seconds * (1 - FINDINGS_SHARE))
-        self._watch.part("the standard settings, one by one")
+        self._watch.part("the standard settings, one by one" if standard else "the rows")
         with self._lab(left) as lab:
             try:
-                explore(lab, self._workload, on_rows=self._keep_rows)
+                explore(
+                    lab,
+                    self._workload,
+                    asked=self._rows,
+                    standard=standard,
+                    on_rows=self._keep_rows,
+                )
             except RunFailed as failed:
                 say(f"no what-if table: the unchanged program failed: {failed}")
             except OutOfTime:
@@ -264,6 +285,7 @@ class _Job:
         from tracelens.live.exploring import TABLE
 
         self.report = self.report.model_copy(update={"tables": self.report.tables | {TABLE: rows}})
+        self._watch.rows(rows)
         self.save()
 
     def _keep(self, report: Report, finding: Finding) -> None:
@@ -275,6 +297,19 @@ class _Job:
         """Write what is known so far: into the report itself, or where ``-o`` says."""
         for path in [self.path] if self._in_place else self._files:
             save(path, self.report.to_json())
+
+
+def check_rows(rows: tuple[str, ...]) -> None:
+    """Refuse rows that are none, before anything is run.
+
+    Raises:
+        UsageError: One of them is neither a setting nor the name of one.
+    """
+    if rows:
+        from tracelens.live.rows import check
+
+        for row in rows:
+            check(row)
 
 
 def _recorded_seconds(folder: Path) -> float:

@@ -1,57 +1,28 @@
-"""The what-if table: the standard settings, one at a time, and then the best of them together.
+"""The what-if table: settings, one at a time, and then the best of them together.
 
 All settings are timed in the same rounds as the unchanged program, which runs twice in each, so
-that every row is judged as a finding's experiment is.
+that every row is judged as a finding's experiment is. A row is told as soon as its recorded run is
+read, and again after every round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tracelens.experiment import UNCHANGED, Knob
-from tracelens.live import clocks, conditions, load
-from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, driven
+from tracelens.live import conditions, rows
+from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing, driven
+from tracelens.live.rows import EAGER, Row, levers
 from tracelens.live.runs import Run
-from tracelens.live.statistics import LOOKS, Block, Judgement, judge
+from tracelens.live.statistics import Judgement
 from tracelens.live.workload import Side, Workload
-from tracelens.report import Report
 
 __all__ = ["TABLE", "explore", "levers"]
 
 #: Name of the table in the report.
 TABLE = "explore"
-EAGER = Knob("eager", config={"torch._dynamo.config.disable": True})
-#: How crowded it was around one run is looked at for all runs of a call together.
-NOTHING = conditions.Strain(0.0, load.Usage(0.0, 0))
-Row = dict[str, Any]
-
-
-def levers(threads: int, *, gpu: bool) -> list[Knob]:
-    """Return the settings that are worth trying on any model.
-
-    Args:
-        threads: What the unchanged program uses.
-        gpu: Whether the machine has an accelerator.
-    """
-    found = [
-        Knob("freezing", config={"torch._inductor.config.freezing": True}),
-        Knob("max-autotune", compile={"mode": "max-autotune"}),
-        Knob("dynamic sizes", compile={"dynamic": True}),
-        Knob("C++ wrapper", config={"torch._inductor.config.cpp_wrapper": True}),
-        Knob(
-            "lower float32 precision",
-            config={"torch.set_float32_matmul_precision": "high" if gpu else "medium"},
-            changes_results=True,
-        ),
-    ]
-    found.append(Knob("channels_last", layout="channels_last"))
-    if gpu:
-        found.append(Knob("reduce-overhead", compile={"mode": "reduce-overhead"}))
-    counts = {1, threads // 2, load.processors()} - {0, threads}
-    found += [Knob(f"threads: {n}", env={"OMP_NUM_THREADS": str(n)}) for n in sorted(counts)]
-    return found
 
 
 @dataclass
@@ -62,118 +33,186 @@ class _Try:
     recorded: Recorded | None = None
     note: str = ""
     error: float | None = None
-    judgement: Judgement | None = None
-    runs: list[Run] = field(default_factory=list)
 
 
 def explore(
-    lab: Lab, workload: Workload, *, on_rows: Callable[[list[Row]], None] | None = None
+    lab: Lab,
+    workload: Workload,
+    *,
+    asked: Sequence[str] = (),
+    standard: bool = True,
+    on_rows: Callable[[list[Row]], None] | None = None,
 ) -> list[Row]:
-    """Time the standard settings on one workload and return the table's rows.
+    """Time settings on one workload and return the table's rows.
+
+    Args:
+        lab: Where to run things, with its time budget.
+        workload: What to run.
+        asked: Rows of the user's own, or names of standard ones.
+        standard: Whether the standard settings are tried as well.
+        on_rows: Called with all rows whenever one of them says more.
 
     Raises:
         RunFailed: The unchanged program did not end well.
         OutOfTime: The time does not even suffice for that.
+        UsageError: There is no setting of a name that was asked for.
     """
-    told = on_rows or (lambda _: None)
-    base = _Try(UNCHANGED, recorded=lab.record(Side(workload)))
-    threads = int((base.recorded.about if base.recorded else {}).get("threads", "1"))
-    tries = [_Try(knob) for knob in levers(threads, gpu=bool(conditions.accelerators()))]
-    eager = _Try(EAGER)
-    everything = [eager, *tries]
-    rounds = _Rounds(lab, workload, threads)
+    table = _Table(lab, workload, on_rows or (lambda _: None))
+    usual = levers(table.threads, gpu=bool(conditions.accelerators()))
+    knobs = [rows.named(text, usual) for text in asked]
+    known = {knob.text for knob in knobs}
+    more = [knob for knob in (EAGER, *usual) if knob.text not in known] if standard else []
     try:
-        for one in everything:
-            rounds.look(one)
-        rounds.look(base)
-        rounds.run(base, [one for one in everything if not one.note], LOOKS[1])
-        told(_rows(base, everything))
-        together = _Try(_together([one for one in tries if _helps(one)]))
-        if together.knob is not UNCHANGED:
-            rounds.look(together)
-            everything.append(together)
-            rounds.run(base, [together] if not together.note else [], LOOKS[0])
+        table.add([*knobs, *more])
+        if standard:
+            table.add(table.together())
     except OutOfTime:
-        for one in everything:
-            if one.judgement is None and not one.note:
-                one.note = "not tried: the time was up"
-    rows = _rows(base, everything)
-    told(rows)
-    return rows
+        pass
+    table.end()
+    table.tell()
+    return table.rows()
 
 
-class _Rounds:
-    """Runs every setting once per round, in an order that changes from round to round."""
+class _Table:
+    """What is known of all settings at any moment."""
 
-    def __init__(self, lab: Lab, workload: Workload, threads: int) -> None:
-        self.lab = lab
-        self.workload = workload
-        self.threads = threads
+    def __init__(self, lab: Lab, workload: Workload, on_rows: Callable[[list[Row]], None]) -> None:
+        self._lab = lab
+        self._workload = workload
+        self._on_rows = on_rows
+        self._base = _Try(UNCHANGED, lab.record(Side(workload)))
+        self._tries: list[_Try] = []
+        self._is_over = False
 
-    def look(self, one: _Try) -> None:
+    @property
+    def threads(self) -> int:
+        """The threads of the unchanged program."""
+        about = self._base.recorded.about if self._base.recorded else {}
+        return int(about.get("threads", "1"))
+
+    def add(self, knobs: Sequence[Knob]) -> None:
+        """Record settings one by one, then time those that work.
+
+        Raises:
+            OutOfTime: Before it was through.
+        """
+        new = [_Try(knob) for knob in knobs]
+        self._tries += new
+        for one in new:
+            self._look(one)
+            self.tell()
+        sides = [self._side(one) for one in new if not one.note]
+        if not sides:
+            return
+        if driven(Side(self._workload)) and self._base.error is None:
+            self._base.error = self._error(Side(self._workload))
+        for _ in self._lab.together(Side(self._workload), sides, "step", self.tell):
+            self.tell()
+
+    def _look(self, one: _Try) -> None:
         """Record one setting, and compare its results where they are known."""
-        side = Side(self.workload, one.knob)
+        side = self._side(one)
         try:
-            one.recorded = self.lab.record(side)
+            one.recorded = self._lab.record(side)
             unset = [
                 note for note in one.recorded.steps.notes if note.split(":")[0] in one.knob.settings
             ]
             if unset:
                 one.note = f"had no effect: {unset[0]}"
             elif driven(side) and one.knob is not EAGER:
-                one.error = self.lab.compare(side)["max_abs"]
+                one.error = self._error(side)
         except RunFailed as failed:
             one.note = f"failed: {failed}"
 
-    def run(self, base: _Try, tries: Sequence[_Try], count: int) -> None:
-        """Add rounds until ``count`` are made, and judge after each."""
-        pairs: list[tuple[Run, Run]] = []
-        rows = [base, *tries, base]
-        sides = [(Side(self.workload, one.knob), one.recorded) for one in rows]
-        known = [(side, recorded) for side, recorded in sides if recorded is not None]
-        rounds = self.lab.keeper.blocks("rounds", known)
-        for number in range(count):
-            if number == len(rounds):
-                rounds.append(self._round([side for side, _ in sides], number))
-                self.lab.keeper.keep_blocks("rounds", known, rounds)
-            found = rounds[number]
-            pairs.append((found[0], found[-1]))
-            for place, one in enumerate(tries, start=1):
-                one.runs.append(found[place])
-                one.judgement = self._judged(base, one, pairs)
-            base.judgement = tries[0].judgement if tries else None
+    def _error(self, side: Side) -> float:
+        return self._lab.compare(side)["max_abs"]
 
-    def _judged(self, base: _Try, one: _Try, pairs: Sequence[tuple[Run, Run]]) -> Judgement:
-        known = [each.recorded for each in (base, one) if each.recorded is not None]
-        blocks = [(*pair, run) for pair, run in zip(pairs, one.runs, strict=True)]
-        read, clock = clocks.read(blocks, clocks.choose(one.knob, known))
-        times = [Block(*(run.times for run in block)) for block in clocks.aligned(read)]
-        busy = self.lab.busy(self.threads)
-        return judge(times, floor=clocks.floor_of(clock, busy=busy))
+    def end(self) -> None:
+        """Say of what was not tried that the time was up."""
+        self._is_over = True
+        for one in self._tries:
+            if one.recorded is None and not one.note:
+                one.note = "not tried: the time was up"
 
-    def _round(self, sides: Sequence[Side], number: int) -> tuple[Run, ...]:
-        """Run every side once."""
-        found: dict[int, Run] = {}
-        for step in range(len(sides)):
-            place = (step + number) % len(sides)
-            found[place] = replace(self.lab.timed(sides[place]), strain=NOTHING)
-        return tuple(found[place] for place in range(len(sides)))
+    def together(self) -> list[Knob]:
+        """Return the settings that help, as one."""
+        answers = [(one, self._judgement(one)) for one in self._tries if one.knob is not EAGER]
+        helpful = [(one.knob, said.ratio) for one, said in answers if said and _helps(said)]
+        found = _together([knob for knob, _ in sorted(helpful, key=lambda pair: -pair[1])])
+        return [found] if found is not UNCHANGED else []
+
+    def _side(self, one: _Try) -> Side:
+        return Side(self._workload, one.knob)
+
+    def _runs(self, one: _Try) -> tuple[tuple[Run, ...], ...]:
+        return self._lab.so_far(Side(self._workload), self._side(one)).runs
+
+    def _judgement(self, one: _Try) -> Judgement | None:
+        answer = self._lab.so_far(Side(self._workload), self._side(one)).answer
+        return answer.judgement if isinstance(answer, Timing) else None
+
+    def tell(self) -> None:
+        """Tell the rows as they are now."""
+        self._on_rows(self.rows())
+
+    def rows(self) -> list[Row]:
+        """Return the unchanged program and every setting, as far as they are known."""
+        longest = max((self._runs(one) for one in self._tries), key=len, default=())
+        judged = (self._judgement(one) for one in self._tries if not one.note)
+        said = next((each for each in judged if each is not None), None)
+        unchanged = [run for block in longest for run in block[:2]]
+        found = [self._row(self._base, unchanged, said)]
+        for one in self._tries:
+            if one.recorded is None and not one.note:
+                continue  # not begun yet
+            runs = [block[2] for block in self._runs(one)]
+            found.append(self._row(one, runs, self._judgement(one)))
+        eager = next((row for row in found if row["setting"] == EAGER.text), {})
+        for row in found:
+            if row is not eager:
+                row["break_even_calls"] = rows.break_even(row, eager)
+        return found
+
+    def _row(self, one: _Try, runs: Sequence[Run], said: Judgement | None) -> Row:
+        """Return one row; times in milliseconds, compile time in seconds."""
+        is_base = one is self._base
+        row: Row = {"setting": one.knob.text, "how": ", ".join(_pasted(one.knob))}
+        row |= rows.times(runs)
+        row["step_ms"] = row.get("p50_ms")
+        row |= rows.timed(said, unchanged=is_base)
+        if one.recorded is not None:
+            row |= rows.counted(one.recorded)
+        if one.error is not None:
+            row["error"] = float(f"{one.error:.2g}")
+        reason = said.reason if said is not None and not is_base else ""
+        row["note"] = one.note or reason or self._lacking(one, is_base=is_base)
+        return row
+
+    def _lacking(self, one: _Try, *, is_base: bool) -> str:
+        """Return why a row that was recorded has no answer."""
+        answer = self._lab.so_far(Side(self._workload), self._side(one)).answer
+        if isinstance(answer, RunFailed):
+            return f"failed: {answer}"
+        if is_base or answer is not None or one.recorded is None:
+            return ""
+        count = len(self._runs(one))
+        if not count:
+            return "not timed: the time was up" if self._is_over else "not timed yet"
+        return f"timed in {count} block{'s' * (count != 1)}, and an answer needs 3"
 
 
-def _helps(one: _Try) -> bool:
-    return one.judgement is not None and one.judgement.answer == "faster"
+def _helps(said: Judgement) -> bool:
+    return said.answer == "faster"
 
 
-def _together(tries: Sequence[_Try]) -> Knob:
-    """Return the settings that help, as one; the better of two that exclude each other."""
-    ranked = sorted(tries, key=lambda one: -(one.judgement.ratio if one.judgement else 0))
+def _together(ranked: Sequence[Knob]) -> Knob:
+    """Return settings, the best first, as one: of two that exclude each other the better."""
     env: dict[str, str | None] = {}
     config: dict[str, Any] = {}
     arguments: dict[str, Any] = {}
     names: list[str] = []
     layout = ""
-    for one in ranked:
-        knob = one.knob
+    for knob in ranked:
         if env.keys() & knob.env.keys() or arguments.keys() & knob.compile.keys():
             continue
         env |= knob.env
@@ -183,40 +222,10 @@ def _together(tries: Sequence[_Try]) -> Knob:
         names.append(knob.text)
     if len(names) < 2:
         return UNCHANGED
-    changes = any(one.knob.changes_results for one in ranked)
+    changes = any(knob.changes_results for knob in ranked)
     return Knob(" + ".join(names), env, config, arguments, layout, changes_results=changes)
 
 
-def _rows(base: _Try, tries: Sequence[_Try]) -> list[Row]:
-    return [_row(base, unchanged=True), *map(_row, tries)]
-
-
-def _row(one: _Try, *, unchanged: bool = False) -> Row:
-    """Return one row; times in milliseconds, compile time in seconds."""
-    said = one.judgement
-    row: Row = {
-        "setting": one.knob.text,
-        "how": ", ".join(_pasted(*setting) for setting in one.knob.settings.items()),
-    }
-    if said is not None:
-        row["step_ms"] = float(f"{said.before_ms if unchanged else said.after_ms:.3g}")
-        row["speedup"] = 1.0 if unchanged else round(said.ratio, 3)
-        row["interval"] = "" if unchanged else f"{said.low:.2f} to {said.high:.2f}"
-        row["verdict"] = "" if unchanged else said.answer
-    if one.recorded is not None:
-        steps = one.recorded.steps
-        row["compile_s"] = round(steps.compile_seconds, 2)
-        row["recompiles"] = _count(one.recorded.report, "recompiles")
-        row["graph_breaks"] = _count(one.recorded.report, "graph_breaks")
-    if one.error is not None:
-        row["error"] = float(f"{one.error:.2g}")
-    row["note"] = one.note or (said.reason if said and not unchanged else "")
-    return row
-
-
-def _pasted(name: str, value: str) -> str:
-    return f"{name[:-1]}{value})" if name.endswith("=)") else f"{name}={value}"
-
-
-def _count(report: Report, table: str) -> int:
-    return sum(int(row.get("count") or 1) for row in report.tables.get(table, ()))
+def _pasted(knob: Knob) -> Iterator[str]:
+    for name, value in knob.settings.items():
+        yield f"{name[:-1]}{value})" if name.endswith("=)") else f"{name}={value}"

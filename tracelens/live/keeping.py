@@ -33,7 +33,7 @@ from tracelens.version import __version__
 __all__ = ["Keeper", "beside", "hashes"]
 
 #: Raised when files of another layout must not be read.
-LAYOUT = 3
+LAYOUT = 4
 #: Variables that say nothing about a program: they differ from terminal to terminal. Those that end
 #: in an underscore are beginnings.
 _IDLE = frozenset(
@@ -233,4 +233,6 @@ def _run(plain: Mapping[str, Any]) -> Run:
         plain["calls"],
         tuple(plain["cpu"]),
         plain["first"],
+        plain["first_ms"],
+        plain["peak_bytes"],
     )

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Literal, Self
 
 from tracelens.live import (
-    conditions,
     early,
     load,
 )
@@ -38,7 +37,7 @@ from tracelens.live.sides import (
     under,
 )
 from tracelens.live.steps import Steps
-from tracelens.live.timing import Timer
+from tracelens.live.timing import SoFar, Timer
 from tracelens.live.workload import Side
 
 __all__ = ["Lab", "OutOfTime", "Recorded", "RunFailed", "Timing", "driven"]
@@ -80,7 +79,6 @@ class Lab(AbstractContextManager["Lab"]):
         self._numbers = iter(range(1 << 30))
         self._recorded: dict[str, Recorded | RunFailed] = {}
         self._timer = Timer(self)
-        self._strains: list[Strain] = []
 
     def __enter__(self) -> Self:
         return self
@@ -134,29 +132,21 @@ class Lab(AbstractContextManager["Lab"]):
         return self._timer.blocks(before, after, of)
 
     def together(
-        self, before: Side, afters: Sequence[Side], of: Literal["step", "run"] = "step"
+        self,
+        before: Side,
+        afters: Sequence[Side],
+        of: Literal["step", "run"] = "step",
+        on_round: Callable[[], None] | None = None,
     ) -> Iterator[Side]:
         """Time several changes of one program in shared rounds; yield each whose answer is clear.
 
         :meth:`blocks` then returns it, and goes on alone with those that were not yielded.
         """
-        return self._timer.together(before, afters, of)
+        return self._timer.together(before, afters, of, on_round)
 
-    def timed(self, side: Side) -> Run:
-        """Run a side once without logging and return the times of its steps.
-
-        Raises:
-            RunFailed: The program did not end well.
-            OutOfTime: The budget is used up.
-        """
-        self._progress(f"timing {under(side)}")
-        run = self.run_once(side, "step")
-        self._strains.append(run.strain)
-        return run
-
-    def busy(self, threads: int) -> bool:
-        """Return whether others left too little to the runs of :meth:`timed`."""
-        return bool(self._strains) and conditions.busy(self._strains, threads)
+    def so_far(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> SoFar:
+        """Return what the runs of two sides have shown so far; nothing is run."""
+        return self._timer.so_far(before, after, of)
 
     def compare(self, side: Side) -> dict[str, float]:
         """Return how far a side's results are from eager: ``max_abs`` and ``max_rel``.

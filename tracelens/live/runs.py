@@ -56,6 +56,9 @@ class Run:
     cpu: tuple[float, ...] = ()
     #: Calls before the first of these steps; None where they are not calls of the program's.
     first: int | None = None
+    #: Milliseconds of the first call, and bytes resident at the worst moment; 0 where not known.
+    first_ms: float = 0.0
+    peak_bytes: int = 0
 
 
 def run_of(steps: Steps, seconds: float, of: Literal["step", "run"], strain: Strain) -> Run:
@@ -70,7 +73,16 @@ def run_of(steps: Steps, seconds: float, of: Literal["step", "run"], strain: Str
     )
     is_whole = len(used_by) == len(times)
     first = steps.begins + skipped if steps.marker is not None else None
-    return Run(times, seconds, strain, steps.calls, used_by if is_whole else (), first)
+    return Run(
+        times,
+        seconds,
+        strain,
+        steps.calls,
+        used_by if is_whole else (),
+        first,
+        steps.first_seconds * 1e3,
+        steps.peak_bytes,
+    )
 
 
 def refuse_few_steps(block: Sequence[Run]) -> None:

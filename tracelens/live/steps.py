@@ -52,6 +52,8 @@ class Process:
     #: The trace's file name, when one was taken.
     trace: str = ""
     ended: int | None = None
+    #: Bytes that were resident at the worst moment; 0 where that is not known.
+    peak: int = 0
 
     @property
     def marker(self) -> int | None:
@@ -72,6 +74,8 @@ class Process:
             or tuple((b.start - a.start) * _NS for a, b in itertools.pairwise(steady)),
             cpu_seconds=tuple(self.block_cpu)
             or tuple((b.cpu - a.cpu) * _NS for a, b in itertools.pairwise(steady) if b.cpu),
+            first_seconds=(calls[0].end - calls[0].start) * _NS if calls else 0.0,
+            peak_bytes=self.peak,
             call_seconds=tuple((call.end - call.start) * _NS for call in steady),
             calls=sum(number for _, number in self.blocks) or len(calls),
             marker=(marker, self.callables.get(marker, "")) if marker is not None else None,
@@ -111,6 +115,10 @@ class Steps:
     #: The calls themselves, from start to end. On an accelerator this is the time to launch them,
     #: unless the run waited for it.
     call_seconds: tuple[float, ...] = ()
+    #: The first call of that callable, with what it compiled; 0 where it is not known.
+    first_seconds: float = 0.0
+    #: Memory that was resident at the worst moment; 0 where it is not known.
+    peak_bytes: int = 0
     #: Calls of that callable, also those that compiled.
     calls: int = 0
     #: Its number and name, and how many calls of it were before that stretch.
@@ -172,6 +180,8 @@ def _take(process: Process, key: str, value: Any) -> None:
             process.sources = [str(path) for path in value]
         case "trace":
             process.trace = str(value[0])
+        case "peak":
+            process.peak = int(value)
         case "ended":
             process.ended = int(value)
 

@@ -7,9 +7,9 @@ its answer leaves the round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from tracelens.live import clocks, conditions
 from tracelens.live.clocks import Clock, floor_of
@@ -19,7 +19,7 @@ from tracelens.live.sides import OutOfTime, Timing, key_of, or_raise, under
 from tracelens.live.statistics import LOOKS, Block, Judgement, judge
 from tracelens.live.workload import Side
 
-__all__ = ["Timer"]
+__all__ = ["SoFar", "Timer"]
 
 Of = Literal["step", "run"]
 #: Ratio of wall times below which less CPU time is no gain.
@@ -89,6 +89,14 @@ class _Pair:
         return replace(self.best, unfinished=True)
 
 
+class SoFar(NamedTuple):
+    """What is known of two sides at a moment."""
+
+    #: Per block the unchanged run, the same again, and the changed one.
+    runs: tuple[tuple[Run, ...], ...]
+    answer: Timing | RunFailed | None
+
+
 class Timer:
     """Times sides against each other; each pair once.
 
@@ -114,10 +122,22 @@ class Timer:
             raise OutOfTime
         return or_raise(answer)
 
-    def together(self, before: Side, afters: Sequence[Side], of: Of) -> Iterator[Side]:
+    def so_far(self, before: Side, after: Side, of: Of) -> SoFar:
+        """Return the blocks of two sides that were run, and what they say; nothing is run."""
+        pair = self._pairs.get((key_of(before), key_of(after), of))
+        return SoFar(tuple(pair.runs), pair.answer) if pair is not None else SoFar((), None)
+
+    def together(
+        self,
+        before: Side,
+        afters: Sequence[Side],
+        of: Of,
+        on_round: Callable[[], None] | None = None,
+    ) -> Iterator[Side]:
         """Time several changes of one program in the same rounds, and yield each that is settled.
 
         What the time does not suffice for is left as it is; the last named are left first.
+        ``on_round`` is called after every round.
         """
         pairs = list({id(p): p for p in (self._pair(before, a, of) for a in afters)}.values())
         while pairs:
@@ -134,6 +154,8 @@ class Timer:
             except RunFailed as failed:
                 for pair in pairs:
                     pair.failed = failed
+            if on_round is not None:
+                on_round()
 
     def _pair(self, before: Side, after: Side, of: Of) -> _Pair:
         key = (key_of(before), key_of(after), of)

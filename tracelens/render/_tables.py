@@ -33,14 +33,17 @@ _KNOWN = {
     "explore": About(
         "What if: the standard settings on this program",
         "Each setting alone, timed against the unchanged program in the same rounds. Speedup is "
-        "unchanged divided by changed, with its 99 % interval; error is the largest difference "
-        "from eager.",
+        "unchanged divided by changed, with its 99 % interval; the other times are by the wall "
+        "clock. Break-even are the calls after which compiling has paid for itself, against "
+        "eager; error is the largest difference from eager.",
         (
             "setting",
             "step_ms",
             "speedup",
             "verdict",
             "compile_s",
+            "break_even_calls",
+            "peak_mb",
             "error",
             "recompiles",
             "graph_breaks",

@@ -10,6 +10,7 @@ The file is ``process-PID.jsonl``: each line is a JSON object with one key, or a
     {"force": [name, true, "value"]}        a setting or variable as it was where it was compiled
     {"note": "..."}                         something that could not be done
     {"about": {...}}                        facts about torch and the machine
+    {"peak": bytes}                         the most memory that was resident
     {"ended": ns}
 
 Times are nanoseconds of the monotonic clock, which all processes of a machine share.
@@ -117,4 +118,14 @@ class Journal:
                 action()
             except Exception:
                 pass
+        self._tell_peak()
         self.tell(ended=now)
+
+    def _tell_peak(self) -> None:
+        try:
+            import resource
+
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        except (ImportError, OSError):
+            return
+        self.tell(peak=peak if sys.platform == "darwin" else peak * 1024)
