@@ -161,6 +161,9 @@ PAIRS = [
     ("muted", "well"),
     *[(name, f"{name}-soft") for name in ("error", "warning", "info", "none", "good")],
     ("text", "good-soft"),
+    *[("page", f"c{number}") for number in range(8)],
+    ("page", "error"),
+    *[(name, "panel") for name in ("good", "warning", "error")],
 ]
 SHAPES = [("fill", "well"), ("accent", "page"), ("muted", "page"), ("fill", "page")]
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 import math
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
+from tracelens import analyze
 from tracelens.render import Options
 from tracelens.render._svg import Svg, fitted
 from tracelens.render.html import Html, _views
 from tracelens.render.views import View, discovered
+from tracelens.render.views.kernels import coloured
 from tracelens.report import Report
 
 each_view = pytest.mark.parametrize("view", discovered(), ids=lambda view: view.name)
+LOGS = Path(__file__).parents[2] / "fixtures" / "logs"
 NUMBERS = re.compile(r"^-?\d+(\.\d+)?$")
 
 
@@ -120,3 +125,75 @@ def view(name: str) -> type[View]:
 def test_a_table_in_a_view_is_not_listed_again(reports: dict[str, Report]) -> None:
     source = Html.render(reports["reference"], Options())
     assert source.count("oneDNN primitives <span") == 1
+
+
+def test_autotune_dots_stand_at_the_ratio_to_the_winner(reports: dict[str, Report]) -> None:
+    rows = [
+        {"op": "mm", "shape": "8x8, 8x8", "candidate": name, "ms": ms, "template": name == "cpp"}
+        for name, ms in (("cpp", 1.0), ("mkl", 2.0), ("slow", 40.0))
+    ]
+    report = reports["one"].model_copy(update={"tables": {"autotune_candidates": rows}})
+    (picture,) = view("autotune").pictures(report)
+    root = drawn(picture.svg)
+    dots = {dot[0].text: float(dot.get("cx", "0")) for dot in root.iter("circle")}
+    axis = sorted({float(line.get("x1", "0")) for line in root.iter("line")})
+    assert dots["cpp: 1 ms, 1.00 x"] == axis[0]
+    assert dots["mkl: 2 ms, 2.00 x"] == axis[1]
+    assert dots["slow: 40 ms, 40.00 x"] == axis[-1]  # what is off the scale is at its end
+
+
+def test_the_time_line_begins_where_compilations_do(reports: dict[str, Report]) -> None:
+    rows = [
+        {"frame": "0/0", "function": "f", "at_s": 0.0, "compile_s": 2.0},
+        {"frame": "0/1", "function": "f", "at_s": 6.0, "compile_s": 4.0},
+    ]
+    report = reports["one"].model_copy(update={"tables": {"frames": rows}})
+    (picture,) = view("timeline").pictures(report)
+    first, second = drawn(picture.svg).iter("rect")
+    assert (first.get("class"), second.get("class")) == ("c0", "bad")
+    start, width = float(first.get("x", "0")), float(first.get("width", "0"))
+    assert float(second.get("x", "0")) == pytest.approx(start + 3 * width, abs=0.3)
+    assert float(second.get("width", "0")) == pytest.approx(2 * width, abs=0.3)
+
+
+def test_code_is_coloured_and_stays_what_it_is() -> None:
+    code = 'for (long x = 0; x < 8L; x++) { // "all"\n  f("a // b", 1.5);\n}\n'
+    spans = coloured(code)
+    assert "".join(text for _, text in spans) == code
+    assert [text for kind, text in spans if kind == "c"] == ['// "all"']
+    assert [text for kind, text in spans if kind == "s"] == ['"a // b"']
+    assert {"for", "long"} <= {text for kind, text in spans if kind == "k"}
+
+
+@pytest.fixture(scope="module")
+def recompiled() -> Report:
+    return analyze(str(LOGS / "recompiles" / "fn-x-n.log"))
+
+
+def test_the_value_on_which_an_entry_failed_is_marked(recompiled: Report) -> None:
+    rows = recompiled.tables["guard_tree"]
+    failed = [(row["frame"], row["text"]) for row in rows if row["failed"]]
+    # The log: 0/0 fails on `n == 2` twice, 0/1 on `0 <= n`.
+    assert ("0/0", "L['n']") in failed
+    assert {text for _, text in failed} == {"L['n']"}
+    first = next(iter(view("guards").listings(recompiled)))
+    assert ("bad", "L['n']") in first.spans
+
+
+def test_recompiles_lie_seconds_apart_on_the_time_line(recompiled: Report) -> None:
+    starts = [row["at_s"] for row in recompiled.tables["frames"]]
+    assert starts[0] == 0
+    assert starts == sorted(starts)
+    # [0/2] begins 9 seconds after the log does.
+    assert 8 < starts[2] < 10
+
+
+def test_the_candidates_of_a_log_are_its_lines() -> None:
+    report = analyze(str(LOGS / "autotune" / "mlp3-float32.log.gz"))
+    found = {(row["candidate"], row["ms"]) for row in report.tables["autotune_candidates"]}
+    text = gzip.decompress((LOGS / "autotune" / "mlp3-float32.log.gz").read_bytes()).decode()
+    printed = re.findall(r"^ +(\S+) (\d+\.\d+) ms \d", text, re.MULTILINE)
+    assert found == {(name, float(ms)) for name, ms in printed}
+    code = [row["code"] for row in report.tables["kernel_code"]]
+    assert len(code) == 3
+    assert all(part in text for row in code for part in row.splitlines()[:3])

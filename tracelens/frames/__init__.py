@@ -74,6 +74,8 @@ class Frame(Joined):
     seconds: float | None = None
     #: Seconds from its first log record to that of the next compilation: an upper bound.
     until_next: float | None = None
+    #: Seconds from the first record of its process to its own first one.
+    began: float | None = None
 
     def ms(self, kind: type[Record]) -> float | None:
         """Return how long this frame's records of one type took; None where there are none."""
@@ -124,6 +126,7 @@ class Frame(Joined):
         _add_tables(evidence, groups)
         ran = _executions(evidence, groups)
         later = _until_next(evidence)
+        starts = _starts(evidence)
         codes = _codes(groups)
         for (name, writer, frame), sightings in sorted(groups.items(), key=_number):
             sightings.sort(key=lambda found: (found.place.input != name, found.place.line))
@@ -135,8 +138,17 @@ class Frame(Joined):
                 sightings=(*sightings, *ran[name, writer, frame]),
                 seconds=span[1] - span[0] if span else None,
                 until_next=later.get((name, writer, frame)),
+                began=span[0] - starts[name, writer] if span else None,
             )
             yield Seen(record, 1, [sightings[0].place], "")
+
+
+def _starts(evidence: Evidence) -> dict[tuple[str, str], float]:
+    """Return when the first compilation of each process began."""
+    out: dict[tuple[str, str], float] = {}
+    for (name, writer, _), (first, _, _) in evidence.processes.spans.items():
+        out[name, writer] = min(first, out.get((name, writer), first))
+    return out
 
 
 def _until_next(evidence: Evidence) -> dict[tuple[str, str, str], float]:
@@ -255,6 +267,7 @@ def _row(frame: Frame) -> dict[str, Any]:
         "function": frame.function,
         "file": frame.file,
         "line": frame.line,
+        "at_s": None if frame.began is None else round(frame.began, 3),
         "compile_s": None if seconds is None else round(seconds, 3),
         "backward_s": None if later is None else round(later, 3),
         "guards": max((seen.record.count for seen in frame.of(GuardTree)), default=None),

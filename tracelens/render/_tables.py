@@ -27,6 +27,9 @@ _KNOWN = {
         "Which candidate won for each shape, and by how much.",
         ("op", "shape", "winner", "winner_ms", "ratio"),
     ),
+    "autotune_candidates": About(
+        "Candidates", "What was tried for each shape.", ("op", "shape", "candidate", "ms")
+    ),
     "errors": About(
         "Errors", "Exceptions of torch in the log.", ("error", "message", "where", "count")
     ),
@@ -58,7 +61,15 @@ _KNOWN = {
     "graph_breaks": About(
         "Graph breaks", "Where a graph ended early, and why.", ("where", "type", "count")
     ),
+    "guard_tree": About(
+        "Guard trees",
+        "What is checked before a compiled function is used, and what did not hold.",
+        ("frame", "text", "failed", "from"),
+    ),
     "guards": About("Guards", "What is checked before every call of a compiled function."),
+    "kernel_code": About(
+        "Generated code", "What Inductor wrote, as it is printed.", ("kernel", "ops", "calls")
+    ),
     "kernels": About(
         "Generated kernels", "What Inductor wrote.", ("frame", "kernel", "language", "calls")
     ),

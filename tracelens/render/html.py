@@ -19,7 +19,7 @@ from tracelens.render._prepare import prepare
 from tracelens.render._rule_pages import pages
 from tracelens.render._strings import elide, one_line, one_row, spans
 from tracelens.render._tables import About, Layout, about, layout
-from tracelens.render.views import Picture, View, discovered
+from tracelens.render.views import Listing, Picture, View, discovered
 from tracelens.report import Coverage, EvidenceLine, Finding, Outcome, Report
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Drawn(NamedTuple):
 
     view: type[View]
     pictures: list[Picture]
+    listings: list[Listing]
     sheets: list[Table]
 
 
@@ -176,7 +177,7 @@ def _views(report: Report) -> Iterator[Drawn]:
                 Table(About(sheet.title, sheet.says), len(sheet.rows), layout(sheet.rows, MAX_ROWS))
                 for sheet in view.sheets(report)
             ]
-            yield Drawn(view, list(view.pictures(report)), sheets)
+            yield Drawn(view, list(view.pictures(report)), list(view.listings(report)), sheets)
 
 
 def _tables(report: Report, drawn: Container[str]) -> Iterator[Table]:

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 from tracelens.render._svg import Svg
 from tracelens.report import Report
 
-__all__ = ["Picture", "Sheet", "View", "discovered"]
+__all__ = ["Listing", "Picture", "Sheet", "View", "discovered"]
 
 
 class Picture(NamedTuple):
@@ -50,6 +50,15 @@ class Sheet(NamedTuple):
 
     title: str
     rows: list[dict[str, Any]]
+    says: str = ""
+
+
+class Listing(NamedTuple):
+    """Text in a fixed pitch, folded: code, or a tree."""
+
+    title: str
+    #: (class, text): ``k`` keyword, ``s`` string, ``n`` number, ``c`` comment, ``bad`` marked.
+    spans: list[tuple[str, str]]
     says: str = ""
 
 
@@ -73,7 +82,14 @@ class View:
     @classmethod
     def pictures(cls, report: Report) -> Iterator[Picture]:
         """Yield the drawings."""
-        raise NotImplementedError
+        del report
+        yield from ()
+
+    @classmethod
+    def listings(cls, report: Report) -> Iterator[Listing]:
+        """Yield what is to be read as it is written; nothing, for most views."""
+        del report
+        yield from ()
 
     @classmethod
     def sheets(cls, report: Report) -> Iterator[Sheet]:
