@@ -63,6 +63,7 @@ class Cudagraphs(Log):
     prefixed = True
     begins = re.compile(
         r"skipping cudagraphs? (?:due to |for unknown )|disabling cudagraphs due to "
+        r"|cudagraph partition due to "
     )
     continues = re.compile(r' +File "|    +\S|input name: |\.$')
 

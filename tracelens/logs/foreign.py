@@ -22,6 +22,7 @@ class Foreign(Log):
         r"// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
         r"|#(?:blocked|mma|shared)\d* = #(?:ttg|triton_gpu|ttng)\."
         r"|module attributes \{\"?(?:ttg?|triton_gpu)\."
+        r"|module (?:@[\w.$-]{1,120} )?attributes \{(?:mhlo|jax|sdy|llvm)\."
         r"|HloModule [\w.-]{1,200}, |Metric: (?:CompileTime|ExecuteTime|TransferToDeviceTime)$"
         r"|[DIEWF] \d\d:\d\d:\d\d\.\d{6} executorch:"
     )

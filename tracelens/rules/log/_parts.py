@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
@@ -10,13 +10,15 @@ from tracelens.report import Advice, EvidenceLine
 from tracelens.words import length
 
 if TYPE_CHECKING:
-    from tracelens.logs.autotune import LooseChoices
+    from tracelens.logs.autotune import AutotuneTable, LooseChoices
     from tracelens.logs.fragments import Fragment
+    from tracelens.logs.fusion import FusionRefused
     from tracelens.logs.key_averages import KeyAverages
+    from tracelens.logs.nsys_stats import NsysTable
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
-    from tracelens.logs.recompiles import LooseFailures
+    from tracelens.logs.recompiles import LooseFailures, Recompile
 
-__all__ = ["Part", "of", "of_tables"]
+__all__ = ["Part", "heads", "of", "of_nsys", "of_tables"]
 
 #: Lines of oneDNN, without its header, that are a quotation and no log.
 FEW_LINES = 5
@@ -157,6 +159,95 @@ def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
         ),
         sum(seen.count for seen in held),
         [seen.quote() for seen in held[:2]],
+    )
+
+
+#: Records without what belongs to them, more of which are a log and no quotation.
+FEW_HEADS = 5
+
+
+def heads(
+    tables: Table[AutotuneTable],
+    again: Table[Recompile],
+    refused: Table[FusionRefused],
+    kinds: Collection[str],
+) -> Iterator[Part]:
+    """Yield first lines whose rest was not pasted, where nothing else is in the log."""
+    if len(kinds) != 1:
+        return
+    if 0 < len(tables) <= FEW_HEADS and not any(row.record.choices for row in tables):
+        first = next(iter(tables)).record
+        yield Part(
+            "the head of an AUTOTUNE table",
+            f"Inductor times kernels for `{first.op}` ({first.shape}), which max-autotune does. "
+            "That is no error.",
+            "Which kernel won, and what the search took, stands in the lines below it.",
+            Advice(
+                id="whole-search",
+                text="Record the searches with their tables.",
+                env='TORCH_LOGS="+inductor"',
+                basis="source",
+            ),
+            tables.count,
+            [row.quote() for row in list(tables)[:2]],
+        )
+    if 0 < len(again) <= FEW_HEADS and not any(row.record.failures for row in again):
+        one = next(iter(again)).record
+        yield Part(
+            "that a function was compiled again",
+            f"A call of `{one.function}` did not fit what was compiled before. Once or twice is "
+            "usual; at each call it is slow.",
+            "Which guard failed stands in the lines below it.",
+            Advice(
+                id="whole-recompiles",
+                text="Record every recompile, with its reasons.",
+                env='TORCH_LOGS="recompiles"',
+                basis="source",
+            ),
+            again.count,
+            [row.quote() for row in list(again)[:2]],
+        )
+    if 0 < len(refused) <= FEW_HEADS:
+        no = next(iter(refused)).record
+        yield Part(
+            "why two nodes were not fused",
+            f"Inductor kept `{no.first}` and `{no.second}` apart: {no.reason or 'see the line'}. "
+            "It says so of most pairs, and most of them are better apart.",
+            "What the nodes compute, and whether it costs something, is in the generated code.",
+            Advice(
+                id="with-code",
+                text="Record the generated code with the fusion log.",
+                env='TORCH_LOGS="fusion,output_code"',
+                basis="source",
+            ),
+            refused.count,
+            [row.quote() for row in list(refused)[:2]],
+        )
+
+
+def of_nsys(tables: Table[NsysTable], launches: Sized) -> Iterator[Part]:
+    """Yield what took most time in tables of kernels that no rule judges."""
+    kernels = [row for row in tables if row.record.of_kernels]
+    rows = sorted((one for row in kernels for one in row.record.typed()), key=lambda one: -one.ms)
+    total = sum(row.ms for row in rows)
+    if not total or len(launches):
+        return
+    first = rows[0]
+    made = "Inductor generated it" if first.name.startswith("triton_") else "a library brings it"
+    yield Part(
+        "a table of kernels of Nsight Systems",
+        f"`{first.name}` takes {100 * first.ms / total:.0f} % of the kernels' time "
+        f"({length(first.ms)} in {first.calls:,} calls; {made}).",
+        "Whether the device waited for the host is in the table of CUDA's calls.",
+        Advice(
+            id="api-sum",
+            text="Print the calls beside the kernels.",
+            code="nsys stats --report cuda_api_sum,cuda_gpu_kern_sum report.nsys-rep",
+            basis="source",
+        ),
+        sum(row.count for row in kernels),
+        [row.quote() for row in kernels[:2]],
+        whole=True,
     )
 
 

@@ -14,15 +14,19 @@ from tracelens.rules import Rule
 from tracelens.rules.log import _others, _parts
 
 if TYPE_CHECKING:
-    from tracelens.logs.autotune import LooseChoices
+    from tracelens.evidence import Evidence
+    from tracelens.logs.autotune import AutotuneTable, LooseChoices
     from tracelens.logs.foreign import ForeignLine
     from tracelens.logs.fragments import Fragment
+    from tracelens.logs.fusion import FusionRefused
     from tracelens.logs.helion import SearchDone, SearchStep
     from tracelens.logs.key_averages import KeyAverages
+    from tracelens.logs.nsys_stats import NsysTable
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
     from tracelens.logs.openvino_verbose import NodeExec
-    from tracelens.logs.recompiles import LooseFailures
+    from tracelens.logs.recompiles import LooseFailures, Recompile
     from tracelens.logs.triton_autotuning import KernelTuned
+    from tracelens.traces.printed import DeviceProfile
 
 __all__ = ["LogIncomplete"]
 
@@ -122,6 +126,12 @@ class LogIncomplete(Rule):
         foreign: Table[ForeignLine],
         execs: Table[PrimitiveExec],
         versions: Table[LibraryVersion],
+        tuning: Table[AutotuneTable],
+        again: Table[Recompile],
+        refused: Table[FusionRefused],
+        evidence: Evidence,
+        reports: Table[NsysTable],
+        profiles: Table[DeviceProfile],
     ) -> Iterator[Finding]:
         """Yield one finding per input that was cut, per kind of part, and for what is not read."""
         yield from self._shortened(left_out)
@@ -129,6 +139,8 @@ class LogIncomplete(Rule):
         for part in (
             *_parts.of(fragments, failures, rows, execs, versions),
             *_parts.of_tables(averages),
+            *_parts.of_nsys(reports, profiles),
+            *_parts.heads(tuning, again, refused, set(evidence.kinds)),
             *_others.triton(tuned),
             *_others.helion(steps, done),
             *_others.openvino(nodes),
