@@ -13,6 +13,8 @@ from tracelens.traces.op_work import job_of
 
 BF16 = "c10::BFloat16"
 IMAGES = [[1, 4, 10, 10], [8, 4, 3, 3]]
+#: The arguments of a backward convolution before the last: stride, padding, dilation ...
+BACKWARD = ["", "", "", "[8]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,49 @@ IMAGES = [[1, 4, 10, 10], [8, 4, 3, 3]]
                 ["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"],
             ),
             ("convolution", 14_400, 3_552),
+        ),
+        # Two gradients, each as much as the forward pass; the first layer needs none of its image.
+        (
+            "aten::convolution_backward",
+            ([[1, 8, 5, 5], *IMAGES], ["float"] * 3, [*BACKWARD, "[True, True, True]"]),
+            ("convolution", 28_800, 7_104),
+        ),
+        (
+            "aten::convolution_backward",
+            ([[1, 8, 5, 5], *IMAGES], ["float"] * 3, [*BACKWARD, "[False, True, True]"]),
+            ("convolution", 14_400, 3_552),
+        ),
+        (
+            "aten::cudnn_convolution_backward_input",
+            ([[], [1, 8, 5, 5], [8, 4, 3, 3]], ["GenericList", "float", "float"], []),
+            ("convolution", 14_400, 1_952),
+        ),
+        # Five products of 2 x 150 x 4, the scores once more among them.
+        (
+            "aten::_scaled_dot_product_flash_attention_backward",
+            ([[2, 3, 5, 4]] * 4, [BF16] * 4, []),
+            ("attention", 6_000, 1_920),
+        ),
+        # 20 rows of 16, read and written, and their numbers.
+        (
+            "aten::embedding",
+            ([[50, 16], [4, 5]], ["float", "long int"], ["", "", "-1"]),
+            ("memory", 0, 2_720),
+        ),
+        (
+            "aten::index_select",
+            ([[50, 16], [], [20]], ["float", "Scalar", "long int"], ["", "0", ""]),
+            ("memory", 0, 2_720),
+        ),
+        (
+            "aten::_embedding_bag",
+            ([[50, 16], [20], [4]], ["float", "long int", "long int"], []),
+            ("memory", 0, 1_696),
+        ),
+        (
+            "aten::embedding_dense_backward",
+            ([[4, 5, 16], [4, 5]], ["float", "long int"], ["", "", "50", "-1", "False"]),
+            ("memory", 0, 4_640),
         ),
         ("aten::add", ([[10], [10], []], [BF16, BF16, "Scalar"], []), ("memory", 0, 60)),
         ("aten::copy_", ([[10], [10], []], ["float", BF16, "Scalar"], []), ("memory", 0, 60)),

@@ -79,6 +79,13 @@ def analyze(
         int | None,
         typer.Option(metavar="N", help="Processes that may share one large file.  [default: 1]"),
     ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Say where a generated kernel comes from, and what it took, instead of the text.",
+        ),
+    ] = None,
     redact: RedactOption = None,
     root: RootOption = "",
     max_chars: MaxCharsOption = None,
@@ -111,7 +118,9 @@ def analyze(
     if one_run and runs:
         raise UsageError("--one-run and --run contradict each other", hint="give one of them")
     read = [*(inputs or ()), *(path for paths in runs.values() for path in paths)]
-    plan = Plan.of(output or (), fmt, quiet=quiet, inputs=read, quietly="concise")
+    silent = quiet or kernel is not None
+    quietly = "" if kernel is not None else "concise"
+    plan = Plan.of(output or (), fmt, quiet=silent, inputs=read, quietly=quietly)
     with contextlib.chdir(_samples() if sample else Path.cwd()):
         given = [SAMPLE] if sample else inputs or []
         report = analyzed(given, config, kind, one_run=one_run, runs=runs)
@@ -126,6 +135,11 @@ def analyze(
         verbose=verbose,
         root=root,
     )
+    if kernel is not None:
+        from tracelens.render import Options
+        from tracelens.render._kernel import kernel_text
+
+        plan.show(kernel_text(report, kernel, Options(redact=config.redact)))
     raise typer.Exit(exit_code(report, config))
 
 

@@ -37,6 +37,9 @@ from tracelens.version import __version__
 
 __all__ = ["judge", "matches"]
 
+#: Log kinds that tell more of a generated kernel than its code does.
+ORIGINS = frozenset({"chrome_trace", "graph_code", "aot_graphs"})
+
 
 def judge(
     evidence: Evidence,
@@ -130,7 +133,12 @@ def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
         return {}
     from tracelens import frames  # noqa: PLC0415 -- joined from most log kinds
 
-    return frames.tables(evidence)
+    found: Mapping[str, Any] = frames.tables(evidence)
+    if "output_code" in evidence.kinds and not evidence.kinds.keys().isdisjoint(ORIGINS):
+        from tracelens.frames import kernel_origins  # noqa: PLC0415 -- of generated code only
+
+        found = {**found, **kernel_origins.tables(evidence)}
+    return found
 
 
 def _said(evidence: Evidence) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:

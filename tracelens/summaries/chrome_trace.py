@@ -10,6 +10,11 @@ from tracelens.traces import measured, memory, ranks, rows, sequences, span_rows
 from tracelens.traces.peaks import Peak, peak
 from tracelens.traces.step_times import step_times
 
+#: What the log of a run has beside its trace, for compiled regions to be joined with it.
+JOINS = frozenset(
+    {"recompiles", "guards", "output_code", "torch_trace", "graph_breaks", "recompile_limits"}
+)
+
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
     from tracelens.evidence.record import Joined
@@ -79,10 +84,12 @@ def _rows(evidence: Evidence, kind: type[measured.Measured]) -> list[dict[str, A
 def _regions(evidence: Evidence, whole: float) -> list[dict[str, Any]]:
     """Return calls of compiled frames; ``count``, ``ms`` and ``mean_us`` are of the host."""
     found = []
+    compiled = _compiled(evidence)
     for row in _rows(evidence, span_rows.RegionTime)[:MAX_ROWS]:
         calls, ms = row.pop("calls"), row.pop("host_ms")
         found.append(
             row
+            | compiled.get(row["frame"], {})
             | {
                 "count": calls,
                 "ms": ms,
@@ -91,6 +98,34 @@ def _regions(evidence: Evidence, whole: float) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _compiled(evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """Return what a log of the same run says of the compiled regions, by compile id.
+
+    What several processes have compiled under one id is left out.
+    """
+    if JOINS.isdisjoint(evidence.kinds):
+        return {}
+    from tracelens.frames import Frame  # noqa: PLC0415 -- joined from most log kinds
+    from tracelens.logs.guards import GuardTree  # noqa: PLC0415
+    from tracelens.logs.recompiles import Recompile  # noqa: PLC0415
+
+    found: dict[str, dict[str, Any]] = {}
+    seen: list[str] = []
+    for row in evidence.table(Frame):
+        frame = row.record
+        if not frame.of(chrome_trace.CompiledRegion):
+            continue
+        newest = [told.record.newest for told in frame.of(Recompile)]
+        seen.append(frame.id)
+        found[frame.id] = {
+            "function": frame.function,
+            "where": f"{frame.file}:{frame.line}" if frame.file else None,
+            "guards": max((told.record.count for told in frame.of(GuardTree)), default=None),
+            "because": next((str(failed.check) for failed in newest if failed), None),
+        }
+    return {frame: row for frame, row in found.items() if seen.count(frame) == 1}
 
 
 def _joined(evidence: Evidence, kind: type[Joined]) -> list[dict[str, Any]]:

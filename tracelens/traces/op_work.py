@@ -1,7 +1,7 @@
 """What one call of an operator has to do, by its shapes: operations, and bytes at the least.
 
-Each input is read once and the result written once. Attention counts all pairs of positions, also
-where a mask leaves half of them out.
+Each input is read once and the result written once; of a table only the rows that are looked up.
+Attention counts all pairs of positions, also where a mask leaves half of them out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,29 @@ ATTENTION = {
     "_scaled_dot_product_efficient_attention": True,
     "_scaled_dot_product_cudnn_attention": True,
     "_scaled_dot_product_flash_attention_for_cpu": True,
+    "_scaled_dot_product_fused_attention_overrideable": True,
+    "_cudnn_attention_forward": True,
 }
+#: The same backward: the gradient of the result comes first.
+ATTENTION_BACKWARD = {
+    "_flash_attention_backward": False,
+    "_efficient_attention_backward": False,
+    "_scaled_dot_product_flash_attention_backward": True,
+    "_scaled_dot_product_efficient_attention_backward": True,
+    "_scaled_dot_product_cudnn_attention_backward": True,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": True,
+    "_scaled_dot_product_fused_attention_overrideable_backward": True,
+    "_cudnn_attention_backward": True,
+}
+#: Rows of a table, taken or added up -> where the rows' numbers stand among the inputs.
+LOOKUPS = {
+    "embedding": 1,
+    "index_select": 2,
+    "_embedding_bag": 1,
+    "_embedding_bag_forward_only": 1,
+    "embedding_dense_backward": 1,
+}
+CONVOLUTION_BACKWARD = frozenset({"convolution_backward", "cudnn_convolution_backward_input"})
 #: Convolutions -> where padding, stride and dilation stand among the arguments.
 CONVOLUTIONS = {
     "cudnn_convolution": 2,
@@ -50,13 +72,23 @@ CONVOLUTIONS = {
 #: What reads its inputs and writes a result as large as the largest: memory limits it.
 STREAMING = re.compile(
     r"(?:add|sub|mul|div|relu|clamp|clamp_min|copy|fill|masked_fill)_?|pow|rsqrt|sqrt|exp|neg|abs"
-    r"|gelu|silu|sigmoid|tanh|where|(?:threshold|gelu|silu)_backward|sum|mean|cat|native_dropout"
-    r"|native_(?:layer|group|batch)_norm|cudnn_batch_norm|_fused_rms_norm|_(?:log_)?softmax"
-    r"|_softmax_backward_data"
+    r"|gelu|silu|sigmoid|tanh|where|sum|mean|cat|native_dropout"
+    r"|(?:threshold|gelu|silu|sigmoid|tanh|elu|leaky_relu|hardswish|native_dropout)_backward"
+    r"|(?:native_(?:layer|group|batch)|cudnn_batch|miopen_batch|_fused_rms)_norm(?:_backward)?"
+    r"|_(?:log_)?softmax(?:_backward_data)?"
 )
 
 
-_KNOWN = frozenset((*FACTORS, *ATTENTION, *CONVOLUTIONS))
+_KNOWN = frozenset(
+    (
+        *FACTORS,
+        *ATTENTION,
+        *ATTENTION_BACKWARD,
+        *CONVOLUTIONS,
+        *CONVOLUTION_BACKWARD,
+        *LOOKUPS,
+    )
+)
 
 
 class Job(NamedTuple):
@@ -74,12 +106,7 @@ def has_work(name: str) -> bool:
     if name.startswith("triton_"):
         return True
     op = name.removeprefix("aten::")
-    return name.startswith("aten::") and (
-        op in FACTORS
-        or op in ATTENTION
-        or op in CONVOLUTIONS
-        or STREAMING.fullmatch(op) is not None
-    )
+    return name.startswith("aten::") and (op in _KNOWN or STREAMING.fullmatch(op) is not None)
 
 
 def job_of(name: str, shapes: Any, kinds: Any, values: Any) -> Job | None:
@@ -88,10 +115,14 @@ def job_of(name: str, shapes: Any, kinds: Any, values: Any) -> Job | None:
     made: Callable[[str, Any, Any, Any], Job] = _streaming
     if op in FACTORS:
         made = _product
-    elif op in ATTENTION:
+    elif op in ATTENTION or op in ATTENTION_BACKWARD:
         made = _attention
     elif op in CONVOLUTIONS:
         made = _convolution
+    elif op in CONVOLUTION_BACKWARD:
+        made = _convolution_backward
+    elif op in LOOKUPS:
+        made = _lookup
     try:
         job = made(op, shapes, kinds, values)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
@@ -112,14 +143,37 @@ def _product(op: str, shapes: Any, kinds: Any, _: Any) -> Job:
 
 
 def _attention(op: str, shapes: Any, kinds: Any, _: Any) -> Job:
-    query, key = shapes[0], shapes[1]
+    """Count two products forward and five backward, which computes the first one again."""
+    backward = op in ATTENTION_BACKWARD
+    query, key, value = shapes[backward : backward + 3]
+    size, dtype = TYPES[kinds[backward]]
+    heads, rows = (1, 2) if (ATTENTION | ATTENTION_BACKWARD)[op] else (2, 1)
+    pairs = query[0] * query[heads] * query[rows] * key[rows]
+    deep, wide = query[3], value[3]
+    flops = 2.0 * pairs * (3 * deep + 2 * wide if backward else deep + wide)
+    result = math.prod(query) // deep * wide
+    once = math.prod(query) + math.prod(key) + math.prod(value)
+    # Backward: the result and its gradient are read too, and three gradients are written.
+    moved = size * (2 * once + 2 * result if backward else once + result)
+    shape = f"{query[0]}x{query[heads]} heads, {query[rows]}x{key[rows]}, {deep} deep"
+    return Job("attention", shape, dtype, flops, float(moved))
+
+
+def _lookup(op: str, shapes: Any, kinds: Any, values: Any) -> Job:
+    """Read or write the rows that are named, and their numbers; not the table."""
+    table, rows = shapes[0], math.prod(shapes[LOOKUPS[op]])
     size, dtype = TYPES[kinds[0]]
-    heads, rows, columns = (1, 2, 2) if ATTENTION[op] else (2, 1, 1)
-    batch, depth = query[0], query[3]
-    pairs = batch * query[heads] * query[rows] * key[columns]
-    moved = size * (2 * math.prod(query) + 2 * math.prod(key))
-    shape = f"{batch}x{query[heads]} heads, {query[rows]}x{key[columns]}, {depth} deep"
-    return Job("attention", shape, dtype, 4.0 * pairs * depth, float(moved))
+    number = TYPES[kinds[LOOKUPS[op]]][0]
+    row = table[-1]
+    if op == "index_select":
+        row = math.prod(table) // table[int(values[1])]
+    written = rows * row
+    if op.startswith("_embedding_bag"):
+        written = math.prod(shapes[2]) * row
+    elif op == "embedding_dense_backward":  # the gradient of the whole table
+        written = int(values[2]) * row
+    moved = size * (rows * row + written) + number * rows
+    return Job("memory", f"{rows} of {_sides(table)}", dtype, 0.0, float(moved))
 
 
 def _convolution(op: str, shapes: Any, kinds: Any, values: Any) -> Job:
@@ -137,6 +191,25 @@ def _convolution(op: str, shapes: Any, kinds: Any, values: Any) -> Job:
     flops = 2.0 * result * math.prod(weight[1:])
     moved = size * (math.prod(image) + math.prod(weight) + result)
     shape = f"{_sides(image)} by {_sides(weight)}"
+    return Job("convolution", shape, dtype, flops, float(moved))
+
+
+def _convolution_backward(op: str, shapes: Any, kinds: Any, values: Any) -> Job:
+    """Count one product for each gradient that is wanted: of the image, and of the weights."""
+    if op == "convolution_backward":
+        result, image, weight = shapes[:3]
+        if values[7] != "False":
+            raise ValueError("transposed")
+        wanted = values[10].strip("[]").split(",")
+        gradients = [word.strip().lower() in {"true", "1"} for word in wanted[:2]]
+    else:
+        result, weight, image = shapes[1], shapes[2], None
+        gradients = [True, False]
+    size, dtype = TYPES[kinds[1]]
+    flops = 2.0 * math.prod(result) * math.prod(weight[1:]) * sum(gradients)
+    around = math.prod(weight) + (math.prod(image) if image else 0)
+    moved = size * sum(gradients) * (math.prod(result) + around)
+    shape = f"{_sides(result)} by {_sides(weight)}, backward"
     return Job("convolution", shape, dtype, flops, float(moved))
 
 

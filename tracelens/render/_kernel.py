@@ -1,0 +1,56 @@
+"""One generated kernel in words: what it computes, for which line, in which file, how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tracelens.errors import UsageError, closest
+from tracelens.render import Options, _words
+from tracelens.render._prepare import prepare
+from tracelens.render.text import Text
+from tracelens.report import Report
+
+__all__ = ["kernel_text"]
+
+TABLE = "kernel_origins"
+HINT = 'record with TORCH_LOGS="output_code,graph_code"'
+
+
+def kernel_text(report: Report, name: str, options: Options) -> str:
+    """Return what the report knows of the kernel ``name``, once for each graph that has it.
+
+    Raises:
+        UsageError: It knows none of that name.
+    """
+    rows = prepare(report, options, Text)[1].tables.get(TABLE, [])
+    found = [row for row in rows if row.get("kernel") == name]
+    if not found:
+        if not rows:
+            raise UsageError("the input does not say where kernels come from", hint=HINT)
+        names = {str(row.get("kernel")) for row in rows}
+        raise UsageError(f"no kernel {name!r}", hint=closest(name, names, f"{len(names)} others"))
+    return "\n\n".join("\n".join(_told(row)) for row in found) + "\n"
+
+
+def _told(row: dict[str, Any]) -> Iterator[str]:
+    graph = " ".join(filter(None, (row.get("graph"), "graph")))
+    frame = f" of frame {row['frame']}" if row.get("frame") else ""
+    yield f"{row['kernel']}: {row.get('language')}, in the {graph}{frame}"
+    if row.get("where"):
+        yield f"  function  {row.get('function')} at {row['where']}"
+    for line in row.get("lines") or ():
+        yield f"  line      {line}"
+    if row.get("nodes"):
+        yield f"  nodes     {', '.join(row['nodes'])}"
+    if row.get("ops"):
+        yield f"  operators {', '.join(row['ops'])}"
+    if row.get("n"):
+        ms = row["ms"]
+        yield f"  time      {_words.milliseconds(ms)} in {_words.plural(row['n'], 'run')}"
+    elif row.get("others"):
+        others = _words.plural(row["others"], "other compilation")
+        yield f"  time      not known: {others} of that name"
+    if row.get("file"):
+        yield f"  file      {row['file']}"
+    yield f"  log       {row.get('input')}:{row.get('line')}"
