@@ -16,6 +16,7 @@ from tracelens.cli._asking import (
     analyzed,
     settings,
 )
+from tracelens.cli._given import is_report
 from tracelens.cli._output import (
     FormatOption,
     MaxCharsOption,
@@ -112,9 +113,7 @@ def _report(path: str, config: Config) -> Report:
     from tracelens.report import saved
 
     file = Path(path)
-    held = file / REPORT
-    if held.is_file():
-        return saved.load(str(held))
-    if file.is_file() and saved.is_report(file):
-        return saved.load(path)
+    for held in (file / REPORT, file):
+        if held.is_file() and is_report(held):
+            return saved.load(str(held))
     return analyzed([path], config)

@@ -14,10 +14,8 @@ from tracelens.report import Report
 from tracelens.report.baseline import Baseline
 from tracelens.version import __version__
 
-__all__ = ["is_report", "load", "load_baseline"]
+__all__ = ["load", "load_baseline"]
 
-#: Bytes by which a report is known.
-HEAD = 400
 #: The version of the contract that this release reads and writes.
 SCHEMA_VERSION: int = Report.model_fields["schema_version"].default
 BASELINE_VERSION: int = Baseline.model_fields["baseline_version"].default
@@ -74,13 +72,6 @@ def load_baseline(path: str) -> Baseline:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise SourceError(f"{path}: {where}: {first['msg']}") from None
-
-
-def is_report(path: Path) -> bool:
-    """Tell whether a file looks like a saved report, by how it begins."""
-    with path.open("rb") as file:
-        head = file.read(HEAD).lstrip()
-    return head.startswith(b"{") and b'"schema_version"' in head and b'"tool"' in head
 
 
 def _decoded(path: str) -> Any:

@@ -1,0 +1,87 @@
+"""``tracelens issue``: complete, without names, to the right project, and opened by nobody."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.render.conftest import make_report
+from tracelens import Finding, Severity, Where, analyze
+from tracelens.cli import main
+from tracelens.render._issue import Issue, address, repository, search
+
+ROOT = Path(__file__).parents[1]
+LOG = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
+
+
+def finding(code: str = "GBR004", file: str = "a.py", **more: object) -> Finding:
+    given: dict[str, object] = {"id": f"{code}-1", "code": code, "name": "x", "message": ""}
+    given |= {"severity": Severity.WARNING, "title": "`print` breaks the graph"}
+    return Finding.model_validate(given | {"where": Where(file=file, line=1)} | more)
+
+
+def test_an_issue_has_all_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(webbrowser, "open", lambda *_: pytest.fail("opened"))
+    (tmp_path / "report.json").write_text(analyze(str(LOG)).to_json())
+    assert main(["issue", "report.json"]) == 0
+    said = capsys.readouterr().out
+    text = (tmp_path / "tracelens-issue" / "issue.md").read_text()
+    for part in ("# inner_product", "### What happens", "### What the log says", "### Environment"):
+        assert part in text
+    assert "ref:any" in text
+    script = (tmp_path / "tracelens-issue" / "repro.py").read_text()
+    compile(script, "repro.py", "exec")
+    assert script.strip() in text
+    url = next(line.strip() for line in said.splitlines() if "/issues/new" in line)
+    asked = parse_qs(urlsplit(url).query)
+    assert urlsplit(url).path == "/uxlfoundation/oneDNN/issues/new"
+    assert asked["title"] == [text.partition("\n")[0].removeprefix("# ")]
+    assert len(url) <= 7_000
+    assert "search first for: " in said
+
+
+@pytest.mark.parametrize(
+    ("one", "wanted"),
+    [
+        (finding("ONE001"), "uxlfoundation/oneDNN"),
+        (finding(data={"package": "transformers"}), "huggingface/transformers"),
+        (finding(file="/v/site-packages/diffusers/x.py"), "huggingface/diffusers"),
+        (finding(file="<site-packages>/peft/x.py"), "huggingface/peft"),
+        (finding(file="/v/site-packages/unheard_of/x.py"), "pytorch/pytorch"),
+        (finding(), "pytorch/pytorch"),
+    ],
+)
+def test_it_goes_to_the_library_that_it_is_in(one: Finding, wanted: str) -> None:
+    assert repository(one) == wanted
+
+
+def test_what_is_of_the_users_own_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = make_report(finding(file="/home/ana/secret_project/model.py"))
+    (tmp_path / "report.json").write_text(report.to_json())
+    assert main(["issue", "report.json", "GBR004"]) == 0
+    said = capsys.readouterr().out
+    assert "~/secret_project/model.py:1" in said
+    assert "ana" not in (tmp_path / "tracelens-issue" / "issue.md").read_text()
+    assert main(["issue", "report.json", "NOPE"]) == 2
+
+
+def test_a_long_text_leaves_the_address_short() -> None:
+    issue = Issue("a/b", "title", "x" * 20_000)
+    url = address(issue, issue.body, "paste it")
+    assert len(url) < 200
+    assert url.endswith("body=paste%20it")
+
+
+def test_the_words_to_search_are_the_rare_ones() -> None:
+    one = finding(title="`aten.nonzero.default` breaks the graph in this model")
+    assert search(one)[0] == "aten.nonzero.default"
+    assert "breaks" not in search(one)
