@@ -42,9 +42,11 @@ _FILE = re.compile(r"(?<![\w./~<>+-])[\w.~<>/+-]{1,200}\.pyx?(?::\d{1,7})?(?!\w)
 _WORD = re.compile(r"[A-Za-z_][\w.]{3,60}")
 #: Words that every issue has.
 _COMMON = frozenset(
-    "with that this from when into onto than then them they were have does each once twice some "
-    "more most less same other about where which while runs takes time times call calls breaks "
-    "graph log line lines".split()  # noqa: SIM905 -- read as a list of words
+    """
+    with that this from when into onto than then them they were have does each once twice some
+    more most less same other about where which while runs takes time times call calls breaks
+    graph log line lines
+    """.split()  # noqa: SIM905 -- read as a list of words
 )
 
 
