@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, ValidationError
 
 from tracelens.errors import UsageError, closest
+from tracelens.policies import BUDGETS, extended, table_of
 
-__all__ = ["Config", "load"]
+__all__ = ["Config", "Ignore", "load"]
 
 
 def _kebab(name: str) -> str:
     return name.replace("_", "-")
+
+
+class Ignore(BaseModel):
+    """Findings that are accepted: all that fit everything that is given."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    #: A code, a prefix of codes or a name.
+    rule: str = ""
+    #: The id of one finding.
+    id: str = ""
+    #: A glob of the user's files, as ``tests/*``.
+    path: str = ""
+    #: A glob of the names of runs.
+    run: str = ""
+    reason: str = ""
+    #: The first day on which it no longer holds.
+    until: date | None = None
 
 
 class Config(BaseModel):
@@ -30,6 +50,14 @@ class Config(BaseModel):
     extend_select: tuple[str, ...] = ()
     #: Rules whose findings are kept as ignored, with the reason for each.
     ignore: dict[str, str] = {}
+    #: Findings that are kept as ignored, more precisely.
+    ignores: tuple[Ignore, ...] = ()
+    #: Severities of rules, other than their own, by code, prefix or name.
+    severity: dict[str, Literal["error", "warning", "info"]] = {}
+    #: Most of a counter, as ``graph-breaks = 0``; more makes the exit code 1.
+    budgets: dict[str, NonNegativeFloat] = {}
+    #: A file of such settings that these add to: a path, or ``pack:policy``.
+    extends: str = ""
     #: The severity from which a finding makes the exit code 1.
     fail_on: Literal["error", "warning", "info", "never"] = "never"
     #: Whether a rule without evidence makes the exit code 1.
@@ -85,26 +113,18 @@ def load(start: Path) -> Config:
     """
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
-        if file.is_file() and (table := _table(file)) is not None:
-            return _checked(table, f"{file}: [tool.tracelens] ")
+        if file.is_file() and (table := table_of(file)) is not None:
+            return _checked(extended(table, file), f"{file}: [tool.tracelens] ")
     return Config()
-
-
-def _table(file: Path) -> Mapping[str, Any] | None:
-    import tomllib  # noqa: PLC0415 -- costly, and only for those who have a pyproject.toml
-
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("tracelens")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from error
-    if table is not None and not isinstance(table, dict):
-        raise UsageError(f"{file}: [tool.tracelens] is not a table")
-    return table
 
 
 def _checked(values: Mapping[str, Any], where: str) -> Config:
     try:
-        return Config.model_validate(values)
+        config = Config.model_validate(values)
+        for name in config.budgets.keys() - BUDGETS.keys():
+            hint = closest(name, BUDGETS, f"one of {', '.join(BUDGETS)}")
+            raise UsageError(f"{where}budgets: nothing is counted as {name!r}", hint=hint)
+        return config
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     key = str(first["loc"][0])

@@ -172,7 +172,7 @@ def analyzed(
     gc.freeze()  # what is imported by now stays, and need not be looked through
     progress = Progress.on_terminal(files)
     try:
-        return engine.analyze(
+        report = engine.analyze(
             *files,
             select=config.selected,
             ignore=config.ignore,
@@ -187,6 +187,25 @@ def analyzed(
         gc.unfreeze()
         if progress is not None:
             progress.clear()
+    return _decided(report, config)
+
+
+def _decided(report: Report, config: Config) -> Report:
+    """Apply the project's ignores and severities; say which of them no longer make sense."""
+    from datetime import datetime
+
+    from tracelens.report.policy import applied
+
+    for rule, reason in config.ignore.items():
+        if not reason.strip():
+            say(f"the ignore of {rule} has no reason")
+    if not config.ignores and not config.severity:
+        return report
+    today = datetime.now().astimezone().date()
+    done = applied(report, config.ignores, config.severity, today)
+    for remark in done.remarks:
+        say(remark)
+    return done.report
 
 
 def compared(report: Report, path: str, tolerance: float = TOLERANCE) -> Report:

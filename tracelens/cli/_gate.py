@@ -46,7 +46,24 @@ def exit_code(report: Report, config: Config) -> int:
         return 3
     if refused:
         return 2
-    return int(absent or _above_bar(report, config.fail_on))
+    over = _over_budget(report, config)
+    return int(absent or over or _above_bar(report, config.fail_on))
+
+
+def _over_budget(report: Report, config: Config) -> bool:
+    """Tell whether a counter is above its budget, or unknown; say which."""
+    if not config.budgets:
+        return False
+    from tracelens.report.policy import budgets
+
+    over = [one for one in budgets(report, config.budgets) if not one.holds]
+    for one in over:
+        if one.value is None:
+            hint = f"record again with {one.needs}"
+            say(f"budget {one.name} = {one.most:g}: nothing in the input tells it", hint=hint)
+        else:
+            say(f"over budget: {one.name} is {one.value:g}, at most {one.most:g} is accepted")
+    return bool(over)
 
 
 def _absent(report: Report, config: Config) -> bool:

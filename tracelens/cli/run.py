@@ -178,7 +178,9 @@ def _analyze(
     """
     from tracelens.cli._gate import exit_code
 
-    barred = config.fail_on != "never" or config.fail_on_absent or config.require or config.strict
+    barred = config.fail_on != "never" or bool(
+        config.fail_on_absent or config.require or config.strict or config.budgets
+    )
     folder = given if given.is_dir() else recorded.folder
     try:
         plan = Plan.of(
