@@ -197,3 +197,25 @@ def test_the_candidates_of_a_log_are_its_lines() -> None:
     code = [row["code"] for row in report.tables["kernel_code"]]
     assert len(code) == 3
     assert all(part in text for row in code for part in row.splitlines()[:3])
+
+
+def test_the_what_if_table_names_what_is_fastest_and_claims_nothing_else(
+    reports: dict[str, Report],
+) -> None:
+    rows = [
+        {"setting": "unchanged", "step_ms": 10.0, "p90_ms": 12.0, "speedup": 1.0},
+        {"setting": "freezing", "step_ms": 5.0, "speedup": 2.0, "verdict": "faster",
+         "interval": "1.90 to 2.10", "compile_s": 3.0, "peak_mb": 300},
+        {"setting": "eager", "step_ms": 2.0, "speedup": 5.0, "verdict": "unclear"},
+        {"setting": "late", "step_ms": None, "note": "not timed"},
+    ]  # fmt: skip
+    report = reports["one"].model_copy(update={"tables": {"explore": rows}})
+    (picture,) = view("explore").pictures(report)
+    bars = {bar[0].text: bar for bar in drawn(picture.svg).iter("rect") if len(bar)}
+    assert "freezing: 5 ms, 2.00 x (1.90 to 2.10), 3 s to compile, 300 MB" in bars
+    assert [bar.get("class") for bar in bars.values()] == ["c7", "good", "c7"]
+    widths = [float(bar.get("width", "0")) for bar in bars.values()]
+    assert widths == pytest.approx([widths[0], widths[0] / 2, widths[0] / 5], abs=0.3)
+    assert picture.caption == "1 setting without a time."
+    source = Html.render(report, Options())
+    assert "What if: fastest is freezing, 2.00 times as fast." in source

@@ -20,6 +20,7 @@ from tracelens.render._rule_pages import pages
 from tracelens.render._strings import elide, one_line, one_row, spans
 from tracelens.render._tables import About, Layout, about, layout
 from tracelens.render.views import Listing, Picture, View, discovered
+from tracelens.render.views.explore import fastest
 from tracelens.report import Coverage, EvidenceLine, Finding, Outcome, Report
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Html(Renderer):
             script_hash=_hash(script),
             missing=missing(drawn),
             again=again(drawn),
+            fastest=fastest(drawn),
             spent=_first.spent(drawn),
             views=views,
             tables=tables,
