@@ -82,19 +82,22 @@ def silent_lines(source: str) -> set[int]:
     return found
 
 
-def mutants(module: Path) -> Iterator[tuple[str, int, str]]:
-    """Yield (operator, occurrence, source) of every mutant of one module."""
-    source = module.read_text(encoding="utf-8")
+def places(source: str) -> Iterator[tuple[str, int]]:
+    """Yield (operator, occurrence) of every mutant of one module."""
     silent = silent_lines(source)
+    nodes = list(ast_nodes(get_ast(source)))
     for name in OPERATORS:
         operator = get_operator(name)()
-        nodes = ast_nodes(get_ast(source))
-        places = [span for node in nodes for span in operator.mutation_positions(node)]
-        for occurrence, (start, _) in enumerate(places):
+        spans = [span for node in nodes for span in operator.mutation_positions(node)]
+        for occurrence, (start, _) in enumerate(spans):
             if start[0] not in silent:
-                mutant = mutate_code(source, operator, occurrence)
-                if mutant is not None and mutant != source:
-                    yield name.removeprefix("core/"), occurrence, mutant
+                yield name, occurrence
+
+
+def mutant_of(source: str, name: str, occurrence: int) -> str | None:
+    """Return the source with one place changed; None where that changes nothing."""
+    mutant = mutate_code(source, get_operator(name)(), occurrence)
+    return None if mutant == source else mutant
 
 
 def code_of(module: Path) -> str:
@@ -198,8 +201,13 @@ def sample(seed: int, count: int, only: str) -> list[tuple[Path, str, int, str]]
     dice.shuffle(modules)
     for number in range(count):
         module = modules[number % len(modules)]
-        if choices := list(mutants(module)):
-            found.append((module, *dice.choice(choices)))
+        source = module.read_text(encoding="utf-8")
+        choices = list(places(source))
+        dice.shuffle(choices)
+        for name, occurrence in choices:
+            if (mutant := mutant_of(source, name, occurrence)) is not None:
+                found.append((module, name.removeprefix("core/"), occurrence, mutant))
+                break
     return found
 
 
