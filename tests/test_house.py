@@ -95,6 +95,17 @@ def test_a_rule_says_how_a_live_run_tests_it_or_why_none_can(rule: type[Rule]) -
     assert bool(rule.unconfirmable) != bool(rule.experiment or depends)
 
 
+def test_the_thresholds_of_the_rules(text_snapshot: object) -> None:
+    """A number that is changed shows here, with the log that has to tell the two sides apart."""
+    lines = []
+    for rule in sorted(RULES, key=lambda rule: rule.code):
+        for name, value in vars(sys.modules[rule.__module__]).items():
+            if name.isupper() and isinstance(value, int | float | str | tuple | frozenset):
+                shown = sorted(value, key=str) if isinstance(value, frozenset) else value
+                lines.append(f"{rule.code} {name} = {shown!r}")
+    assert "\n".join(lines) + "\n" == text_snapshot
+
+
 @each_rule
 def test_a_rule_describes_the_data_of_its_findings(rule: type[Rule]) -> None:
     assert rule.Data is not FindingData

@@ -36,6 +36,7 @@ This module is imported by every pytest run of its environment, so it imports no
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -48,13 +49,17 @@ import pytest
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
+    from tracelens.experiment import Experiment
     from tracelens.logs import Log
-    from tracelens.report import Report
+    from tracelens.report import Finding, Report
+    from tracelens.rules import Rule
 
-__all__ = ["Example", "GrammarCase", "RuleCase"]
+__all__ = ["Example", "GrammarCase", "RuleCase", "told"]
 
 SUFFIXES = (".log", ".log.gz", ".json", ".json.gz")
 PROMISES = ("absent", "fires", "quiet")
+#: Characters of a value of a finding's data in a snapshot.
+MAX_VALUE = 600
 
 
 @dataclass(frozen=True)
@@ -80,23 +85,30 @@ class RuleCase:
 
         report = self.report()
         # First, since an update run deletes the snapshots that it does not see being compared.
-        reads_the_same = _text(report) == self.snapshot
+        reads_the_same = told(report, self.rule) == self.snapshot
         assert _kept(report) == self.promise, f"{self.path}: {report.verdicts[0]}"
         saved = report.to_json()
         assert Report.model_validate_json(saved).to_json() == saved, "not the same once saved"
         assert reads_the_same, _plain(self.snapshot.get_assert_diff())
 
-    def report(self) -> Report:
-        """Return what the rule says about the log. Paths in it are relative to the log's folder."""
-        from tracelens.engine import judge, select_rules
-        from tracelens.source import read
+    @property
+    def rule(self) -> Rule:
+        """The rule that the log's folder is named after."""
+        from tracelens.engine import select_rules
 
         code, _, name = self.path.parent.name.partition("-")
         rules = [rule for rule in select_rules([code]) if rule.code == code]
         assert [rule.name for rule in rules] == [name], f"the rule {code} is not called {name}"
+        return rules[0]
+
+    def report(self) -> Report:
+        """Return what the rule says about the log. Paths in it are relative to the log's folder."""
+        from tracelens.engine import judge
+        from tracelens.source import read
+
         with contextlib.chdir(self.path.parent):
             evidence, inputs = read([self.path.name])
-        return judge(evidence, inputs, rules=rules)
+        return judge(evidence, inputs, rules=[self.rule])
 
 
 class Example(NamedTuple):
@@ -174,6 +186,11 @@ def _kept(report: Report) -> str:
     return "fires" if loud or only_notes else "quiet"
 
 
+def told(report: Report, rule: Rule) -> str:
+    """Return all that a rule says: what users read, and what programs do."""
+    return "".join([_text(report), *(_facts(finding, rule) for finding in report.findings)])
+
+
 def _text(report: Report) -> str:
     """Return what the user reads, but for the tables: they belong to log kinds, not to rules."""
     from tracelens.plugins.registry import discover
@@ -182,6 +199,39 @@ def _text(report: Report) -> str:
     text: type[Renderer] = next(r for r in discover("renderers", Renderer) if r.name == "text")
     report = report.model_copy(update={"tables": {}})
     return text.render(report, Options(verbose=True, redact=False))
+
+
+def _facts(finding: Finding, rule: Rule) -> str:
+    """Return what programs read of a finding: its data and cost, its stories, what is tried."""
+    cost = finding.cost.model_dump(mode="json", exclude_none=True) if finding.cost else None
+    lines = [f"\n== {finding.id}", *(f"{key}: {_json(v)}" for key, v in finding.data.items())]
+    lines += [f"cost: {_json(cost)}"] if cost else []
+    lines += [f"causes: {_json(list(story))}" for story in rule.causes(finding)]
+    lines += [f"follows: {_json(list(story))}" for story in rule.follows(finding)]
+    lines += [f"tries: {_tried(experiment)}" for experiment in rule.experiments(finding)]
+    return "\n".join(lines) + "\n"
+
+
+def _json(value: object) -> str:
+    text = json.dumps(_rounded(value), ensure_ascii=False, default=str)
+    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]} ... {len(text):,} characters"
+
+
+def _rounded(value: object) -> object:
+    """Return a value with six digits of each fraction: the last ones are the machine's."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list) else value
+
+
+def _tried(experiment: Experiment) -> str:
+    knob = experiment.knob
+    settings = ", ".join(f"{name}={value}" for name, value in knob.settings.items())
+    wanted = f"{experiment.structure}, {experiment.time} {experiment.of}"
+    results = ", other results" if knob.changes_results else ""
+    return f"{knob.text} [{settings}]: {wanted}{results}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
