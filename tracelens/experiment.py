@@ -83,7 +83,8 @@ class Experiment:
     #: What the time is of: steady steps, or everything from start to end (compiling, tuning).
     of: Literal["step", "run"] = "step"
     #: Module of ``tracelens.live.micro`` that builds a small workload from the evidence, for a
-    #: finding without a program; empty where only the program itself can show it.
+    #: finding without a program, and behind a colon the form it has: ``recompile:sizes``; empty
+    #: where only the program itself can show it.
     micro: str = ""
     #: In words, for the documentation.
     confirms: str = ""

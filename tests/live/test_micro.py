@@ -13,14 +13,14 @@ from tests.live.reports import finding as made_up
 from tests.live.reports import report as reporting
 from tracelens import cli, engine
 from tracelens.live import micro, steps
-from tracelens.live.micro import Pair, Program, onednn_primitive, recompile
+from tracelens.live.micro import Pair, Program
 from tracelens.live.micro._code import DTYPES, Variant, program
 from tracelens.live.micro._operators import code
 from tracelens.logs.onednn_verbose import OnednnVerbose, PrimitiveExec
-from tracelens.report import EvidenceLine, Finding, Report, saved
+from tracelens.report import Finding, Report, saved
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
-KINDS = {"ONE": "onednn_primitive", "RCP": "recompile", "GBR": "graph_break", "TUN": "autotune"}
+EXPERIMENTS = {rule.code: rule.experiment for rule in engine.select_rules() if rule.experiment}
 #: What a program may import.
 MODULES = {"torch", "torch._inductor.config", "logging"}
 #: Codes whose fixtures must give a program, and one of their fixtures.
@@ -76,9 +76,13 @@ def read(code_: str, name: str = "") -> tuple[Finding, Report]:
 
 
 def pair(code_: str, name: str = "") -> Pair:
-    found = micro.build(KINDS[code_[:3]], *read(code_, name))
+    found = micro.build(EXPERIMENTS[code_].micro, *read(code_, name))
     assert found is not None
     return found
+
+
+def built(found: Finding) -> Pair | None:
+    return micro.build(EXPERIMENTS[found.code].micro, found, reporting())
 
 
 @pytest.mark.parametrize("code_", SUPPORTED)
@@ -127,24 +131,25 @@ _SOFTMAX = (
 )
 def test_what_stands_in_a_log_does_not_get_into_a_program(text: str) -> None:
     told = {"descriptors": [text]}
-    found = onednn_primitive.build(made_up("ONE001", data=told), reporting())
+    found = built(made_up("ONE001", data=told))
     for each in (found.before, found.after) if found is not None else ():
         assert "system" not in each.source
         ast.parse(each.source)
 
 
 @pytest.mark.parametrize(
-    "text",
+    "guard",
     [
-        f"    - 0/0: n == {HOSTILE}",
-        f"    - 0/0: tensor 'x' size mismatch at index 0. expected {HOSTILE}, actual 3",
-        f"    - 0/0: tensor '{HOSTILE}' dtype mismatch. expected Float, actual {HOSTILE}",
+        {"kind": "value", "name": "n", "expected": HOSTILE},
+        {"kind": "size", "name": "x", "dimension": 1, "expected": HOSTILE, "actual": "3"},
+        {"kind": "size", "name": "x", "dimension": HOSTILE, "expected": "2", "actual": "3"},
+        {"kind": "dtype", "name": HOSTILE, "expected": "Float", "actual": HOSTILE},
+        {"kind": ["value"], "expected": {"a": HOSTILE}},
     ],
 )
 @pytest.mark.parametrize("code_", ["RCP002", "RCP004", "RCP013"])
-def test_nor_what_stands_in_a_guard(code_: str, text: str) -> None:
-    line = EvidenceLine(input="run.log", line=1, text=text)
-    found = recompile.build(made_up(code_, evidence=(line,)), reporting())
+def test_nor_what_stands_in_a_guard(code_: str, guard: dict[str, object]) -> None:
+    found = built(made_up(code_, data={"guards": [guard]}))
     assert found is None or "system" not in found.before.source + found.after.source
 
 
@@ -154,33 +159,34 @@ def test_a_workload_that_does_not_fit_into_memory_is_not_made() -> None:
         "wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,,,900000x900000:900000x900000,1.5"
     )
     told = {"descriptors": [huge]}
-    assert onednn_primitive.build(made_up("ONE001", data=told), reporting()) is None
+    assert built(made_up("ONE001", data=told)) is None
 
 
 def test_evidence_without_a_program_gives_none() -> None:
     assert micro.build("", made_up(), reporting()) is None
-    assert micro.build("onednn_primitive", made_up("ONE001"), reporting()) is None
-    assert micro.build("recompile", made_up("RCP002"), reporting()) is None
-    assert micro.build("autotune", made_up("TUN002"), reporting()) is None
-    assert micro.build("graph_break", made_up("GBR015"), reporting()) is None
+    assert built(made_up("ONE001")) is None
+    assert built(made_up("RCP002")) is None
+    assert built(made_up("TUN002")) is None
+    assert micro.build("graph_break:no_such_form", made_up("GBR015"), reporting()) is None
 
 
 @pytest.mark.parametrize("code_", ["GBR006", "GBR007", "GBR009", "GBR016"])
 def test_what_differs_from_program_to_program_has_none(code_: str) -> None:
     """A call of `time` is not one of `sys._getframe`, nor a lock a file."""
-    assert micro.build("graph_break", made_up(code_), reporting()) is None
+    assert EXPERIMENTS[code_].micro == ""
 
 
 @pytest.mark.parametrize(
-    ("code_", "text"),
+    ("code_", "guard"),
     [
-        ("RCP008", "    - 0/0: ___check_obj_id(self.norm, 140472177749472), type=<class 'Norm'>"),
-        ("RCP023", "    - 0/0: (t % 2) == 0"),
+        ("RCP008", {"kind": "identity", "path": ".norm", "note": "type=<class 'Norm'>"}),
+        ("RCP023", {"kind": "relation", "name": "t % 2", "operator": "==", "expected": "0"}),
     ],
 )
-def test_another_form_is_not_passed_off_as_the_recorded_one(code_: str, text: str) -> None:
-    line = EvidenceLine(input="run.log", line=1, text=text)
-    assert recompile.build(made_up(code_, evidence=(line,)), reporting()) is None
+def test_another_form_is_not_passed_off_as_the_recorded_one(
+    code_: str, guard: dict[str, str]
+) -> None:
+    assert built(made_up(code_, data={"guards": [guard]})) is None
 
 
 def test_a_product_that_was_tuned_on_a_gpu_is_not_run_on_a_cpu() -> None:

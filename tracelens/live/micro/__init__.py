@@ -1,7 +1,8 @@
 """Small programs from typed evidence: one module per kind, each with a ``build``.
 
-A finding's evidence lines are read again by the grammar of their log kind. Of what comes out only
-numbers and names from our own lists get into a program, so that nothing in a log is ever executed.
+What a finding's data say is all that is read. Of it only numbers and names from our own lists get
+into a program, so that nothing in a log is ever executed. Which of its forms a kind has for a
+finding is for the rule to say.
 
 ==================  ==============================================================================
 ``onednn_primitive``  a oneDNN descriptor: the operator of torch that runs the same primitive
@@ -87,16 +88,19 @@ class Pair:
 
 
 class _Kind(Protocol):
-    def build(self, finding: Finding, report: Report) -> Pair | None:
+    def build(self, finding: Finding, report: Report, form: str = "") -> Pair | None:
         """Return the workload for a finding; None where its evidence does not suffice."""
 
 
 def build(kind: str, finding: Finding, report: Report) -> Pair | None:
     """Return the small workload of ``kind`` for ``finding``; None where there is none.
 
-    ``kind`` is what a rule's experiment names: a module here, or, with a dot in it, one of a pack.
+    ``kind`` is what a rule's experiment names: a module here, or, with a dot in it, one of a pack;
+    behind a colon stands the form that the rule's findings have.
     """
     if not kind:
         return None
-    name = kind if "." in kind else f"{__name__}.{kind}"
-    return cast("_Kind", importlib.import_module(name)).build(finding, report)
+    module, _, form = kind.partition(":")
+    name = module if "." in module else f"{__name__}.{module}"
+    kind_ = cast("_Kind", importlib.import_module(name))
+    return kind_.build(finding, report, form) if form else kind_.build(finding, report)

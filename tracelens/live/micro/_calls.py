@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["STATIC", "Calls", "source"]
+__all__ = ["STATIC", "Calls", "Failed", "source"]
 
 STATIC = "dynamic=False"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A guard that failed, as a finding's data have it: ``RecompileData.guards``."""
+
+    kind: str
+    name: str = ""
+    path: str = ""
+    dimension: int | None = None
+    expected: str = ""
+    actual: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(cls, told: Mapping[str, object]) -> Failed:
+        """Return one of a report; what is not of its kind is left out."""
+        words = {
+            name: value
+            for name in ("kind", "name", "path", "expected", "actual", "note")
+            if isinstance(value := told.get(name, ""), str)
+        }
+        dimension = told.get("dimension")
+        return cls(**{"kind": "", **words}, dimension=dimension if type(dimension) is int else None)
+
+    @property
+    def integer(self) -> int | None:
+        """The value that was guarded, where it is an integer that a program may hold."""
+        digits = self.expected.removeprefix("-")
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) < 10
+        return int(self.expected) if is_number else None
+
+    @property
+    def number(self) -> float | None:
+        """The same for a float."""
+        if self.integer is not None:
+            return None
+        try:
+            found = float(self.expected)
+        except ValueError:
+            return None
+        return found if math.isfinite(found) else None
 
 
 @dataclass(frozen=True)

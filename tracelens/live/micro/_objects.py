@@ -5,8 +5,7 @@ What a log says of an object is its address or its name; how many there were is 
 
 from __future__ import annotations
 
-from tracelens.live.micro._calls import Calls
-from tracelens.logs.recompiles import Check, IdentityCheck, RangeCheck, ValueCheck
+from tracelens.live.micro._calls import Calls, Failed
 
 __all__ = [
     "aliases",
@@ -26,12 +25,12 @@ __all__ = [
 FEWEST, MOST = 3, 8
 
 
-def _many(found: list[Check]) -> range:
+def _many(found: list[Failed]) -> range:
     """Return numbers for the recorded failures and the first call."""
     return range(min(MOST, max(FEWEST, len(found) + 1)))
 
 
-def names(found: list[Check]) -> Calls:
+def names(found: list[Failed]) -> Calls:
     """Return a string argument of several values, that selects a number."""
     modes = [f"mode {number}" for number in _many(found)]
     return Calls(
@@ -46,10 +45,10 @@ def names(found: list[Check]) -> Calls:
     )
 
 
-def identities(found: list[Check]) -> Calls | None:
+def identities(found: list[Failed]) -> Calls | None:
     """Return a function argument that is another one in every call; None for other objects."""
-    passed = [check for check in found if isinstance(check, IdentityCheck) and check.held]
-    if not any("function" in check.held and not check.source.path for check in passed):
+    passed = [check for check in found if check.kind == "identity" and check.note]
+    if not any("function" in check.note and not check.path for check in passed):
         return None
     count = len(_many(found))
     return Calls(
@@ -67,7 +66,7 @@ def identities(found: list[Check]) -> Calls | None:
     )
 
 
-def classes(found: list[Check]) -> Calls:
+def classes(found: list[Failed]) -> Calls:
     """Return a module argument of several classes."""
     del found
     return Calls(
@@ -81,7 +80,7 @@ def classes(found: list[Check]) -> Calls:
     )
 
 
-def modes(found: list[Check]) -> Calls:
+def modes(found: list[Failed]) -> Calls:
     """Return calls with and without gradients being recorded."""
     del found
     return Calls(
@@ -93,7 +92,7 @@ def modes(found: list[Check]) -> Calls:
     )
 
 
-def kinds(found: list[Check]) -> Calls:
+def kinds(found: list[Failed]) -> Calls:
     """Return a tensor that was made in inference mode, after another that was not."""
     del found
     return Calls(
@@ -110,7 +109,7 @@ def kinds(found: list[Check]) -> Calls:
     )
 
 
-def aliases(found: list[Check]) -> Calls:
+def aliases(found: list[Failed]) -> Calls:
     """Return two tensors that are one in some calls."""
     del found
     return Calls(
@@ -123,12 +122,12 @@ def aliases(found: list[Check]) -> Calls:
     )
 
 
-def hyperparameters(found: list[Check]) -> Calls | None:
+def hyperparameters(found: list[Failed]) -> Calls | None:
     """Return steps of an optimizer with the recorded learning rates, and one more."""
     rates = [
         check.number
         for check in found
-        if isinstance(check, ValueCheck) and check.number is not None and 0 < check.number < 1
+        if check.kind == "value" and check.number is not None and 0 < check.number < 1
     ]
     rates = list(dict.fromkeys([*rates, *(0.1 / (1 + each) for each in range(FEWEST - 1))]))
     return Calls(
@@ -164,10 +163,10 @@ def hyperparameters(found: list[Check]) -> Calls | None:
     )
 
 
-def branches(found: list[Check]) -> Calls | None:
+def branches(found: list[Failed]) -> Calls | None:
     """Return a branch on the sign of a number that is a symbol; None for other relations."""
-    signs = [check for check in found if isinstance(check, RangeCheck) and check.low == 0]
-    if not any(check.high is None and check.subject.isidentifier() for check in signs):
+    signs = [check for check in found if check.kind == "range" and check.integer == 0]
+    if not any(not check.note and check.name.isidentifier() for check in signs):
         return None
     return Calls(
         "a branch on a number that changes its sign",
@@ -180,7 +179,7 @@ def branches(found: list[Check]) -> Calls | None:
     )
 
 
-def closures(found: list[Check]) -> Calls:
+def closures(found: list[Failed]) -> Calls:
     """Return a closure over a number that is another one in every call."""
     count = len(_many(found))
     return Calls(
@@ -201,7 +200,7 @@ def closures(found: list[Check]) -> Calls:
     )
 
 
-def keys(found: list[Check]) -> Calls:
+def keys(found: list[Failed]) -> Calls:
     """Return a dictionary with other keys in every call."""
     count = len(_many(found))
     return Calls(
@@ -214,7 +213,7 @@ def keys(found: list[Check]) -> Calls:
     )
 
 
-def states(found: list[Check]) -> Calls:
+def states(found: list[Failed]) -> Calls:
     """Return a module that sets an attribute of its own when it is first called."""
     del found
     return Calls(

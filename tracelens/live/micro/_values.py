@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracelens.live.micro._calls import STATIC, Calls
-from tracelens.logs.recompiles import Check, LengthCheck, RangeCheck, TensorMismatch, ValueCheck
+from tracelens.live.micro._calls import STATIC, Calls, Failed
 
 __all__ = [
     "attribute",
@@ -34,7 +33,7 @@ _DTYPES = {
 }
 
 
-def _chain(found: list[TensorMismatch]) -> list[str]:
+def _chain(found: list[Failed]) -> list[str]:
     """Return the expected and actual values in order, without repetitions."""
     texts = [text for check in found for text in (check.expected, check.actual) if text]
     return [text for text, last in zip(texts, ["", *texts], strict=False) if text != last]
@@ -45,18 +44,18 @@ def _numbers(texts: Iterable[str]) -> list[int]:
     return [number for number in found if 0 < number <= MAX_SIZE]
 
 
-def _mismatches(found: list[Check], what: str) -> list[TensorMismatch]:
-    return [check for check in found if isinstance(check, TensorMismatch) and check.what == what]
+def _mismatches(found: list[Failed], what: str) -> list[Failed]:
+    return [check for check in found if check.kind == what]
 
 
-def sizes(checked: list[Check]) -> Calls | None:
+def sizes(checked: list[Failed]) -> Calls | None:
     """Return a tensor whose size changes: always static, or for the first time."""
     found = _mismatches(checked, "size")
-    found = [check for check in found if check.index == found[0].index]
+    found = [check for check in found if check.dimension == found[0].dimension]
     sizes = _numbers(_chain(found))
-    if not found or found[0].index is None or not 0 <= found[0].index < 8:
+    if not found or found[0].dimension is None or not 0 <= found[0].dimension < 8:
         return None
-    index = int(found[0].index)
+    index = found[0].dimension
     shapes = [tuple([8] * index + [size] + [8] * (index == 0)) for size in sizes]
     made = tuple(f"torch.randn({shape})" for shape in shapes)
     if len(sizes) > 2:
@@ -70,20 +69,16 @@ def sizes(checked: list[Check]) -> Calls | None:
     )
 
 
-def first(found: list[Check]) -> Calls | None:
+def first(found: list[Failed]) -> Calls | None:
     """Return what changed for the first time: a size, or an integer."""
     return sizes(found) or integers(found)
 
 
-def _whole(found: list[Check]) -> list[int]:
-    return [
-        check.integer
-        for check in found
-        if isinstance(check, ValueCheck) and check.integer is not None
-    ]
+def _whole(found: list[Failed]) -> list[int]:
+    return [check.integer for check in found if check.kind == "value" and check.integer is not None]
 
 
-def integers(found: list[Check]) -> Calls | None:
+def integers(found: list[Failed]) -> Calls | None:
     """Return an integer argument that takes the recorded values, and one more."""
     values = _whole(found)
     if not values or any(abs(value) > MAX_SIZE for value in values):
@@ -102,13 +97,9 @@ def integers(found: list[Check]) -> Calls | None:
     )
 
 
-def floats(found: list[Check]) -> Calls | None:
+def floats(found: list[Failed]) -> Calls | None:
     """Return a float argument that takes the recorded values, and one more."""
-    values = [
-        check.number
-        for check in found
-        if isinstance(check, ValueCheck) and check.number is not None
-    ]
+    values = [check.number for check in found if check.kind == "value" and check.number is not None]
     if not values:
         return None
     values = [*values, max(values) + 1.0]
@@ -123,7 +114,7 @@ def floats(found: list[Check]) -> Calls | None:
     )
 
 
-def attribute(found: list[Check]) -> Calls | None:
+def attribute(found: list[Failed]) -> Calls | None:
     """Return an integer attribute of a module that takes the recorded values, and one more."""
     values = _whole(found)
     if not values or any(abs(value) > MAX_SIZE for value in values):
@@ -148,7 +139,7 @@ def attribute(found: list[Check]) -> Calls | None:
     )
 
 
-def gradients(found: list[Check]) -> Calls:
+def gradients(found: list[Failed]) -> Calls:
     del found
     return Calls(
         "a tensor with and without a gradient",
@@ -161,7 +152,7 @@ def gradients(found: list[Check]) -> Calls:
     )
 
 
-def dtypes(found: list[Check]) -> Calls | None:
+def dtypes(found: list[Failed]) -> Calls | None:
     texts = _chain(_mismatches(found, "dtype"))
     names = [_DTYPES[text] for text in texts if text in _DTYPES]
     made = tuple(f"torch.ones((16, 8), dtype={name})" for name in names)
@@ -173,7 +164,7 @@ def dtypes(found: list[Check]) -> Calls | None:
     )
 
 
-def ranks(found: list[Check]) -> Calls | None:
+def ranks(found: list[Failed]) -> Calls | None:
     texts = _chain(_mismatches(found, "rank"))
     ranks = [rank for rank in _numbers(texts) if rank <= 6]
     made = tuple(f"torch.randn({(4,) * (rank - 1) + (4 ** (7 - rank),)})" for rank in ranks)
@@ -185,7 +176,7 @@ def ranks(found: list[Check]) -> Calls | None:
     )
 
 
-def strides(found: list[Check]) -> Calls | None:
+def strides(found: list[Failed]) -> Calls | None:
     if not _mismatches(found, "stride"):
         return None
     return Calls(
@@ -196,8 +187,8 @@ def strides(found: list[Check]) -> Calls | None:
     )
 
 
-def ones(found: list[Check]) -> Calls | None:
-    if not any(isinstance(check, RangeCheck) and check.low == 2 for check in found):
+def ones(found: list[Failed]) -> Calls | None:
+    if not any(check.kind == "range" and check.integer == 2 for check in found):
         return None
     sizes = (4, 1)
     return Calls(
@@ -209,9 +200,9 @@ def ones(found: list[Check]) -> Calls | None:
     )
 
 
-def lengths(found: list[Check]) -> Calls | None:
-    lengths = [check.length for check in found if isinstance(check, LengthCheck)]
-    lengths = [length for length in lengths if 0 < length <= 64]
+def lengths(found: list[Failed]) -> Calls | None:
+    told = [check.integer for check in found if check.kind == "length"]
+    lengths = [length for length in told if length is not None and 0 < length <= 64]
     if not lengths:
         return None
     # A length of 1 would be compiled by itself even where sizes are dynamic.

@@ -33,49 +33,41 @@ _OPERATOR = (
     'library.define("shift(Tensor x) -> Tensor")',
     'library.impl("shift", lambda x: x + 1, "CPU")',
 )
-#: Only breaks that are the same wherever they stand: what cannot be traced or entered differs
-#: from program to program, and one of our own would show another break.
+#: Form -> what it is. Only breaks that are the same wherever they stand: what cannot be traced or
+#: entered differs from program to program, and one of our own would show another break.
 _BREAKS: Mapping[str, _Break] = {
-    "GBR001": _Break(
+    "item": _Break(
         "a number is read out of a tensor",
         ("scale = x.sum().item()", "return x * scale"),
         "scalars are captured",
         setting="torch._dynamo.config.capture_scalar_outputs = True",
     ),
-    "GBR002": _Break(
+    "branch": _Break(
         "a branch depends on a tensor's value",
         ("if x.sum() > 0:", "    return x + 1", "return x - 1"),
         "both sides computed, one selected",
         whole=("return torch.where(x.sum() > 0, x + 1, x - 1)",),
     ),
-    "GBR003": _Break(
+    "print": _Break(
         "print in a compiled function",
         ("y = torch.relu(x)", 'print(end="")', "return y + 1"),
         "no print",
         whole=("y = torch.relu(x)", "return y + 1"),
     ),
-    "GBR004": _Break(
+    "logger": _Break(
         "a logger in a compiled function",
         ("y = torch.relu(x)", 'log.debug("step")', "return y + 1"),
         "no logging",
         whole=("y = torch.relu(x)", "return y + 1"),
         head=("import logging", "", 'log = logging.getLogger("program")'),
     ),
-    "GBR005": _Break(
-        "a function that is disabled for the compiler",
-        ("return torch.relu(helper(x))",),
-        "the function is not disabled",
-        whole=("return torch.relu(helper(x))",),
-        head=("@torch.compiler.disable", "def helper(x):", "    return x + 1"),
-        whole_head=("def helper(x):", "    return x + 1"),
-    ),
-    "GBR008": _Break(
+    "nonzero": _Break(
         "an operator whose result size depends on the data",
         ("return torch.nonzero(x) + 1",),
         "such operators are captured",
         setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
     ),
-    "GBR011": _Break(
+    "no_fake": _Break(
         "an operator without a fake implementation",
         ("return torch.relu(torch.ops.tracelens.shift(x))",),
         "the fake implementation registered",
@@ -83,14 +75,14 @@ _BREAKS: Mapping[str, _Break] = {
         whole=("return torch.relu(torch.ops.tracelens.shift(x))",),
         whole_head=(*_OPERATOR, 'library._register_fake("shift", torch.empty_like)'),
     ),
-    "GBR019": _Break(
+    "recurrent": _Break(
         "a recurrent module in a compiled function",
         ("return layer(x[None])[0] + 1",),
         "recurrent modules are compiled",
         setting="torch._dynamo.config.allow_rnn = True",
         head=("layer = torch.nn.LSTM(8, 8).eval().requires_grad_(False)",),
     ),
-    "GBR020": _Break(
+    "attribute": _Break(
         "an attribute of a tensor is set",
         ("y = torch.relu(x)", "y.requires_grad = True", "return y + 1"),
         "no assignment",
@@ -99,10 +91,10 @@ _BREAKS: Mapping[str, _Break] = {
 }
 
 
-def build(finding: Finding, report: Report) -> Pair | None:
-    """Return a function with the break of ``finding``; None for types that have none here."""
-    del report
-    found = _BREAKS.get(finding.code)
+def build(finding: Finding, report: Report, form: str = "") -> Pair | None:
+    """Return a function with a break of this form; None for forms that are none here."""
+    del finding, report
+    found = _BREAKS.get(form)
     if found is None:
         return None
     whole = found.whole or found.body

@@ -15,7 +15,7 @@ from tracelens.logs.onednn_verbose import Primitive
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.report import Finding, Report
 
-__all__ = ["build", "subject"]
+__all__ = ["build"]
 
 #: The variable that limits the instruction sets oneDNN uses.
 LIMIT = "ONEDNN_MAX_CPU_ISA"
@@ -31,34 +31,37 @@ class _Change(NamedTuple):
 #: Calls of a recorded run: a reorder before each is one for every call.
 CALLS = 5
 _R = Variant.RECORDED
-#: Rule -> what to compare, the best first; the first one that torch has operators for is taken.
-_CHANGES: Mapping[str, tuple[_Change, ...]] = {
-    "ONE001": (
-        _Change(_R, Variant.UNSIGNED),
-        _Change(_R, Variant.FLOAT32),
-        _Change(_R, Variant.WITHOUT),
-    ),
-    "ONE002": (_Change(_R, Variant.CHANNELS_LAST),),
-    "ONE003": (_Change(Variant.PLAIN, Variant.PACKED),),
-    "ONE005": (_Change(_R, Variant.ONCE),),
-    "ONE009": (_Change(_R, Variant.FLOAT32),),
-    "ONE018": (_Change(Variant.PLAIN, Variant.PACKED),),
-    "ONE020": (_Change(_R, Variant.FLOAT32),),
-    "ONE021": (_Change(_R, Variant.FLOAT32),),
+#: Form -> what to compare. Of several forms, the first that torch has operators for is taken.
+_CHANGES: Mapping[str, _Change] = {
+    "unsigned": _Change(_R, Variant.UNSIGNED),
+    "float32": _Change(_R, Variant.FLOAT32),
+    "without": _Change(_R, Variant.WITHOUT),
+    "channels_last": _Change(_R, Variant.CHANNELS_LAST),
+    "once": _Change(_R, Variant.ONCE),
+    "packed": _Change(Variant.PLAIN, Variant.PACKED),
 }
-#: Rules whose own verdict says whether the defect is there: it shows in more than one line.
-_BY_RULE = frozenset({"ONE003", "ONE018"})
+#: Weights that are packed once: the defect shows in more than one line, and a rule's own verdict
+#: says whether it is there.
+PACKED = "packed"
+#: The instruction sets that oneDNN may use are limited.
+ISA = "isa"
 
 
-def build(finding: Finding, report: Report) -> Pair | None:
-    """Return the primitive of ``finding`` in two programs; None where torch cannot run it."""
-    run = subject(finding, report)
+def build(finding: Finding, report: Report, form: str = "") -> Pair | None:
+    """Return the primitive of ``finding`` in two programs; None where torch cannot run it.
+
+    Args:
+        finding: The finding.
+        report: Its report.
+        form: What is changed: names of changes, the best first, or :data:`ISA`.
+    """
+    run = _subject(finding, report, form)
     if run is None:
         return None
     isa = report.environment.isa or ""
     cap = limit(isa)
     env = {LIMIT: cap} if cap else {}
-    if finding.code == "ONE008":
+    if form == ISA:
         made = code(run)
         if made is None or not cap:
             return None
@@ -74,7 +77,8 @@ def build(finding: Finding, report: Report) -> Pair | None:
             Shown((",info,cpu,isa:", isa), instead=(",info,cpu,isa:",)),
             machine="x86_64",
         )
-    for before_variant, after_variant in _CHANGES.get(finding.code, ()):
+    known = [_CHANGES[each] for each in form.split(",") if each in _CHANGES]
+    for before_variant, after_variant in known:
         if not _applies(run, after_variant):
             continue
         before_code, after_code = code(run, before_variant), code(run, after_variant)
@@ -91,21 +95,21 @@ def build(finding: Finding, report: Report) -> Pair | None:
                 str(after_variant),
                 changes_results=after_variant in {Variant.FLOAT32, Variant.UNSIGNED},
             ),
-            _shows(finding, run, isa),
-            _lines(finding, run),
+            _shows(finding, run, isa, by_rule=form == PACKED),
+            _lines(finding, run, by_rule=form == PACKED),
             machine=_machine(isa),
         )
     return None
 
 
-def subject(finding: Finding, report: Report) -> Primitive | None:
+def _subject(finding: Finding, report: Report, form: str) -> Primitive | None:
     """Return the primitive that a finding is about; None where its evidence shows none."""
     found = list(primitives(finding))
-    if finding.code == "ONE003":  # the reorder, and the primitive that reads its result
+    if form == PACKED:  # the reorder, and the primitive that reads its result
         found = [run for run in found if run.primitive in COMPUTE]
     if found:
         return found[0]
-    return worst(report) if finding.code == "ONE008" else None
+    return worst(report) if form == ISA else None
 
 
 def _applies(run: Primitive, variant: Variant) -> bool:
@@ -132,14 +136,14 @@ def _machine(isa: str) -> str:
     return "aarch64" if isa.startswith("AArch64") else "x86_64" if isa else ""
 
 
-def _shows(finding: Finding, run: Primitive, isa: str) -> Callable[[Report], int]:
+def _shows(finding: Finding, run: Primitive, isa: str, *, by_rule: bool) -> Callable[[Report], int]:
     """Return what counts the executions that a report shows of what the finding says."""
     wanted = grade(run.primitive, run.impl, isa)
 
-    def by_rule(report: Report) -> int:
+    def in_verdicts(report: Report) -> int:
         return sum(other.count for other in report.findings if other.code == finding.code)
 
-    def by_table(report: Report) -> int:
+    def in_table(report: Report) -> int:
         return sum(
             row["count"]
             for row in report.tables.get("primitives", ())
@@ -148,13 +152,13 @@ def _shows(finding: Finding, run: Primitive, isa: str) -> Callable[[Report], int
             and _same(row, run, wanted)
         )
 
-    return by_rule if finding.code in _BY_RULE else by_table
+    return in_verdicts if by_rule else in_table
 
 
-def _lines(finding: Finding, run: Primitive) -> Shown:
+def _lines(finding: Finding, run: Primitive, *, by_rule: bool) -> Shown:
     """Return what stands in the lines that show the finding."""
     reorders = [one for one in primitives(finding) if one.primitive == "reorder"]
-    if finding.code == "ONE003" and reorders:
+    if by_rule and reorders:
         wanted = ("exec,cpu,reorder,", f",{reorders[0].shape},")
         return Shown(wanted, times=CALLS, instead=("exec,cpu,",))
     instead = ("exec,cpu,", f",{run.shape},")

@@ -75,7 +75,6 @@ class BreakInLoopSkipsFrame(Rule):
     severity = Severity.ERROR
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
         confirms="without the break in the loop, it is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

@@ -47,7 +47,6 @@ class BreakInTryOrWith(SiteRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
         confirms="without the context manager, the break is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

@@ -52,7 +52,7 @@ class DataDependentBranch(SiteRule):
     families: ClassVar[frozenset[str]] = frozenset({"branch"})
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
+        micro="graph_break:branch",
         confirms="with one of both sides selected, the break is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

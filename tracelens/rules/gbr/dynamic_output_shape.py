@@ -51,7 +51,7 @@ class DynamicOutputShape(SiteRule):
             "such operators stay in the graph",
             config={"torch._dynamo.config.capture_dynamic_output_shape_ops": True},
         ),
-        micro="graph_break",
+        micro="graph_break:nonzero",
         confirms="the break is gone, and a step takes less time",
         refutes="another break takes its place, or a step takes longer",
         leaves_open="the run does not reach the line",

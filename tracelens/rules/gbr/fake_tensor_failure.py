@@ -54,7 +54,7 @@ class FakeTensorFailure(SiteRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
+        micro="graph_break:no_fake",
         confirms="with the fake implementation, the break is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

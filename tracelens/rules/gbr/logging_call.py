@@ -72,7 +72,7 @@ class LoggingCall(SiteRule):
                 "transformers.utils.logging.info_once, transformers.utils.logging.warning_once"
             },
         ),
-        micro="graph_break",
+        micro="graph_break:logger",
     )
     remedies = (
         Remedy(

@@ -56,7 +56,7 @@ class PrintOrBuiltin(SiteRule):
             "print is called after the graph",
             config={"torch._dynamo.config.reorderable_logging_functions": "builtins.print"},
         ),
-        micro="graph_break",
+        micro="graph_break:print",
     )
     remedies = (
         Remedy(

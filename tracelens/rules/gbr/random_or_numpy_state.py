@@ -54,7 +54,6 @@ class RandomOrNumpyState(SiteRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
         confirms="with a number of torch, the break is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

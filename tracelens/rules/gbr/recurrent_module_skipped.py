@@ -44,7 +44,7 @@ class RecurrentModuleSkipped(SiteRule):
     severity = Severity.WARNING
     experiment = Experiment(
         Knob("recurrent modules are compiled", config={"torch._dynamo.config.allow_rnn": True}),
-        micro="graph_break",
+        micro="graph_break:recurrent",
     )
     families: ClassVar[frozenset[str]] = frozenset({"recurrent"})
     remedies = (

@@ -68,7 +68,7 @@ class ScalarFromTensor(SiteRule):
             "scalars stay in the graph",
             config={"torch._dynamo.config.capture_scalar_outputs": True},
         ),
-        micro="graph_break",
+        micro="graph_break:item",
         confirms="the break is gone, and a step takes less time",
         refutes="another break takes its place, or a step takes longer",
         leaves_open="the run does not reach the line",

@@ -52,7 +52,7 @@ class SetattrOnUnsupportedObject(SiteRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
+        micro="graph_break:attribute",
         confirms="without the assignment, the break is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

@@ -65,7 +65,6 @@ class UntraceableFunction(SiteRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="graph_break",
         confirms="without the call, the break is gone and the step is faster",
         refutes="the break stays",
         leaves_open="the break is gone, and the step as slow: the break was cheap",

@@ -71,7 +71,7 @@ class DeferredToNobody(Rule):
     severity = Severity.ERROR
     experiment = Experiment(
         UNCHANGED,
-        micro="onednn_primitive",
+        micro="onednn_primitive:float32",
         confirms=(
             "the small program runs on the reference "
             "implementation, and the same in float32 is faster"

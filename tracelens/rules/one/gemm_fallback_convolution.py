@@ -82,7 +82,7 @@ class GemmFallbackConvolution(Rule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="onednn_primitive",
+        micro="onednn_primitive:channels_last",
         confirms="in channels-last layout another implementation is chosen, and is faster",
         refutes="it is as slow in channels-last layout",
         leaves_open=(

@@ -72,7 +72,7 @@ class IsaCapped(Rule):
     severity = Severity.WARNING
     experiment = Experiment(
         Knob("no limit", env={"ONEDNN_MAX_CPU_ISA": None, "DNNL_MAX_CPU_ISA": None}),
-        micro="onednn_primitive",
+        micro="onednn_primitive:isa",
         confirms="oneDNN uses more instructions, and a step takes less time",
         refutes="a step takes as long with more instructions",
         leaves_open="the machine has no more instructions",

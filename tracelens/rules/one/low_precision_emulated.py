@@ -72,7 +72,7 @@ class LowPrecisionEmulated(Rule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="onednn_primitive",
+        micro="onednn_primitive:float32",
         confirms="the same work in float32 takes less time",
         refutes="float32 takes as long or longer",
         leaves_open=(

@@ -84,7 +84,7 @@ class PlainLayoutWeights(Rule):
     claim = "time"
     experiment = Experiment(
         FREEZING,
-        micro="onednn_primitive",
+        micro="onednn_primitive:packed",
         confirms="with packed weights the product takes less time",
         refutes="it takes as long with packed weights",
         leaves_open=(

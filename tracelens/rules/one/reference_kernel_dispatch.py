@@ -94,7 +94,7 @@ class ReferenceKernelDispatch(Rule):
     severity = Severity.ERROR
     experiment = Experiment(
         UNCHANGED,
-        micro="onednn_primitive",
+        micro="onednn_primitive:unsigned,float32,without",
         confirms=(
             "the small program runs on the reference implementation, and the "
             "changed one, with unsigned activations or in float32, is faster"

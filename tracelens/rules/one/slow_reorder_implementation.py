@@ -72,7 +72,7 @@ class SlowReorderImplementation(Rule):
     claim = "time"
     experiment = Experiment(
         UNCHANGED,
-        micro="onednn_primitive",
+        micro="onednn_primitive:once",
         structure="fewer",
         confirms="converted once, there is one reorder left, and a step takes less time",
         refutes="a step takes as long without it",

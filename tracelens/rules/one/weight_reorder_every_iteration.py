@@ -82,7 +82,7 @@ class WeightReorderEveryIteration(Rule):
     claim = "time"
     experiment = Experiment(
         FREEZING,
-        micro="onednn_primitive",
+        micro="onednn_primitive:packed",
         confirms="the reorders are gone, and a step takes less time",
         refutes="a step takes as long without them",
         leaves_open=(

@@ -56,7 +56,7 @@ class ClosureOrPartialContents(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:closures",
         confirms="the number as an argument, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

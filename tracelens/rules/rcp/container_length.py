@@ -62,7 +62,7 @@ class ContainerLength(RecompileRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:lengths",
         confirms="stacked into a tensor, nothing is compiled again for a length",
         refutes="it is compiled again all the same",
         leaves_open="the log does not tell the lengths",

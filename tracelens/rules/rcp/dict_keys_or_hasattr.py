@@ -53,7 +53,7 @@ class DictKeysOrHasattr(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:keys",
         confirms="always the same keys, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

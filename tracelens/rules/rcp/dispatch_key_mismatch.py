@@ -54,7 +54,7 @@ class DispatchKeyMismatch(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:kinds",
         confirms="always made in one mode, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

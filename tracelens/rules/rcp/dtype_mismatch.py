@@ -69,7 +69,7 @@ class DtypeMismatch(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:dtypes",
         confirms="converted before the call, nothing is compiled again",
         refutes="it is compiled again all the same",
         leaves_open="the log does not tell the data types",

@@ -99,7 +99,7 @@ class FirstDynamicRecompile(RecompileRule):
     severity = Severity.NONE
     experiment = Experiment(
         Knob("dynamic shapes from the first call", compile={"dynamic": True}),
-        micro="recompile",
+        micro="recompile:first",
         time="any",
         confirms="with dynamic shapes nothing is compiled again",
         refutes="it is compiled again all the same",

@@ -63,7 +63,7 @@ class FloatArgumentSpecialised(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:floats",
         confirms=(
             "with the number as a tensor nothing is compiled again, and the calls take less time"
         ),

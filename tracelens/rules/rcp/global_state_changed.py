@@ -62,7 +62,7 @@ class GlobalStateChanged(RecompileRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:modes",
         confirms="always in one mode, nothing is compiled again",
         refutes="it is compiled again all the same",
         leaves_open="the change was not one of gradients",

@@ -71,7 +71,7 @@ class IntArgumentSpecialised(RecompileRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:integers",
         confirms=(
             "with the number as a tensor nothing is compiled again, and the calls take less time"
         ),

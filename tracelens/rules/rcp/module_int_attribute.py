@@ -64,7 +64,7 @@ class ModuleIntAttribute(RecompileRule):
             config={"torch._dynamo.config.allow_unspec_int_on_nn_module": True},
         ),
         of="run",
-        micro="recompile",
+        micro="recompile:attribute",
         confirms="the attribute is compiled once, and the run takes less time",
         refutes="another guard fails instead",
         leaves_open="the attribute does not change in the run",

@@ -65,7 +65,7 @@ class ObjectIdentityGuard(RecompileRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:identities",
         confirms="always the same object, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

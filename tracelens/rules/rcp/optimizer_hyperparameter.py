@@ -55,7 +55,7 @@ class OptimizerHyperparameter(RecompileRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:hyperparameters",
         confirms="with the learning rate in a tensor, nothing is compiled again for a value",
         refutes="it is compiled again all the same",
     )

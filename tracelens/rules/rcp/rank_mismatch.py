@@ -51,7 +51,7 @@ class RankMismatch(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:ranks",
         confirms="flattened before the call, nothing is compiled again",
         refutes="it is compiled again all the same",
         leaves_open="the log does not tell the numbers of dimensions",

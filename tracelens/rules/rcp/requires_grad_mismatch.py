@@ -54,7 +54,7 @@ class RequiresGradMismatch(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:gradients",
         confirms="detached before the call, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

@@ -65,7 +65,7 @@ class ShapeRelationGuard(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:branches",
         confirms="the branch taken before the call, one entry less is compiled",
         refutes="as many entries are compiled",
     )

@@ -59,7 +59,7 @@ class StateMutatedByForward(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:states",
         confirms="the attribute set before the first call, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

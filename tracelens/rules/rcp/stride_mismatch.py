@@ -55,7 +55,7 @@ class StrideMismatch(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:strides",
         confirms="made contiguous before the call, nothing is compiled again",
         refutes="it is compiled again all the same",
         leaves_open="the log does not tell the strides",

@@ -66,7 +66,7 @@ class StringOrConstantKey(RecompileRule):
     severity = Severity.WARNING
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:names",
         confirms="the same calls with a tensor for what the string selects compile nothing again",
         refutes="it is compiled again all the same",
     )

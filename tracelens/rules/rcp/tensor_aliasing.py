@@ -52,7 +52,7 @@ class TensorAliasing(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:aliases",
         confirms="always two tensors, nothing is compiled again",
         refutes="it is compiled again all the same",
     )

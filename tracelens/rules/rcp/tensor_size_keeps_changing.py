@@ -81,7 +81,7 @@ class TensorSizeKeepsChanging(RecompileRule):
     experiment = Experiment(
         Knob("dynamic sizes from the first call", compile={"dynamic": True}),
         of="run",
-        micro="recompile",
+        micro="recompile:sizes",
         confirms="the size is compiled once, and the run takes less time",
         refutes="another guard fails instead",
         leaves_open="the sizes of the run do not change as those of the log did",

@@ -56,7 +56,7 @@ class TypeGuardPolymorphism(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:classes",
         confirms="what calls the modules is compiled, and nothing is compiled again",
         refutes="it is compiled again all the same",
     )

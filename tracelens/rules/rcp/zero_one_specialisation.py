@@ -63,7 +63,7 @@ class ZeroOneSpecialisation(RecompileRule):
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
-        micro="recompile",
+        micro="recompile:ones",
         confirms="padded to 2 before the call, nothing is compiled again",
         refutes="it is compiled again all the same",
         leaves_open="the log does not tell the dimension",
