@@ -15,7 +15,7 @@ from tracelens import analyze
 from tracelens.render import Options
 from tracelens.render._svg import Svg, fitted
 from tracelens.render.html import Html, _views
-from tracelens.render.views import View, discovered
+from tracelens.render.views import Picture, View, discovered
 from tracelens.render.views.kernels import coloured
 from tracelens.report import Report
 
@@ -219,3 +219,74 @@ def test_the_what_if_table_names_what_is_fastest_and_claims_nothing_else(
     assert picture.caption == "1 setting without a time."
     source = Html.render(report, Options())
     assert "What if: fastest is freezing, 2.00 times as fast." in source
+
+
+def bars(picture: Picture) -> list[tuple[str | None, float, str]]:
+    return [
+        (rect.get("class"), float(rect.get("width", "0")), rect[0].text or "")
+        for rect in drawn(picture.svg).iter("rect")
+        if len(rect)
+    ]
+
+
+def test_the_parts_of_a_step_add_up_to_its_bar(reports: dict[str, Report]) -> None:
+    rows = [
+        {"device": "0", "phase": "window", "window_ms": 40.0, "busy_ms": 10.0}
+        | {"compute_ms": 10.0, "idle_data_ms": 25.0, "idle_blocked_ms": 5.0},
+        {"device": "0", "phase": "ProfilerStep#1", "window_ms": 20.0, "compute_ms": 20.0},
+    ]
+    report = reports["one"].model_copy(update={"tables": {"time": rows}})
+    (picture,) = view("device-time").pictures(report)
+    found = bars(picture)
+    window, step = found[:3], found[3:]
+    assert sum(width for _, width, _ in window) == pytest.approx(2 * step[0][1], rel=0.01)
+    assert [text for _, _, text in window] == [
+        "computes: 10 ms, 25 %", "idle: the host waits or copies: 5 ms, 12.5 %",
+        "idle: the host waits for data: 25 ms, 62.5 %",
+    ]  # fmt: skip
+    assert len(picture.legend) == 3
+
+
+def test_each_rank_has_a_line_on_one_scale(reports: dict[str, Report]) -> None:
+    rows = [
+        {"rank": rank, "compute_ms": ms, "late_ms": rank * 3.0} for rank, ms in ((0, 8), (1, 4))
+    ]
+    report = reports["one"].model_copy(update={"tables": {"ranks": rows}})
+    (picture,) = view("ranks").pictures(report)
+    zero, one, late = bars(picture)
+    assert (zero[2], one[2], late[2]) == (
+        "rank 0 computes: 8 ms", "rank 1 computes: 4 ms", "rank 1 comes late: 3 ms"
+    )  # fmt: skip
+    assert zero[1] == pytest.approx(2 * one[1], rel=0.01)
+    assert late[0] == "bad"
+
+
+def test_a_dot_of_the_roofline_stands_at_its_rate(reports: dict[str, Report]) -> None:
+    rows = [
+        {"name": "mm", "tflops": 50.0, "tbs": 0.5, "bound": "compute", "share_of_bound": 0.5},
+        {"name": "add", "tflops": 0.5, "tbs": 0.5, "bound": "memory", "share_of_bound": 0.25},
+    ]
+    report = reports["one"].model_copy(update={"tables": {"ops": rows}})
+    (picture,) = view("roofline").pictures(report)
+    first, second = drawn(picture.svg).iter("circle")
+    assert float(first.get("cx", "0")) > float(second.get("cx", "0"))
+    assert float(first.get("cy", "0")) < float(second.get("cy", "0"))
+    assert "50 % of the compute bound" in (first[0].text or "")
+    assert (first.get("class"), second.get("class")) == ("warn", "warn")
+    (roof,) = drawn(picture.svg).iter("polyline")
+    assert len(roof.get("points", "").split()) == 3  # the ridge, at 50 operations per byte
+
+
+def test_kernels_of_a_trace_are_bars_and_generated_ones_are_not(reports: dict[str, Report]) -> None:
+    traced = [{"name": f"k{n}", "class": "gemm", "n": 1, "sum_ms": float(n)} for n in range(1, 31)]
+    report = reports["one"].model_copy(update={"tables": {"kernels": traced}})
+    (picture,) = view("device-kernels").pictures(report)
+    assert [text for _, _, text in bars(picture)][:2] == [
+        "k30: 30 ms in 1 run",
+        "k29: 29 ms in 1 run",
+    ]
+    assert picture.caption == "10 more kernels in the table."
+    generated = [{"kernel": "triton_poi_0", "calls": 1}]
+    assert not view("device-kernels").applies(
+        report.model_copy(update={"tables": {"kernels": generated}})
+    )

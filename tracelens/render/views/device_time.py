@@ -1,0 +1,99 @@
+"""What each device did in each step: a bar, cut by what it did and why it did nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from tracelens.render import _words
+from tracelens.render._rows import number, word
+from tracelens.render._svg import Svg
+from tracelens.render.views import Picture, View
+from tracelens.report import Report
+
+__all__ = ["DeviceTime"]
+
+#: Bars of one device, and devices, that are drawn; the table has more.
+MAX_BARS = 40
+MAX_DEVICES = 16
+#: Pixels: of the drawing, of a bar's line, of the words at its left, of the number at its right.
+WIDTH, LINE, LEFT, RIGHT = 900, 24, 220, 90
+#: Columns that add up to the time of a phase: (column, colour, word).
+PARTS = (
+    ("compute_ms", "c0", "computes"),
+    ("exposed_comm_ms", "c1", "communicates alone"),
+    ("exposed_copy_ms", "c2", "copies alone"),
+    ("idle_queued_ms", "c7", "idle: queued behind another"),
+    ("idle_not_launched_ms", "bad", "idle: not launched yet"),
+    ("idle_blocked_ms", "warn", "idle: the host waits or copies"),
+    ("idle_data_ms", "c3", "idle: the host waits for data"),
+    ("idle_start_ms", "c4", "idle: code or memory is made ready"),
+    ("idle_unknown_ms", "c5", "idle: not known"),
+)
+
+
+class DeviceTime(View):
+    """Bars of steps and other phases."""
+
+    name = "device-time"
+    title = "Time of the devices"
+    says = (
+        "Each bar is a step or another phase, as long as it took; window is from the first kernel "
+        "or copy to the last."
+    )
+    order = 20
+    tables: ClassVar[tuple[str, ...]] = ("time",)
+
+    @classmethod
+    def applies(cls, report: Report) -> bool:
+        """Whether a phase took any time."""
+        return any(number(row, "window_ms") for row in report.tables.get("time", ()))
+
+    @classmethod
+    def pictures(cls, report: Report) -> Iterator[Picture]:
+        """Yield a picture for each device."""
+        devices: defaultdict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+        for row in report.tables["time"]:
+            if number(row, "window_ms"):
+                devices[tuple(word(row, key) for key in ("run", "rank", "device"))].append(row)
+        for at, (key, rows) in enumerate(devices.items()):
+            if at < MAX_DEVICES:
+                yield _picture(rows, _title(key) if len(devices) > 1 else "")
+
+
+def _title(key: tuple[str, ...]) -> str:
+    run, rank, device = key
+    return ", ".join(filter(None, (run, f"rank {rank}" if rank else "", f"device {device}")))
+
+
+def _picture(rows: list[dict[str, Any]], title: str) -> Picture:
+    shown = rows[:MAX_BARS]
+    first = shown[0]
+    said = f"{_words.percent(_busy(first))} busy in {word(first, 'phase')}"
+    svg = Svg(WIDTH, LINE * len(shown) + 4, f"Time of the device by phase: {said}")
+    top = max(number(row, "window_ms") for row in shown)
+    for line, row in enumerate(shown):
+        _draw(svg, line, row, (WIDTH - LEFT - RIGHT) / top)
+    used = [part for part in PARTS if any(number(row, part[0]) for row in shown)]
+    left_out = len(rows) - len(shown)
+    caption = f"{_words.plural(left_out, 'more phase')} not drawn." if left_out else ""
+    return Picture(svg, caption, tuple((kind, says) for _, kind, says in used), title)
+
+
+def _busy(row: dict[str, Any]) -> float:
+    return min(1.0, number(row, "busy_ms") / (number(row, "window_ms") or 1.0))
+
+
+def _draw(svg: Svg, line: int, row: dict[str, Any], scale: float) -> None:
+    y = line * LINE + 2
+    whole = number(row, "window_ms")
+    svg.text(0, y + 14, word(row, "phase"), "label", LEFT - 10)
+    x = float(LEFT)
+    for column, kind, says in PARTS:
+        ms = min(number(row, column), whole)
+        if ms:
+            tip = f"{says}: {_words.milliseconds(ms)}, {_words.percent(ms / whole)}"
+            svg.rect(x, y, ms * scale, LINE - 6, kind, tip)
+            x += ms * scale
+    svg.text(x + 6, y + 14, _words.milliseconds(whole), "label")
