@@ -679,7 +679,9 @@ def test_progress_is_shown_on_a_terminal_after_a_while(
     progress._next = 0.0
     progress(1_000_000)
     progress.clear()
-    assert capsys.readouterr().err == "\rread 2 of 3 MB\r\x1b[K"
+    assert re.fullmatch(
+        r"\r\x1b\[Kread 2 of 3 MB, [\d,]+ MB/s(, \d+ s left)?\r\x1b\[K", capsys.readouterr().err
+    )
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -700,3 +702,63 @@ def test_every_command_and_option_is_documented(command: str, options: list[str]
     section = next((text for text in sections if text.startswith(f"`{command}`")), "")
     assert section, f"docs/cli.md has no section on {command}"
     assert [option for option in options if f"`{option}" not in section] == []
+
+
+# Manners.
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("analyze --sample --select ONNE001", "did you mean ONE001"),
+        ("analyze --sample --ignore referense-kernel-dispatch", "did you mean reference-kernel"),
+        ("explain ONE01", "did you mean ONE001?"),
+        ("analyze --sample --fail-on warnin", "did you mean warning?"),
+        ("analyze --sample -f makrdown", "did you mean markdown?"),
+    ],
+)
+def test_a_slip_gets_the_word_that_was_meant(words: str, said: str) -> None:
+    done = tracelens(*words.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def tracelens(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tracelens", *words]
+    env = os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def test_the_environment_sets_what_the_command_line_does_not() -> None:
+    bar = {"TRACELENS_FAIL_ON": "error"}
+    assert tracelens("analyze", "--sample", "-q", **bar).returncode == 1
+    assert tracelens("analyze", "--sample", "-q", "--fail-on", "never", **bar).returncode == 0
+    ignored = tracelens("analyze", "--sample", "-q", TRACELENS_IGNORE="ONE001", **bar)
+    assert (ignored.returncode, ignored.stdout) == (0, "")
+    wrong = tracelens("analyze", "--sample", TRACELENS_JOBS="many")
+    assert wrong.returncode == 2
+    assert "TRACELENS_JOBS" in wrong.stderr
+    assert tracelens("analyze", "--sample", TRACELENS_STRICT="perhaps").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.parametrize("words", ["analyze --sample", "--help", "rules"])
+def test_a_full_disk_is_one_line(words: str) -> None:
+    command = [sys.executable, "-m", "tracelens", *words.split()]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr
+
+
+def test_settings_and_comparisons_have_schemas(run: Run) -> None:
+    for name in ("settings", "comparison"):
+        jsonschema.Draft202012Validator.check_schema(json.loads(run("schema", name)[1]))
+    schema = json.loads(run("schema", "settings")[1])
+    jsonschema.validate({"fail-on": "warning", "select": ["ONE"]}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"fail-onn": "warning"}, schema)
+    schema = json.loads(run("schema", "comparison")[1])
+    found = json.loads(run("compare", SAMPLE, SAMPLE, "-f", "json")[1])
+    jsonschema.validate(found, schema)

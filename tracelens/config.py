@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -132,4 +133,6 @@ def _checked(values: Mapping[str, Any], where: str) -> Config:
         known = [_kebab(field) for field in Config.model_fields]
         hint = closest(key, known, f"one of {', '.join(known)}")
         raise UsageError(f"{where}{key}: no such setting", hint=hint)
-    raise UsageError(f"{where}{key}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+    message = f"{where}{key}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+    expected = re.findall(r"'([^']+)'", str(first.get("ctx", {}).get("expected", "")))
+    raise UsageError(message, hint=closest(str(first["input"]), expected))

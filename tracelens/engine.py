@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tracelens.errors import SourceError, UsageError
+from tracelens.errors import SourceError, UsageError, closest
 from tracelens.judging import judge, matches
 from tracelens.judging.watching import check_names
 from tracelens.logs.recording import Recording
@@ -142,9 +142,9 @@ def choose(select: Collection[str] = ()) -> Sequence[RuleFacts]:
         if not any(matches(rule, wanted) for rule in rules):
             if installed.broken:  # it may be in there
                 raise installed.broken[0].error()
-            raise UsageError(
-                f"no rule matches {wanted!r}", hint="tracelens rules lists codes and names"
-            )
+            known = [word for rule in rules for word in (rule.code, rule.name, rule.code[:3])]
+            hint = closest(wanted, dict.fromkeys(known), "tracelens rules lists codes and names")
+            raise UsageError(f"no rule matches {wanted!r}", hint=hint)
     return [rule for rule in rules if not select or any(matches(rule, s) for s in select)]
 
 

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import difflib
 import opcode
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = ["PluginError", "SourceError", "TracelensError", "UsageError", "blame", "closest"]
 
+#: A code with too many or too few zeros: ``ONE01``.
+_CODE = re.compile(r"([A-Za-z]{3})[-_]?(\d{1,6})")
 _RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
@@ -54,6 +57,8 @@ class PluginError(TracelensError):
 def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return a hint that names the ``known`` words nearest to ``word``; else ``otherwise``."""
     cases = {name.lower(): name for name in known}
+    if (code := _CODE.fullmatch(word)) and (same := f"{code[1]}{int(code[2]):03}".lower()) in cases:
+        return f"did you mean {cases[same]}?"
     near = difflib.get_close_matches(word.lower(), cases, n=3)
     return f"did you mean {' or '.join(cases[name] for name in near)}?" if near else otherwise
 

@@ -5,6 +5,7 @@ Every module here without a leading underscore is one command; a new command is 
 
 from __future__ import annotations
 
+import errno
 import gc
 import itertools
 import sys
@@ -19,6 +20,8 @@ from tracelens.errors import TracelensError
 
 __all__ = ["main"]
 
+#: No room: that is nobody's bug.
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: Other names of commands.
 ALIASES = {"diff": "compare"}
 
@@ -51,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if "--debug" in everywhere:
                 traceback.print_exc()
             code = _complain(error)
-    flush()
+    if not flush() and rest[:1] != ["run"]:
+        return code or 2
     return code if given else 2
 
 
@@ -92,6 +96,9 @@ def _complain(error: BaseException) -> int:
         message, hint, code = str(error), error.hint, error.exit_code
     elif isinstance(error, typer.Abort):
         message, hint, code = "interrupted", "", 130
+    elif isinstance(error, OSError) and error.errno in FULL:
+        where = error.filename or "standard output"
+        message, hint, code = f"{where}: cannot be written: {error.strerror}", "", 2
     elif callable(misuse := getattr(error, "format_message", None)):
         context = getattr(error, "ctx", None)
         message, code = misuse(), 2

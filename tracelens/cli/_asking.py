@@ -117,6 +117,7 @@ def settings(
     **others: Any,
 ) -> Config:
     """Return the project's settings with the options of the command line laid over them."""
+    from tracelens.cli._environment import laid_over
     from tracelens.config import load
 
     options = {
@@ -127,7 +128,7 @@ def settings(
         "recorded-with": words(recorded_with),
         **{name.replace("_", "-"): value for name, value in others.items()},
     }
-    return load(Path.cwd()).updated(options)
+    return laid_over(load(Path.cwd())).updated(options)
 
 
 def words(values: list[str] | None) -> tuple[str, ...]:

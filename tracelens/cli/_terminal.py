@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from tracelens.errors import SourceError
+
 __all__ = ["Passing", "Progress", "aside", "emit", "flush", "say", "supports_color", "width"]
 
 
@@ -35,14 +37,22 @@ def emit(text: str) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _hush()
+    except OSError as error:
+        _hush()
+        raise SourceError(f"standard output: cannot be written: {error.strerror}") from error
 
 
-def flush() -> None:
-    """Write out what is still held back for standard output."""
+def flush() -> bool:
+    """Write out what is still held back for standard output; tell whether there was room for it."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _hush()
+    except OSError as error:
+        _hush()
+        say(f"standard output: cannot be written: {error.strerror}")
+        return False
+    return True
 
 
 def _hush() -> None:
@@ -71,7 +81,8 @@ class Progress:
     def __init__(self, total: int) -> None:
         self._total = total
         self._done = 0
-        self._next = time.monotonic() + self.PATIENCE
+        self._began = time.monotonic()
+        self._next = self._began + self.PATIENCE
         self._visible = False
 
     def __call__(self, count: int) -> None:
@@ -82,8 +93,16 @@ class Progress:
             return
         self._next = now + self.PERIOD
         self._visible = True
+        print(f"\r\x1b[K{self._line(now)}", end="", file=sys.stderr, flush=True)
+
+    def _line(self, now: float) -> str:
+        """Return how much was read, how fast, and how long the rest takes at that rate."""
         of = f" of {self._total / 1e6:,.0f}" if self._total else ""
-        print(f"\rread {self._done / 1e6:,.0f}{of} MB", end="", file=sys.stderr, flush=True)
+        text = f"read {self._done / 1e6:,.0f}{of} MB"
+        rate = self._done / max(now - self._began, 1e-3)
+        text += f", {rate / 1e6:,.0f} MB/s"
+        left = (self._total - self._done) / rate if rate else 0.0
+        return f"{text}, {_duration(left)} left" if left >= 1 else text
 
     def clear(self) -> None:
         """Take the line off the terminal."""
@@ -96,6 +115,10 @@ class Progress:
         if not sys.stderr.isatty():
             return None
         return cls(sum(Path(path).stat().st_size for path in paths if Path(path).is_file()))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 class Passing:
@@ -116,10 +139,12 @@ class Passing:
             file.flush()
             file.buffer.write(data)
             file.buffer.flush()
-        except BrokenPipeError:
+        except OSError as error:  # the program goes on, and so does what is recorded of it
             self._gone.add(stream)
             if stream == "stdout":
                 _hush()
+            if not isinstance(error, BrokenPipeError):
+                say(f"{stream}: cannot be written: {error.strerror}")
 
     def close(self) -> None:
         """On a terminal, end the last line; to a file or a pipe, nothing is added."""

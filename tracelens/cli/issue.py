@@ -56,12 +56,13 @@ def issue(
 
     It prints where a new issue can be opened, filled in, and opens nothing.
     """
+    from tracelens.cli._environment import laid_over
     from tracelens.cli._gate import installed_broken
     from tracelens.config import load
     from tracelens.render import _issue
     from tracelens.render._redact import redact as without_names
 
-    loaded = _given.read(report, load(Path.cwd())).report
+    loaded = _given.read(report, laid_over(load(Path.cwd()))).report
     drawn = without_names(loaded)[0] if redact else loaded
     chosen = _chosen(drawn, finding)
     script = _script(loaded, chosen, redact=redact)

@@ -38,11 +38,12 @@ def render(
     quiet: QuietOption = False,
 ) -> None:
     """Write a saved report in other formats, without reading the logs again."""
+    from tracelens.cli._environment import laid_over
     from tracelens.cli._gate import installed_broken
     from tracelens.config import load
     from tracelens.report import saved
 
-    config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
+    config = laid_over(load(Path.cwd())).updated({"redact": redact, "max-chars": max_chars})
     plan = Plan.of(output or (), fmt, quiet=quiet, inputs=[report], quietly="concise")
     plan.write(
         saved.load(report),

@@ -40,11 +40,12 @@ def repro(
 
     It needs nothing but torch, and of a log it holds numbers and known names only.
     """
+    from tracelens.cli._environment import laid_over
     from tracelens.cli._gate import installed_broken
     from tracelens.config import load
     from tracelens.live.repro import find, script
 
-    loaded = _given.read(report, load(Path.cwd())).report
+    loaded = _given.read(report, laid_over(load(Path.cwd()))).report
     text = script(loaded, find(loaded, finding), redact=redact)
     if output == "-":
         emit(text)

@@ -1,0 +1,55 @@
+"""Settings by environment: ``TRACELENS_FAIL_ON=warning`` is ``--fail-on warning``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tracelens.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracelens.config import Config
+
+__all__ = ["PREFIX", "laid_over"]
+
+PREFIX = "TRACELENS_"
+#: Settings that are more than a word or a list of words: they belong into a file.
+TABLES = {"ignores", "severity", "budgets", "extends"}
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def laid_over(config: Config) -> Config:
+    """Return the project's settings with those of the environment laid over them.
+
+    Lists are separated by commas. What is empty says nothing.
+
+    Raises:
+        UsageError: A value is not one that the setting takes.
+    """
+    from tracelens.config import Config
+
+    options: dict[str, Any] = {}
+    for field in sorted(Config.model_fields.keys() - TABLES):
+        variable = PREFIX + field.upper()
+        text = os.environ.get(variable, "").strip()
+        if text:
+            options[field.replace("_", "-")] = _value(variable, field, text)
+    try:
+        return config.updated(options) if options else config
+    except UsageError as error:
+        names = ", ".join(f"{PREFIX}{name.upper().replace('-', '_')}" for name in options)
+        raise UsageError(f"environment ({names}): {error}", hint=error.hint) from error
+
+
+def _value(variable: str, field: str, text: str) -> Any:
+    from tracelens.config import Config
+
+    kept = Config.model_fields[field].annotation
+    if kept in (bool, bool | None):
+        if text.lower() not in _FLAGS:
+            raise UsageError(f"{variable}={text}: neither 1 nor 0")
+        return _FLAGS[text.lower()]
+    parts = tuple(part.strip() for part in text.split(",") if part.strip())
+    if field == "ignore":
+        return dict.fromkeys(parts, f"ignored by {variable}")
+    return parts if kept == tuple[str, ...] else text
