@@ -2,8 +2,9 @@
 
 A program is ``tests/advice/CODE/ID.py``, or ``ID--more.py`` where one advice has several. Run as it
 is, its log has the finding, and the finding prints the advice ``ID``. What is then applied is what
-was printed: every ``setting`` (executed before the program) and ``env`` by itself; where the
-advice has neither, the program's own blocks are exchanged::
+was printed: every ``setting`` (executed before the program) and ``env`` by itself, or the variables
+of the program's that an advice says to unset; where the advice has none of them, the program's own
+blocks are exchanged::
 
     # before:
     y = x.item()
@@ -45,6 +46,10 @@ BLOCK = re.compile(
     r"^ *# before:\n(?P<before>.*?)^ *# after:\n(?P<after>.*?)^ *# end\n?",
     re.MULTILINE | re.DOTALL,
 )
+#: Findings that other programs on the machine cause.
+OF_THE_MACHINE = {"ENV001", "TUN001"}
+#: Variables that an advice says to unset.
+UNSET = re.compile(r"`unset ([A-Z_]+(?: [A-Z_]+)*)`")
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ def run(
     script.write_text(text, encoding="utf-8")
     given = dict(item.split("=", 1) for item in program.header("env"))
     given = {name: value.format(out=out) for name, value in given.items()} | (env or {})
+    given = {name: value for name, value in given.items() if value}
     logs = next(iter(program.header("logs")), LOGS)
     log = out / "log.txt"
     if given:
@@ -201,6 +207,8 @@ def _shown(out: Path) -> tuple[Finding, ...]:
 def ways(advice: Advice) -> list[tuple[str, str, dict[str, str]]]:
     """Return how an advice can be applied: name, setting, environment."""
     found: list[tuple[str, str, dict[str, str]]] = []
+    if names := UNSET.search(advice.text):
+        return [("env", "", dict.fromkeys(names[1].split(), ""))]
     if advice.setting:
         found.append(("setting", advice.setting, {}))
     if advice.env:
@@ -262,7 +270,7 @@ def _compare(program: Program, before: Ran, after: Ran) -> None:
     if left and not (fewer or faster):
         raise BenchError(f"still there: {left[0].title}")
     if worse := [f for f in after.findings if f.severity is Severity.ERROR]:
-        known = {f.code for f in before.findings}
+        known = {f.code for f in before.findings} | OF_THE_MACHINE
         if new := [f.title for f in worse if f.code not in known]:
             raise BenchError(f"a new error: {new[0]}")
     if not after.graphs and "0" not in program.header("graphs"):

@@ -67,7 +67,11 @@ def is_default_layout(run: Any) -> bool:
 
 
 def rank_of(run: Any) -> int | None:
-    """Return the dimensions of what ``run`` reads: 4 for images; None where that is not known."""
+    """Return the dimensions of what ``run`` reads: 4 for images; None where that is not known.
+
+    torch hands a signal of 3 dimensions over as an image of height 1.
+    """
     tag = next((md.tag for md in run.mds if md.arg in {"src", "data", "diff_dst"}), "")
-    letters = {letter for letter in tag.lower() if letter.isalpha()}
-    return len(letters) or None
+    rank = len({letter for letter in tag.lower() if letter.isalpha()})
+    sizes = run.problem.named if rank == 4 else {}
+    return 3 if sizes.get("ih") == 1 == sizes.get("kh") else rank or None

@@ -89,6 +89,8 @@ class CToolchainBroken(FailureRule):
             " missing. Mostly it is Python.h (install python3-dev), cuda.h, or -lcuda.",
             applies=lambda d: d.cause == "triton-launcher" and not d.on_windows,
             when="the compiler's output is not in the log",
+            basis="untestable",
+            proof="it shows more",
         ),
         Remedy(
             "see-windows",
@@ -97,6 +99,8 @@ class CToolchainBroken(FailureRule):
             " INCLUDE and LIB of MSVC are not set.",
             applies=lambda d: d.cause == "triton-launcher" and d.on_windows,
             when="the same on Windows",
+            basis="untestable",
+            proof="needs Windows",
         ),
         Remedy(
             "libcuda",
@@ -108,6 +112,8 @@ class CToolchainBroken(FailureRule):
             env="LIBRARY_PATH=/usr/lib/x86_64-linux-gnu",
             applies=lambda d: "cuda" in d.facts.get("library", ""),
             when="-lcuda",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "runtime",
@@ -117,6 +123,8 @@ class CToolchainBroken(FailureRule):
             env="LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
             applies=lambda d: "glibc" in d.facts,
             when="GLIBCXX or CXXABI is too old",
+            basis="untestable",
+            proof="needs a library that is too old",
         ),
         Remedy(
             "older-compiler",
@@ -124,6 +132,8 @@ class CToolchainBroken(FailureRule):
             env="CXX=g++-11",
             applies=lambda d: "glibc" in d.facts,
             when="GLIBCXX or CXXABI is too old",
+            basis="untestable",
+            proof="needs a library that is too old",
         ),
         Remedy(
             "short-path",
@@ -133,6 +143,8 @@ class CToolchainBroken(FailureRule):
             env="TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
             applies=lambda d: d.cause == "cache-path",
             when="the path of the cache",
+            basis="untestable",
+            proof="needs a user name or a folder that the command line changes",
         ),
         Remedy(
             "same-torch",
@@ -144,6 +156,8 @@ class CToolchainBroken(FailureRule):
             ),
             applies=lambda d: d.cause == "library-load" and _lacks(d) == "torch",
             when="a symbol of torch is missing",
+            basis="untestable",
+            proof="needs two builds of torch",
         ),
         Remedy(
             "stale",
@@ -152,6 +166,8 @@ class CToolchainBroken(FailureRule):
             code="rm -rf /tmp/torchinductor_$USER",
             applies=lambda d: d.cause == "library-load" and "/torchinductor_" in _said(d),
             when="a library of the cache",
+            basis="untestable",
+            proof="needs a cache of another machine",
         ),
         Remedy(
             "openmp",
@@ -160,6 +176,8 @@ class CToolchainBroken(FailureRule):
             env="CXX=g++",
             applies=lambda d: d.cause == "library-load" and _lacks(d) == "openmp",
             when="a symbol of OpenMP is missing",
+            basis="untestable",
+            proof="needs two OpenMP runtimes",
         ),
         Remedy(
             "find-library",
@@ -170,6 +188,8 @@ class CToolchainBroken(FailureRule):
             ),
             applies=lambda d: d.cause == "library-load" and _lacks(d) == "file",
             when="a library is not found",
+            basis="untestable",
+            proof="needs a library that is not found",
         ),
         Remedy(
             "executable-folder",
@@ -177,6 +197,8 @@ class CToolchainBroken(FailureRule):
             env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor TRITON_CACHE_DIR=/var/tmp/triton",
             applies=lambda d: d.cause == "library-load" and "map segment" in _said(d),
             when="failed to map segment",
+            basis="untestable",
+            proof="needs a folder without execution",
         ),
         Remedy(
             "dependencies",
@@ -185,6 +207,8 @@ class CToolchainBroken(FailureRule):
             code="winget install Microsoft.VCRedist.2015+.x64",
             applies=lambda d: d.cause == "library-load" and "DLL load failed" in _said(d),
             when="Windows",
+            basis="untestable",
+            proof="needs Windows",
         ),
         Remedy(
             "other-compiler",
@@ -199,6 +223,8 @@ class CToolchainBroken(FailureRule):
                 and "glibc" not in d.facts
             ),
             when="Linux",
+            basis="untestable",
+            proof="needs a machine whose compiler is incomplete",
         ),
         Remedy(
             "conda",
@@ -206,6 +232,8 @@ class CToolchainBroken(FailureRule):
             code="conda install -c conda-forge gxx_linux-64 sysroot_linux-64",
             applies=lambda d: d.platform == "conda",
             when="conda",
+            basis="untestable",
+            proof="needs conda",
         ),
         without_compiling(),
     )

@@ -44,22 +44,29 @@ class CollectiveTimeout(FailureRule):
             "Compare the ranks: the one with the lowest sequence number, or without this message,"
             " is behind. See what it was doing: compiling anew (DST001), a graph break, data, an"
             " error of its own.",
+            basis="untestable",
+            proof="needs several ranks",
         ),
         Remedy(
             "recorder",
             "Record which collective each rank was in.",
             env="TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1",
             since="2.2",
+            proof="https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html",
         ),
         Remedy(
             "recompiles",
             "See whether one rank compiles while others wait.",
             env='TORCH_LOGS="recompiles"',
+            basis="untestable",
+            proof="it records more",
         ),
         Remedy(
             "longer",
             "If compiling takes that long at the start, wait longer there.",
             code="torch.distributed.init_process_group(timeout=datetime.timedelta(hours=1))",
+            basis="untestable",
+            proof="needs several ranks",
         ),
     )
 

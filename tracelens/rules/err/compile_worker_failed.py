@@ -43,6 +43,8 @@ class CompileWorkerFailed(FailureRule):
             "one-thread",
             "Compile in the process itself: the error then comes where it arises.",
             env="TORCHINDUCTOR_COMPILE_THREADS=1",
+            basis="untestable",
+            proof="needs a worker that is killed from outside",
         ),
         Remedy(
             "memory",
@@ -50,6 +52,8 @@ class CompileWorkerFailed(FailureRule):
             " raise the container's limit, or use fewer workers.",
             code="dmesg -T | grep -iE 'killed process|out of memory'",
             env="TORCHINDUCTOR_COMPILE_THREADS=4",
+            basis="untestable",
+            proof="needs a machine short of memory",
         ),
         Remedy(
             "start",
@@ -57,6 +61,8 @@ class CompileWorkerFailed(FailureRule):
             " one).",
             env="TORCHINDUCTOR_WORKER_START=spawn",
             since="2.3",
+            basis="untestable",
+            proof="needs a worker that cannot be forked",
         ),
     )
 

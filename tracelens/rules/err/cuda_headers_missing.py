@@ -46,6 +46,8 @@ class CudaHeadersMissing(FailureRule):
             code="conda install -c conda-forge cuda-cudart-dev cuda-crt",
             applies=lambda d: d.platform == "conda",
             when="conda",
+            basis="untestable",
+            proof="needs conda and a GPU",
         ),
         Remedy(
             "package",
@@ -58,12 +60,16 @@ class CudaHeadersMissing(FailureRule):
             ),
             applies=lambda d: d.platform == "",
             when="Linux",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "name-it",
             "If the toolkit is installed, name it: CUDA_HOME for torch, C_INCLUDE_PATH for the"
             " compiler.",
             env="CUDA_HOME=/usr/local/cuda C_INCLUDE_PATH=/usr/local/cuda/include",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "wheel",
@@ -74,6 +80,8 @@ class CudaHeadersMissing(FailureRule):
             ),
             applies=lambda d: not d.on_windows,
             when="Linux",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         without_compiling(),
     )

@@ -47,6 +47,7 @@ class FlexAttentionNoChoices(FailureRule):
             " fits all.",
             code="create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128)",
             since="2.5",
+            proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
         Remedy(
             "options",
@@ -56,18 +57,23 @@ class FlexAttentionNoChoices(FailureRule):
                 " 64})"
             ),
             since="2.5",
+            proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
         Remedy(
             "newer",
             "A newer torch knows more sizes (head dimensions that are no powers of 2, short"
             " sequences, devices): 2.5 was the first with it.",
             code="python -m pip install -U torch",
+            basis="untestable",
+            proof="it depends on the release",
         ),
         Remedy(
             "not-aten",
             "Do not add ATEN to max_autotune_gemm_backends, as the message says: it has no"
             " flex_attention. Without compiling it works, slowly.",
             env="TORCH_COMPILE_DISABLE=1",
+            basis="untestable",
+            proof="needs a GPU",
         ),
     )
 

@@ -45,12 +45,16 @@ class Fp8NotSupportedByGpu(FailureRule):
             "other-type",
             "Use weights in another format: float8_e5m2, float16 or bfloat16, int8 or GGUF."
             " float8_e4m3fn needs compute capability 8.9 (sm_89: RTX 40, L4, H100).",
+            basis="untestable",
+            proof="needs a GPU before compute capability 8.9",
         ),
         Remedy(
             "leave-out",
             "Leave the layers that convert from fp8 out of what is compiled.",
             code="@torch.compiler.disable",
             since="2.1",
+            basis="untestable",
+            proof="needs a GPU before compute capability 8.9",
         ),
         without_compiling(),
     )

@@ -51,6 +51,8 @@ class GeneratedCppRejected(FailureRule):
             code="vcvars64.bat -vcvars_ver=14.44",
             applies=lambda d: "C7660" in d.output or "19.50" in d.message,
             when="cl 19.50 and -openmp:experimental",
+            basis="untestable",
+            proof="needs Windows",
         ),
         Remedy(
             "msvc",
@@ -58,6 +60,8 @@ class GeneratedCppRejected(FailureRule):
             code="vcvars64.bat -vcvars_ver=14.44",
             applies=lambda d: d.on_windows and "C7660" not in d.output,
             when="Windows",
+            basis="untestable",
+            proof="needs Windows",
         ),
         Remedy(
             "compiler",
@@ -65,6 +69,8 @@ class GeneratedCppRejected(FailureRule):
             env="CXX=g++-12",
             applies=lambda d: not d.on_windows,
             when="Linux",
+            basis="untestable",
+            proof="which compiler takes the code depends on the bug",
         ),
         Remedy(
             "scalar",
@@ -73,18 +79,23 @@ class GeneratedCppRejected(FailureRule):
             setting="torch._inductor.config.cpp.simdlen = 1",
             env="TORCHINDUCTOR_CPP_SIMDLEN=1",
             since="2.1",
+            basis="untestable",
+            proof="needs code that the compiler refuses",
         ),
         Remedy(
             "leave-out",
             "Leave the function that was compiled out, and keep the others.",
             code="@torch.compiler.disable",
             since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "report",
             "It is a bug of torch or of the compiler: report the first error line, with both"
             " versions.",
             code="https://github.com/pytorch/pytorch/issues?q=is%3Aissue+CppCompileError",
+            basis="untestable",
+            proof="it is a report",
         ),
     )
 

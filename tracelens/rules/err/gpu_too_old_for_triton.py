@@ -42,22 +42,34 @@ class GpuTooOldForTriton(FailureRule):
     name = "gpu-too-old-for-triton"
     of_causes: ClassVar[frozenset[str]] = frozenset({"gpu-too-old"})
     remedies = (
-        Remedy("off", "Do not compile on this GPU.", env="TORCH_COMPILE_DISABLE=1"),
+        Remedy(
+            "off",
+            "Do not compile on this GPU.",
+            env="TORCH_COMPILE_DISABLE=1",
+            basis="untestable",
+            proof="needs a GPU before compute capability 7.0",
+        ),
         Remedy(
             "program",
             "Programs have a switch of their own: vLLM `--enforce-eager`, nnU-Net"
             " `nnUNet_compile=f`, nanoGPT `--compile=False`.",
+            basis="untestable",
+            proof="the options belong to other programs",
         ),
         Remedy(
             "backend",
             "Graphs without generated kernels: CUDA graphs, or the traced program as it is.",
             code='torch.compile(model, backend="cudagraphs")  # or "aot_eager"',
+            basis="untestable",
+            proof="needs a GPU before compute capability 7.0",
         ),
         Remedy(
             "dtype",
             "If the kernel uses bfloat16, use float16: bfloat16 needs compute capability 8.0.",
             applies=lambda d: bool(d.facts.get("arch")),
             when="a feature needs a newer GPU",
+            basis="untestable",
+            proof="needs a GPU before compute capability 8.0",
         ),
     )
 

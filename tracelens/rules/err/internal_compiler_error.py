@@ -49,18 +49,21 @@ class InternalCompilerError(FailureRule):
                 'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
                 " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
             ),
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             "bisector",
             "torch's own bisector finds the pass that breaks it.",
             code="python -m torch._inductor.compiler_bisector run python program.py",
             since="2.6",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             "minifier",
             "The minifier writes a small program that shows it, to attach to a report.",
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             "disable",
@@ -71,11 +74,14 @@ class InternalCompilerError(FailureRule):
             ),
             code="@torch.compiler.disable",
             since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "newer",
             "Try a newer torch: search its issues for the message, without numbers.",
             code="python -m pip install -U torch",
+            basis="untestable",
+            proof="it depends on the release",
         ),
     )
 

@@ -54,29 +54,36 @@ class InternalDynamoError(FailureRule):
             ),
             code="@torch.compiler.disable",
             since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "inner",
             "Or compile a module inside of it, in place of the whole.",
             code="model.encoder.compile()  # not torch.compile(model)",
             since="2.2",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "verbose",
             "See the whole stack: the last line of it outside of torch raised the error, often a"
             " `__len__`, a property or a metaclass of the program.",
             env="TORCHDYNAMO_VERBOSE=1",
+            basis="untestable",
+            proof="it shows more",
         ),
         Remedy(
             "bisect",
             "See that it is Dynamo, and not what comes after it.",
             code='torch.compile(model, backend="eager")',
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             "report",
             "If the program's objects are in order it is a bug of Dynamo: try a newer torch, and"
             " report it.",
             code="python -m pip install -U torch",
+            basis="untestable",
+            proof="it is a report",
         ),
     )
 

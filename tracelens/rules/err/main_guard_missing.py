@@ -45,11 +45,15 @@ class MainGuardMissing(FailureRule):
             "guard",
             "Put what the program does into a function, behind the guard.",
             code='if __name__ == "__main__":\n    main()',
+            basis="untestable",
+            proof="the bench runs a program within another file",
         ),
         Remedy(
             "one-thread",
             "Or compile without worker processes.",
             env="TORCHINDUCTOR_COMPILE_THREADS=1",
+            basis="untestable",
+            proof="the bench runs a program within another file",
         ),
     )
 

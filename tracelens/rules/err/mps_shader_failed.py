@@ -43,16 +43,22 @@ class MpsShaderFailed(FailureRule):
             "newer",
             "Support for mps is a prototype and grows with each version: take the newest torch.",
             code="python -m pip install -U torch",
+            basis="untestable",
+            proof="needs macOS",
         ),
         Remedy(
             "backend",
             "Trace, but generate no shaders.",
             code='torch.compile(model, backend="aot_eager")',
+            basis="untestable",
+            proof="needs macOS",
         ),
         Remedy(
             "leave-out",
             "Leave the function out, and report the shader line.",
             code="@torch.compiler.disable",
+            basis="untestable",
+            proof="needs macOS",
         ),
     )
 

@@ -49,11 +49,13 @@ class MsvcEnvironmentNotSet(FailureRule):
                 r'"C:\Program Files (x86)\Microsoft Visual'
                 r' Studio\2022\BuildTools\VC\Auxiliary\Build\vcvars64.bat"'
             ),
+            proof="https://docs.pytorch.org/tutorials/unstable/inductor_windows.html",
         ),
         Remedy(
             "sdk",
             "If that does not help, the Windows SDK is missing: add it, and the C++ workload, in"
             " the Visual Studio Installer.",
+            proof="https://docs.pytorch.org/tutorials/unstable/inductor_windows.html",
         ),
         without_compiling(),
     )

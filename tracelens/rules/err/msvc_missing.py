@@ -47,6 +47,7 @@ class MsvcMissing(FailureRule):
                 r'"C:\Program Files (x86)\Microsoft Visual'
                 r' Studio\2022\BuildTools\VC\Auxiliary\Build\vcvars64.bat"'
             ),
+            proof="https://docs.pytorch.org/tutorials/unstable/inductor_windows.html",
         ),
         Remedy(
             "install",
@@ -55,6 +56,7 @@ class MsvcMissing(FailureRule):
                 'winget install Microsoft.VisualStudio.2022.BuildTools --override "--add'
                 ' Microsoft.VisualStudio.Workload.VCTools --includeRecommended"'
             ),
+            proof="https://docs.pytorch.org/tutorials/unstable/inductor_windows.html",
         ),
         without_compiling(),
     )

@@ -49,6 +49,8 @@ class NoCCompiler(FailureRule):
             code="apt-get update && apt-get install -y build-essential  # gcc and g++",
             applies=lambda d: d.platform in {"", "conda"},
             when="Linux",
+            basis="untestable",
+            proof="needs a machine without a compiler",
         ),
         Remedy(
             "dnf",
@@ -56,6 +58,8 @@ class NoCCompiler(FailureRule):
             code="dnf install -y gcc gcc-c++",
             applies=lambda d: d.platform == "",
             when="Linux",
+            basis="untestable",
+            proof="needs a machine without a compiler",
         ),
         Remedy(
             "conda",
@@ -63,6 +67,8 @@ class NoCCompiler(FailureRule):
             code="conda install -c conda-forge gxx_linux-64",
             applies=lambda d: d.platform == "conda",
             when="conda on Linux",
+            basis="untestable",
+            proof="needs conda",
         ),
         Remedy(
             "xcode",
@@ -70,6 +76,8 @@ class NoCCompiler(FailureRule):
             code="xcode-select --install",
             applies=lambda d: d.platform == "macos",
             when="macOS",
+            basis="untestable",
+            proof="needs macOS",
         ),
         Remedy(
             "windows",
@@ -79,6 +87,7 @@ class NoCCompiler(FailureRule):
             code='python -m pip install -U "triton-windows"',
             applies=lambda d: d.on_windows,
             when="Windows",
+            proof="https://github.com/woct0rdho/triton-windows",
         ),
         Remedy(
             "name-it",
@@ -86,6 +95,8 @@ class NoCCompiler(FailureRule):
             env="CC=/usr/bin/gcc CXX=/usr/bin/g++",
             applies=lambda d: not d.on_windows,
             when="not Windows",
+            basis="tested",
+            proof="tests/advice/ERR001/name-it.py",
         ),
         without_compiling(),
     )

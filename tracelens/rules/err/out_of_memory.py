@@ -45,17 +45,23 @@ class OutOfMemory(FailureRule):
             code="nvidia-smi",
             applies=lambda d: "CUDA" in d.message,
             when="CUDA",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "no-graphs",
             "Compile without CUDA graphs: each keeps its own memory (private pools).",
             code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
             since="2.1",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "sizes",
             "Capture fewer sizes: mark what varies as dynamic, or pad to a few sizes.",
             code="torch._dynamo.mark_dynamic(x, 0)",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "subprocess",
@@ -63,6 +69,8 @@ class OutOfMemory(FailureRule):
             setting="torch._inductor.config.autotune_in_subproc = True",
             applies=lambda d: d.stage == "autotune",
             when="while tuning",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "segments",
@@ -71,11 +79,14 @@ class OutOfMemory(FailureRule):
             applies=lambda d: "CUDA" in d.message,
             since="2.1",
             when="CUDA",
+            proof="https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf",
         ),
         Remedy(
             "smaller",
             "Else it is too much for the device: a smaller batch, activation checkpointing, a"
             " smaller dtype.",
+            basis="untestable",
+            proof="it changes what is computed",
         ),
     )
 

@@ -50,6 +50,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
                 for word in ("size", "shape", "dimension", "must match", "broadcast", "view")
             ),
             when="the message is about shapes",
+            basis="untestable",
+            proof="it is about the program",
         ),
         Remedy(
             "dtypes",
@@ -68,6 +70,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
                 )
             ),
             when="the message is about dtypes",
+            basis="untestable",
+            proof="it is about the program",
         ),
         Remedy(
             "eager",
@@ -75,15 +79,19 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             " says that the program is the cause.",
             code='torch.compile(model, backend="eager")',
             env="TORCH_COMPILE_DISABLE=1",
+            basis="untestable",
+            proof="it tells whose the error is, and removes nothing",
         ),
         Remedy(
             "fake-kernel",
             "If it works there, an operator has no, or a wrong, implementation for fake tensors:"
             " register one, and check it.",
             code=(
-                'torch.library.register_fake("mylib::name")  # then torch.library.opcheck(op, args)'
+                'torch.library.register_fake("mylib::my_op")  # then torch.library.opcheck(op, args)'
             ),
             since="2.4",
+            basis="tested",
+            proof="tests/advice/ERR015/fake-kernel.py",
         ),
     )
 

@@ -54,6 +54,7 @@ class PythonHeadersMissing(FailureRule):
             ),
             applies=lambda d: d.platform == "embedded",
             when="embedded Python on Windows",
+            proof="https://github.com/woct0rdho/triton-windows",
         ),
         Remedy(
             "windows",
@@ -61,6 +62,8 @@ class PythonHeadersMissing(FailureRule):
             " python.org; a Python of the Microsoft Store has none.",
             applies=lambda d: d.platform == "windows",
             when="Windows",
+            basis="untestable",
+            proof="needs Windows",
         ),
         Remedy(
             "apt",
@@ -71,6 +74,8 @@ class PythonHeadersMissing(FailureRule):
             ),
             applies=lambda d: d.platform in {"", "conda"},
             when="Debian, Ubuntu",
+            basis="untestable",
+            proof="needs a machine without Python's headers",
         ),
         Remedy(
             "dnf",
@@ -79,6 +84,8 @@ class PythonHeadersMissing(FailureRule):
             code="dnf install -y python3-devel",
             applies=lambda d: d.platform == "",
             when="other Linux",
+            basis="untestable",
+            proof="needs Fedora or RHEL",
         ),
         Remedy(
             "uv",
@@ -87,6 +94,8 @@ class PythonHeadersMissing(FailureRule):
             code="uv python install 3.12 && uv venv --python 3.12",
             applies=lambda d: not d.on_windows,
             when="not Windows",
+            basis="untestable",
+            proof="needs a machine without Python's headers",
         ),
         without_compiling(),
     )

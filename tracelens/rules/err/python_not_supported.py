@@ -57,6 +57,8 @@ class PythonNotSupported(FailureRule):
             "Or run the program with an older Python.",
             code="uv venv --python 3.11  # or: conda create -n py311 python=3.11",
             applies=lambda d: d.cause != "platform",
+            basis="untestable",
+            proof="needs a Python that torch does not support",
         ),
         Remedy(
             "windows",
@@ -65,6 +67,8 @@ class PythonNotSupported(FailureRule):
             code="python -m pip install -U torch",
             applies=lambda d: d.cause == "platform",
             when="Windows",
+            basis="untestable",
+            proof="needs Windows",
         ),
         without_compiling(),
     )

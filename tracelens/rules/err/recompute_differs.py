@@ -47,6 +47,8 @@ class RecomputeDiffers(FailureRule):
             " was not. Mend the recompiles (RCP001), or raise the limit.",
             setting="torch._dynamo.config.recompile_limit = 64",
             since="2.6",
+            basis="untestable",
+            proof="needs a limit that is hit between forward and backward",
         ),
         Remedy(
             "limit-old",
@@ -54,18 +56,22 @@ class RecomputeDiffers(FailureRule):
             setting="torch._dynamo.config.cache_size_limit = 64",
             since="2.0",
             until="2.5",
+            basis="untestable",
+            proof="the setting has another name since torch 2.7",
         ),
         Remedy(
             "inside",
             "Compile the checkpointed layer, not the loop around it, so that both passes run the"
             " same code.",
             code="layer.compile()",
+            proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
         ),
         Remedy(
             "determinism",
             "Else the forward depends on something that changes: see which tensor differs.",
             code="torch.utils.checkpoint.set_checkpoint_debug_enabled(True)",
             since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
         ),
     )
 

@@ -44,8 +44,9 @@ class SizeOrStrideAssertion(FailureRule):
             "opcheck",
             "A custom operator whose fake (meta) kernel promises other strides: let torch compare"
             " the two.",
-            code="torch.library.opcheck(torch.ops.mylib.name.default, args)",
+            code="torch.library.opcheck(torch.ops.mylib.my_op.default, args)",
             since="2.4",
+            proof="https://docs.pytorch.org/docs/stable/library.html",
         ),
         Remedy(
             "same-strides",
@@ -55,6 +56,8 @@ class SizeOrStrideAssertion(FailureRule):
                 "return torch.empty_like(x, memory_format=torch.contiguous_format)  # or"
                 " real_result.contiguous()"
             ),
+            basis="tested",
+            proof="tests/advice/ERR021/same-strides.py",
         ),
         Remedy(
             "layout",
@@ -63,12 +66,15 @@ class SizeOrStrideAssertion(FailureRule):
             code=(
                 "model = model.to(memory_format=torch.channels_last); model = torch.compile(model)"
             ),
+            basis="untestable",
+            proof="which operator returns other strides depends on the bug",
         ),
         Remedy(
             "disable",
             "Leave the operator out of the graph.",
             code="@torch.compiler.disable",
             since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
     )
 

@@ -44,19 +44,29 @@ class TracedAgainWhileCompiled(FailureRule):
             "Give the tracer (export, a FLOP counter, a quantizer, BetterTransformer) the module"
             " that is inside of the compiled one: the uncompiled one.",
             code="model._orig_mod",
+            basis="tested",
+            proof="tests/advice/ERR019/orig-mod.py",
         ),
         Remedy(
             "inner",
             "If a library compiles parts itself, switch that inner, nested compile off"
             " (reference_compile=False in ModernBERT's config, for example).",
             code="@torch.compiler.disable  # on the inner function",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
-        Remedy("order", "Or trace first and compile what comes out of it."),
+        Remedy(
+            "order",
+            "Or trace first and compile what comes out of it.",
+            basis="tested",
+            proof="tests/advice/ERR019/order.py",
+        ),
         Remedy(
             "no-error",
             "To let the tracer see the original function in place of the error:",
             setting="torch._dynamo.config.error_on_nested_fx_trace = False",
             since="2.0",
+            basis="tested",
+            proof="tests/advice/ERR019/no-error.py",
         ),
     )
 

@@ -47,6 +47,7 @@ class TritonMissing(FailureRule):
             code='python_embeded\\python.exe -m pip install -U "triton-windows<3.6"',
             applies=lambda d: d.platform == "embedded",
             when="embedded Python",
+            proof="https://github.com/woct0rdho/triton-windows",
         ),
         Remedy(
             "windows",
@@ -55,6 +56,7 @@ class TritonMissing(FailureRule):
             code='python -m pip install -U "triton-windows<3.6"',
             applies=lambda d: d.platform == "windows",
             when="Windows",
+            proof="https://github.com/woct0rdho/triton-windows",
         ),
         Remedy(
             "install",
@@ -74,6 +76,8 @@ class TritonMissing(FailureRule):
             " for `cuda`, or a library imports Triton without need.",
             applies=lambda d: d.platform == "macos",
             when="macOS",
+            basis="untestable",
+            proof="needs macOS",
         ),
         without_compiling(),
     )

@@ -10,6 +10,20 @@ from tracelens.rules.err._failure_rule import FailureData, FailureRule
 __all__ = ["TritonOutOfResources"]
 
 
+def _is_flex(data: FailureData) -> bool:
+    return "flex" in f"{data.file} {data.function} {data.message} {data.generated}".lower()
+
+
+def _is_helion(data: FailureData) -> bool:
+    return "helion" in f"{data.file} {data.message}".lower()
+
+
+def _is_torchs(data: FailureData) -> bool:
+    """Whether Inductor may have made the kernel: it passes Triton's error on without module."""
+    passed_on = not data.exception.startswith("triton.")
+    return _is_flex(data) or (not _is_helion(data) and (passed_on or bool(data.generated)))
+
+
 class TritonOutOfResources(FailureRule):
     """A Triton kernel needs more shared memory or registers than the GPU has.
 
@@ -47,28 +61,38 @@ class TritonOutOfResources(FailureRule):
                 ' 16, "BLOCK_N1": 32, "BLOCK_M2": 32, "BLOCK_N2": 16, "num_stages": 1})'
             ),
             since="2.5",
-            when="flex_attention",
+            applies=lambda d: _is_flex(d) or _is_torchs(d),
+            when="flex_attention, or a kernel of torch's whose name is not told",
+            proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
         Remedy(
             "own-kernel",
             "A kernel of your own: smaller BLOCK sizes, `num_stages=1` or 2; under @triton.autotune"
             " add such a configuration.",
             code='triton.Config({"BLOCK_M": 32, "BLOCK_N": 32}, num_stages=1, num_warps=4)',
+            applies=lambda d: not (d.generated or _is_flex(d) or _is_helion(d)),
+            when="a kernel that is not known to be generated",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "helion",
             "A Helion kernel runs with a default configuration that was not tuned for this GPU:"
             " autotune it, or give it a smaller one.",
-            applies=lambda d: "helion" in (d.file + d.message).lower(),
+            applies=_is_helion,
             when="Helion",
+            basis="untestable",
+            proof="needs a GPU and Helion",
         ),
         Remedy(
             "no-templates",
             "A matrix product of Inductor's own: leave it to the library.",
             setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
             env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
-            applies=lambda d: "flex" not in d.message,
-            when="mode=max-autotune",
+            applies=lambda d: _is_torchs(d) and not _is_flex(d),
+            when="a kernel that Inductor generated, and not known to be flex_attention's",
+            basis="untestable",
+            proof="needs a GPU",
         ),
     )
 

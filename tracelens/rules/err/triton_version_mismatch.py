@@ -46,6 +46,8 @@ class TritonVersionMismatch(FailureRule):
             env="TORCHINDUCTOR_COMPILE_THREADS=1",
             applies=lambda d: bool(d.facts.get("drivers")),
             when="0 active drivers",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "spawn",
@@ -54,6 +56,8 @@ class TritonVersionMismatch(FailureRule):
             since="2.3",
             applies=lambda d: bool(d.facts.get("drivers")),
             when="0 active drivers",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "visible",
@@ -61,6 +65,8 @@ class TritonVersionMismatch(FailureRule):
             code='python -c "import torch; print(torch.cuda.is_available(), torch.version.cuda)"',
             applies=lambda d: bool(d.facts.get("drivers")),
             when="0 active drivers",
+            basis="untestable",
+            proof="it shows more",
         ),
         Remedy(
             "pin",
@@ -88,6 +94,8 @@ class TritonVersionMismatch(FailureRule):
             code="python -m pip install --force-reinstall torch",
             applies=lambda d: not d.on_windows,
             when="Linux",
+            basis="untestable",
+            proof="needs a GPU",
         ),
     )
 

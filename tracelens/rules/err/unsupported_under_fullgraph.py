@@ -52,12 +52,15 @@ class UnsupportedUnderFullgraph(FailureRule):
             "allow",
             "Or allow the graph to break there: it costs time, and the program runs.",
             code="torch.compile(model)  # without fullgraph=True",
+            basis="tested",
+            proof="tests/advice/ERR016/allow.py",
         ),
         Remedy(
             "leave-out",
-            "Or leave the function out of the compiled one, where it may be called outside of it.",
-            code="@torch.compiler.disable",
-            since="2.1",
+            "Or call that operation outside of the compiled function, and pass the result in."
+            " `torch.compiler.disable` does not help: under fullgraph=True it is an error, too.",
+            basis="tested",
+            proof="tests/advice/ERR016/leave-out.py",
         ),
     )
 

@@ -45,22 +45,30 @@ class XpuModuleBuildFailed(FailureRule):
             "Update (or go back to) the GPU driver with its IGC: it is their bug, not the"
             " program's.",
             code="sycl-ls && clinfo | grep -i 'driver version'",
+            basis="untestable",
+            proof="needs an Intel GPU",
         ),
         Remedy(
             "smaller",
             "Let Inductor fuse less, so that kernels are smaller.",
             setting="torch._inductor.config.max_fusion_size = 8",
+            basis="untestable",
+            proof="needs an Intel GPU",
         ),
         Remedy(
             "leave-out",
             "Leave the function with that kernel out.",
             code="@torch.compiler.disable",
             since="2.1",
+            basis="untestable",
+            proof="needs an Intel GPU",
         ),
         Remedy(
             "report",
             "Report it to intel/intel-xpu-backend-for-triton or intel/torch-xpu-ops with the"
             " driver's and IGC's version.",
+            basis="untestable",
+            proof="it is a report",
         ),
     )
 

@@ -102,7 +102,7 @@ class ActivationLayoutPingPong(Rule):
         is_excerpt: bool
 
     remedies = (
-        channels_last(),
+        channels_last("ONE004"),
         channels_last_3d(),
         Remedy(
             id="two-dimensional",
@@ -120,7 +120,8 @@ class ActivationLayoutPingPong(Rule):
             applies=lambda data: 4 in data.ranks and can_compile(data),
             code="model = torch.compile(model)",
             since="2.1",
-            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+            proof="tests/advice/ONE004/compile.py",
+            basis="tested",
         ),
     )
 

@@ -100,18 +100,20 @@ class GemmFallbackConvolution(Rule):
 
     remedies = (
         channels_last(
+            "ONE002",
             text="Keep images in channels-last, where oneDNN 3.12 has direct kernels for most such "
             "convolutions (seen with AVX-512).",
             applies=lambda data: data.is_plain and 4 in data.ranks,
         ),
-        channels_last_3d(applies=lambda data: data.is_plain and 5 in data.ranks),
+        channels_last_3d("ONE002", applies=lambda data: data.is_plain and 5 in data.ranks),
         Remedy(
             id="two-dimensional",
             text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
             "layout for three dimensions.",
             when="signals of 3 dimensions in the default layout",
             applies=lambda data: data.is_plain and set(data.ranks) == {3},
-            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+            proof="tests/advice/ONE002/two-dimensional.py",
+            basis="tested",
         ),
         freeze(
             text="Or let the compiler choose the layout: freezing packs the weights for it, too.",

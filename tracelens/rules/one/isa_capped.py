@@ -93,7 +93,8 @@ class IsaCapped(Rule):
             text="Unset the limit: `unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA`.",
             when="the log shows the variable, or the processor has more",
             applies=lambda data: bool(data.variable or data.lacks),
-            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
+            proof="tests/advice/ONE008/no-limit.py",
+            basis="tested",
             knob=experiment.knob,
         ),
         Remedy(

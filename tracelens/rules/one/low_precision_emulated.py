@@ -97,7 +97,8 @@ class LowPrecisionEmulated(Rule):
             id="float32",
             text="Use float32 on this CPU.",
             code="model = model.float()\nx = x.float()",
-            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+            proof="tests/advice/ONE009/float32.py",
+            basis="tested",
         ),
         Remedy(
             id="no-limit",

@@ -43,7 +43,7 @@ MIN_SHARE = 0.02
 #: Refusals that are spelled out.
 MAX_QUOTED = 4
 MAX_ADVICE = 4
-_REFERENCE = for_reference()
+_REFERENCE = for_reference(("float32", "unsigned-activations", "without-onednn"), "ONE001")
 
 
 class ReferenceKernelDispatch(Rule):
@@ -108,7 +108,7 @@ class ReferenceKernelDispatch(Rule):
     class Data(RefusedData):
         """The executions on the reference implementation."""
 
-    remedies = (*for_reference(), *for_recurrent())
+    remedies = (*_REFERENCE, *for_recurrent())
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Return the story that it is the cause of."""

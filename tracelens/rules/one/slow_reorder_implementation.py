@@ -99,14 +99,16 @@ class SlowReorderImplementation(Rule):
             when="bfloat16 or float16 on x86-64 without AVX-512",
             applies=lambda data: data.is_narrow,
             code="model = model.float()\nx = x.float()",
-            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+            proof="tests/advice/ONE005/float32.py",
+            basis="tested",
         ),
         Remedy(
             id="one-format",
             text="Avoid the conversion: let the producer write the layout and the data type that "
             "the consumer reads, for example with .contiguous() or channels-last from the "
             "beginning.",
-            proof="https://uxlfoundation.github.io/oneDNN/page_memory_format_propagation_cpp.html",
+            proof="tests/advice/ONE005/one-format.py",
+            basis="tested",
         ),
     )
 

@@ -119,7 +119,7 @@ class WeightReorderEveryIteration(Rule):
             basis="untestable",
             proof="needs an AArch64 machine; github.com/ARM-software/ComputeLibrary/issues/1060",
         ),
-        freeze(),
+        freeze("ONE003"),
         compile_frozen(),
         Remedy(
             id="newer-torch",
