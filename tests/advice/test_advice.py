@@ -25,6 +25,7 @@ each = pytest.mark.parametrize("program", programs(), ids=lambda program: progra
 def test_an_advice_says_how_it_is_known(code: str, remedy: Remedy) -> None:
     del code  # several rules may have one program
     assert remedy.proof, "a test, a thread or document, or why no test can show it"
+    assert remedy.proof.count("https://") <= 1, "two links that became one"
     if remedy.basis == "tested":
         program = Program(ROOT / remedy.proof)
         assert program.path.is_file()

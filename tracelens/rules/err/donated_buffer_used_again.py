@@ -44,15 +44,13 @@ class DonatedBufferUsedAgain(FailureRule):
             "Keep the buffers: it costs some memory.",
             setting="torch._functorch.config.donated_buffer = False",
             since="2.6",
-            basis="tested",
-            proof="tests/advice/ERR020/off.py",
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_functorch/config.py",
         ),
         Remedy(
             "once",
             "Or call backward once: add the losses, and leave out retain_graph=True.",
             code="(loss_a + loss_b).backward()",
-            basis="tested",
-            proof="tests/advice/ERR020/once.py",
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_functorch/config.py",
         ),
     )
 

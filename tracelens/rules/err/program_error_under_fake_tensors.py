@@ -87,7 +87,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             "If it works there, an operator has no, or a wrong, implementation for fake tensors:"
             " register one, and check it.",
             code=(
-                'torch.library.register_fake("mylib::my_op")  # then torch.library.opcheck(op, args)'
+                'torch.library.register_fake("mylib::my_op")'
+                "  # then torch.library.opcheck(op, args)"
             ),
             since="2.4",
             basis="tested",

@@ -8,6 +8,20 @@ from tracelens.report import FindingData
 __all__ = ["GuardData", "guard_data"]
 
 
+#: Guards that plain attributes of a module would not have.
+_OF_VALUES = frozenset(
+    {
+        "CONSTANT_MATCH",
+        "DICT_CONTAINS",
+        "DICT_LENGTH",
+        "DICT_VERSION",
+        "EQUALS_MATCH",
+        "LENGTH_CHECK",
+        "SEQUENCE_LENGTH",
+    }
+)
+
+
 class GuardData(FindingData):
     """A compiled function with many guards, or slow ones."""
 
@@ -19,6 +33,10 @@ class GuardData(FindingData):
     us: float | None = None
     #: Conditions that Python evaluates, where those are what the finding is about.
     conditions: int = 0
+    #: Guards on values and on containers, which configurations bring; None without the guards.
+    values: int | None = None
+    #: Whether most are on modules and what they hold.
+    modules: bool = False
 
 
 def guard_data(entry: GuardedEntry, conditions: int = 0) -> GuardData:
@@ -30,4 +48,19 @@ def guard_data(entry: GuardedEntry, conditions: int = 0) -> GuardData:
         guards=entry.checks,
         us=entry.us,
         conditions=conditions,
+        values=_values(entry),
+        modules=_on_modules(entry),
     )
+
+
+def _on_modules(entry: GuardedEntry) -> bool:
+    if entry.tree is None:
+        return False
+    held = sum("._modules" in at or at.startswith("L['self']") for at, _ in entry.tree.checks())
+    return held > entry.checks / 2
+
+
+def _values(entry: GuardedEntry) -> int | None:
+    if entry.tree is None:
+        return None
+    return sum(guard.kind in _OF_VALUES for guard in entry.tree.guards if not guard.is_manager)

@@ -67,8 +67,22 @@ class GuardCountLarge(Rule):
             "flat-configuration",
             "Read configurations in `__init__`, and keep what `forward` needs in plain "
             "attributes: each dictionary and each nested object on the way is guarded.",
-            proof=""
-            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+            when="a fifth of the guards are on values and containers",
+            applies=lambda data: data.values is None or data.values >= data.guards / 5,
+            proof="tests/advice/GRD002/flat-configuration.py",
+            basis="tested",
+        ),
+        Remedy(
+            "skip-module-guards",
+            "If no module changes after the first call, leave out the guards on modules. Unsafe: a "
+            "change gives wrong results without a word.",
+            code="skip = torch.compiler.skip_guard_on_all_nn_modules_unsafe\n"
+            'model = torch.compile(model, options={"guard_filter_fn": skip})',
+            when="modules",
+            applies=lambda data: data.modules,
+            since="2.8",
+            basis="tested",
+            proof="tests/advice/GRD002/skip-module-guards.py",
         ),
         Remedy(
             "measure",

@@ -69,8 +69,7 @@ class GuardLatencyHigh(Rule):
         Remedy(
             "larger-region",
             "Compile a larger region, so that one check of the guards covers more work.",
-            proof=""
-            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+            proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
         ),
         Remedy(
             "skip-module-guards",
@@ -78,8 +77,8 @@ class GuardLatencyHigh(Rule):
             "`skip_guard_on_all_nn_modules_unsafe` of torch.compiler as `guard_filter_fn`. "
             "Unsafe: a change gives wrong results without a word.",
             since="2.8",
-            proof=""
-            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+            proof="tests/advice/GRD001/skip-module-guards.py",
+            basis="tested",
         ),
         Remedy(
             "skip-guard-eval",
@@ -87,8 +86,7 @@ class GuardLatencyHigh(Rule):
             "apart. Unsafe in the same way.",
             code="torch.compiler.set_stance(skip_guard_eval_unsafe=True)",
             since="2.6",
-            proof=""
-            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+            proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
         ),
     )
 

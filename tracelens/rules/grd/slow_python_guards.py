@@ -63,16 +63,16 @@ class SlowPythonGuards(Rule):
             "Check the conditions in C++.",
             setting="torch._dynamo.config.enable_cpp_symbolic_shape_guards = True",
             since="2.8",
-            proof=""
-            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+            proof="tests/advice/GRD004/cpp-guards.py",
+            basis="tested",
         ),
         Remedy(
             "static-sizes",
             "Make sizes that never change static, so that they need no relation, with "
             "`torch._dynamo.mark_static`.",
             since="2.1",
-            proof=""
-            "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
+            proof="tests/advice/GRD004/static-sizes.py",
+            basis="tested",
         ),
     )
 

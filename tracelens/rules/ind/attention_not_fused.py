@@ -92,8 +92,7 @@ class AttentionNotFused(Rule):
             applies=lambda data: data.cause == "written out",
             code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
             since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
             id="flex",
@@ -109,20 +108,14 @@ class AttentionNotFused(Rule):
             text="Set the dropout of attention weights to 0, if the model trains as well.",
             when="weights are dropped at random",
             applies=lambda data: data.cause == "dropout",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
             id="leave-out-weights",
             text="Leave the weights out where they are only looked at; then attention can fuse.",
             when="something else reads the weights",
             applies=lambda data: data.cause == "shared",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
             id="what-it-takes",
@@ -130,10 +123,7 @@ class AttentionNotFused(Rule):
             "head sizes or types that they do not support, weights that are returned.",
             when="torch took scaled_dot_product_attention apart",
             applies=lambda data: data.cause == "decomposed",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html"
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
         Remedy(
             id="tf32",

@@ -82,29 +82,26 @@ class FallbackKernel(Rule):
         #: Per call of the graph.
         calls: int
         bytes: int
+        #: Data types that the calls read; empty where the log shows no call.
+        dtypes: tuple[str, ...] = ()
 
     remedies = (
         Remedy(
             id="precompute",
             text="Where it counts positions of a mask, compute these once, outside of the "
             "compiled function, and pass them in.",
-            when="cumsum",
-            applies=lambda data: any(
-                name.startswith(("aten.cumsum", "cumsum")) for name in data.operators
+            when="cumsum of integers",
+            applies=lambda data: (
+                any(name.startswith(("aten.cumsum", "cumsum")) for name in data.operators)
+                and not any("float" in dtype for dtype in data.dtypes)
             ),
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
         ),
         Remedy(
             id="rewrite",
             text="Write it with operators that Inductor generates code for, or move it out of "
             "the compiled function where its inputs do not change.",
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
         ),
     )
 
@@ -139,7 +136,10 @@ class FallbackKernel(Rule):
         if first is not None:
             frame = user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
         grave = moved >= LARGE or len(calls) >= MANY
-        data = self.Data(operators=(one.name,), calls=len(calls), bytes=moved)
+        dtypes = {str(read.dtype) for call in calls for read in call.operands if read.dtype}
+        data = self.Data(
+            operators=(one.name,), calls=len(calls), bytes=moved, dtypes=tuple(sorted(dtypes))
+        )
         return self.finding(
             one.name,
             title=f"`{one.name}` is not compiled: {_times(calls)}",

@@ -107,10 +107,7 @@ class Int8GemmNotLowered(Rule):
             text="Register the patterns by importing torchao's quantiser for Inductor.",
             code="import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer",
             since="2.14",
-            proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
-            "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
-            "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html"
-            "https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
+            proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
         ),
         Remedy(
             id="weight-only",

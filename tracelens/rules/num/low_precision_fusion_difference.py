@@ -92,8 +92,7 @@ class LowPrecisionFusionDifference(Rule):
             when="random numbers differ",
             applies=lambda data: data.is_random,
             setting="torch._inductor.config.fallback_random = True",
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html"
-            "https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
         ),
     )
 

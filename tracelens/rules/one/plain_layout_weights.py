@@ -102,7 +102,7 @@ class PlainLayoutWeights(Rule):
 
     remedies = (
         freeze("ONE018"),
-        compile_frozen(),
+        compile_frozen("ONE018"),
         bfloat16(),
         Remedy(
             id="newer-torch",

@@ -98,6 +98,7 @@ class PostOpNotFused(Rule):
     remedies = (
         freeze(text="Freeze the model: the activation becomes a post-op."),
         compile_frozen(
+            "ONE013",
             text="Compile the model with freezing, and measure: the activation becomes a post-op.",
             when="nothing is known to be compiled, inference; not AArch64",
             applies=lambda data: can_compile(data) and data.arch != "aarch64",

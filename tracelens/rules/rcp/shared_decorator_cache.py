@@ -74,8 +74,7 @@ class SharedDecoratorCache(RecompileRule):
             applies=lambda data: not data.is_counter,
             setting="torch._dynamo.config.recompile_limit = 64",
             since="2.7",
-            proof=""
-            "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+            proof="https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
         ),
     )
 
