@@ -37,6 +37,8 @@ KNOWN = (
         ),
         applies=lambda d: d.cause == "kernel-image",
         when="the kernel is for another GPU",
+        basis="untestable",
+        proof="needs a GPU",
     ),
     Remedy(
         "driver",
@@ -46,6 +48,8 @@ KNOWN = (
         env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
         applies=lambda d: d.cause == "kernel-image",
         when="the driver is too old",
+        basis="untestable",
+        proof="needs a GPU",
     ),
     Remedy(
         "clear",
@@ -54,6 +58,8 @@ KNOWN = (
         code="rm -rf ~/.triton/cache /tmp/torchinductor_$USER",
         applies=lambda d: d.cause == "kernel-image",
         when="a cache that moved with the program",
+        basis="untestable",
+        proof="needs a GPU",
     ),
     Remedy(
         "cache-folder",
@@ -62,6 +68,8 @@ KNOWN = (
         env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor TRITON_CACHE_DIR=/var/tmp/triton",
         applies=lambda d: d.cause == "cache-dir" and not d.on_windows,
         when="the cache cannot be written",
+        basis="untestable",
+        proof="needs a folder that cannot be written",
     ),
     Remedy(
         "cache-folder-windows",
@@ -73,6 +81,8 @@ KNOWN = (
         ),
         applies=lambda d: d.cause == "cache-dir" and d.on_windows,
         when="the same on Windows",
+        basis="untestable",
+        proof="needs Windows",
     ),
     Remedy(
         "delete-cache",
@@ -81,6 +91,8 @@ KNOWN = (
         code="rm -rf /tmp/torchinductor_$USER ~/.triton/cache",
         applies=lambda d: d.cause == "cache-broken",
         when="a broken file in the cache",
+        basis="untestable",
+        proof="needs a file that is broken",
     ),
     Remedy(
         "no-cache",
@@ -89,6 +101,8 @@ KNOWN = (
         applies=lambda d: d.cause == "cache-broken",
         since="2.5",
         when="a broken file in the cache",
+        basis="untestable",
+        proof="needs a file that is broken",
     ),
     Remedy(
         "list-backends",
@@ -97,6 +111,8 @@ KNOWN = (
         code='python -c "import torch; print(torch._dynamo.list_backends(None))"',
         applies=lambda d: d.cause == "backend-unknown",
         when="an unknown backend",
+        basis="untestable",
+        proof="it shows more",
     ),
     Remedy(
         "clone",
@@ -105,6 +121,7 @@ KNOWN = (
         code="y = compiled(x).clone()",
         applies=lambda d: d.cause == "changed-in-place",
         when="an output is changed in place",
+        proof="https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks",
     ),
     Remedy(
         "outside",
@@ -113,6 +130,7 @@ KNOWN = (
         code="model._orig_mod(x)  # of model = torch.compile(model)",
         applies=lambda d: d.cause == "double-backward",
         when="double backward",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     ),
     Remedy(
         "no-graphs",
@@ -122,6 +140,8 @@ KNOWN = (
         applies=lambda d: d.cause == "capture",
         since="2.1",
         when="while a CUDA graph is recorded",
+        basis="untestable",
+        proof="needs a GPU",
     ),
     Remedy(
         "where",
@@ -130,5 +150,7 @@ KNOWN = (
         env="CUDA_LAUNCH_BLOCKING=1",
         applies=_is_illegal_access,
         when="an illegal access, or an assert, on a GPU",
+        basis="untestable",
+        proof="needs a GPU",
     ),
 )

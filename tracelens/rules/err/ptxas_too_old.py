@@ -55,6 +55,8 @@ class PtxasTooOld(FailureRule):
             env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
             applies=lambda d: not d.facts.get("arch", "").startswith("compute_"),
             when="ptxas",
+            basis="untestable",
+            proof="needs a GPU that is newer than its ptxas",
         ),
         Remedy(
             "toolkit",
@@ -62,6 +64,8 @@ class PtxasTooOld(FailureRule):
             env="CUDA_HOME=/usr/local/cuda",
             applies=lambda d: d.facts.get("arch", "").startswith("compute_"),
             when="nvcc",
+            basis="untestable",
+            proof="needs a GPU",
         ),
         Remedy(
             "newer",
@@ -69,6 +73,8 @@ class PtxasTooOld(FailureRule):
             code=(
                 "python -m pip install -U torch --index-url https://download.pytorch.org/whl/cu130"
             ),
+            basis="untestable",
+            proof="needs a GPU that is newer than its ptxas",
         ),
         without_compiling(),
     )

@@ -72,12 +72,16 @@ class UnexplainedError(FailureRule):
             env='TORCH_LOGS="recompiles"',
             applies=lambda d: d.cause == "recompile-limit",
             when="the recompile limit under fullgraph=True",
+            basis="untestable",
+            proof="it records more",
         ),
         *KNOWN,
         Remedy(
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
             env="TORCH_COMPILE_DISABLE=1",
+            basis="untestable",
+            proof="it tells whose the error is, and removes nothing",
         ),
         Remedy(
             "bisect",
@@ -87,6 +91,7 @@ class UnexplainedError(FailureRule):
                 " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
             ),
             applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             "disable",
@@ -98,11 +103,14 @@ class UnexplainedError(FailureRule):
             code="@torch.compiler.disable",
             since="2.1",
             applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "search",
             lambda d: f"Search the issues of pytorch/pytorch for: {words(d)}",
             applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
+            basis="untestable",
+            proof="it is a search",
         ),
     )
 

@@ -118,15 +118,6 @@ class LayoutConversionKernels(Rule):
             applies=lambda data: data.cause == "copy" or not {4, 5} & set(data.ranks),
             proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
         ),
-        Remedy(
-            id="free-strides",
-            text="Let results of the graph have the strides that are cheapest.",
-            when="copies that are not for convolutions",
-            applies=lambda data: data.cause == "copy",
-            setting="torch._inductor.config.keep_output_stride = False",
-            env="TORCHINDUCTOR_KEEP_OUTPUT_STRIDE=0",
-            proof="https://github.com/pytorch/pytorch/pull/145871",
-        ),
     )
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
