@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render._strings import wrap
 from tracelens.report import Cost, Finding, Report, Severity, two_digits
+from tracelens.report.compiling import compiling
 
 __all__ = ["Part", "Spent", "bar", "drawn", "spent", "unknown_cost", "verdict"]
 
@@ -77,7 +79,7 @@ def verdict(report: Report) -> str:
         return f"One thing to look at: {first}; it costs {said}" if said else (
             f"One thing to look at: {first}; what it costs is not known from this log"
         )  # fmt: skip
-    return f"{_costs(told)}; the first is: {first}"
+    return f"{_costs(told)}; first to fix: {first}"
 
 
 def _costs(told: tuple[Finding, ...]) -> str:
@@ -122,6 +124,8 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if _words.cost(finding.cost) or finding.severity is Severity.NONE:
         return ""
     family = finding.code[:3]
+    if finding.data.get("seconds"):  # it is about nothing else, and says so
+        return ""
     if why := _NOT_TIME.get(family):
         return f"none in time: {why}" if family != "ENV" else f"unknown: {why}"
     there = {kind for source in report.inputs for kind in source.kinds}
@@ -137,7 +141,7 @@ def spent(report: Report) -> Spent | None:
     sources: list[str] = []
     for name, source, parts in (
         ("time", "the trace", _of_devices),
-        ("frames", "compile times", _of_compiling),
+        ("frames", "compile times", partial(_of_compiling, report)),
         ("primitives", "oneDNN's times", _of_host),
         ("mkl", "MKL's times", _of_host),
     ):
@@ -167,13 +171,10 @@ def _of_devices(rows: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def _of_compiling(rows: list[dict[str, Any]]) -> dict[str, float]:
-    out = {"compile": 0.0, "recompiles": 0.0}
-    for row in rows:
-        seconds = number(row, "compile_s") + number(row, "backward_s")
-        again = word(row, "frame").partition("/")[2].partition("_")[0] not in {"", "0"}
-        out["recompiles" if again else "compile"] += seconds * 1000
-    return out
+def _of_compiling(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:
+    measured = any("torch_trace" in source.kinds for source in report.inputs)
+    sums = compiling(rows, measured=measured)
+    return {"compile": 1000 * (sums.seconds - sums.again), "recompiles": 1000 * sums.again}
 
 
 def _of_host(rows: list[dict[str, Any]]) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.report.compare.measures import MAX_ROWS, Measure, named, rows, summed, watched
+from tracelens.report.compiling import compiling
 from tracelens.report.model import Report
 
 __all__ = ["compilation", "graph_breaks", "guards", "recompiles"]
@@ -27,11 +28,10 @@ def compilation(report: Report) -> Iterator[Measure]:
     cut = len(found) >= MAX_ROWS or not watched(report, *_FRAMES)
     yield Measure("frames", len(codes), better=None, at_least=cut)
     yield Measure("entries", len(found), at_least=cut)
-    seconds = summed(found, "compile_s"), summed(found, "backward_s")
-    told = [value for value in seconds if value is not None]
-    if told and (total := round(sum(told), 3)):
-        measured = watched(report, "torch_trace") and len(found) < MAX_ROWS
-        yield Measure("compile_s", total, unit="s", at_least=not measured)
+    measured = watched(report, "torch_trace")
+    if total := round(compiling(found, measured=measured).seconds, 3):
+        complete = measured and len(found) < MAX_ROWS
+        yield Measure("compile_s", total, unit="s", at_least=not complete)
     yield from named(
         "compile_s", rows(report, "compile_phases"), "phase", "seconds", unit="s", at_least=False
     )

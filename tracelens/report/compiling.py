@@ -1,0 +1,56 @@
+"""The time that compiling took, from the rows of a report: one sum for whatever says it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Compiling", "compiling"]
+
+
+class Compiling(NamedTuple):
+    """Seconds of compilations."""
+
+    #: All of them, and those of code that had been compiled before.
+    seconds: float
+    again: float
+
+
+def compiling(frames: Sequence[Mapping[str, Any]], *, measured: bool) -> Compiling:
+    """Return the seconds of the rows of the table ``frames``.
+
+    Args:
+        frames: Rows with ``frame``, ``writer``, ``at_s``, ``compile_s`` and ``backward_s``.
+        measured: Whether Dynamo has measured them. By the clocks of a log, a compilation holds
+            what is compiled in between, and what overlaps counts once.
+    """
+    writers: defaultdict[tuple[Any, Any], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in frames:
+        writers[row.get("run"), row.get("writer")].append(row)
+    sums = [_sums(rows, measured=measured) for rows in writers.values()]
+    return Compiling(sum(one.seconds for one in sums), sum(one.again for one in sums))
+
+
+def _sums(rows: Sequence[Mapping[str, Any]], *, measured: bool) -> Compiling:
+    again = [row for row in rows if _is_again(str(row.get("frame", "")))]
+    if measured or any(row.get("at_s") is None for row in rows if row.get("compile_s")):
+        return Compiling(_added(rows), _added(again))
+    return Compiling(_covered(rows), _covered(again))
+
+
+def _is_again(frame: str) -> bool:
+    return frame.partition("/")[2].partition("_")[0] not in {"", "0"}
+
+
+def _added(rows: Iterable[Mapping[str, Any]]) -> float:
+    return sum((row.get("compile_s") or 0.0) + (row.get("backward_s") or 0.0) for row in rows)
+
+
+def _covered(rows: Iterable[Mapping[str, Any]]) -> float:
+    total, end = 0.0, float("-inf")
+    spans = [(row["at_s"], row["at_s"] + row["compile_s"]) for row in rows if row.get("compile_s")]
+    for start, stop in sorted(spans):
+        total += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return total + sum(row.get("backward_s") or 0.0 for row in rows)
