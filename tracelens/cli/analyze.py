@@ -86,6 +86,13 @@ def analyze(
             help="Say where a generated kernel comes from, and what it took, instead of the text.",
         ),
     ] = None,
+    annotate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the trace with findings, gaps and how busy the device is, for Perfetto.",
+        ),
+    ] = None,
     redact: RedactOption = None,
     root: RootOption = "",
     max_chars: MaxCharsOption = None,
@@ -118,6 +125,10 @@ def analyze(
     if one_run and runs:
         raise UsageError("--one-run and --run contradict each other", hint="give one of them")
     read = [*(inputs or ()), *(path for paths in runs.values() for path in paths)]
+    if annotate is not None:
+        from tracelens.cli import _annotate
+
+        _annotate.check(annotate, read)
     silent = quiet or kernel is not None
     quietly = "" if kernel is not None else "concise"
     plan = Plan.of(output or (), fmt, quiet=silent, inputs=read, quietly=quietly)
@@ -135,6 +146,10 @@ def analyze(
         verbose=verbose,
         root=root,
     )
+    if annotate is not None:
+        from tracelens.cli import _annotate
+
+        _annotate.annotate(report, annotate)
     if kernel is not None:
         from tracelens.render import Options
         from tracelens.render._kernel import kernel_text

@@ -80,6 +80,8 @@ class Step(Span):
 class Window(Span):
     """The whole trace, from its first measured event to the end of its last."""
 
+    #: When it begins by the trace's own clock, microseconds.
+    origin_us: float = 0.0
     threads: int = 0
     #: Calls of Python functions that were recorded, and what the profiler can have added at most.
     python_calls: int = 0

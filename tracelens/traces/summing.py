@@ -165,6 +165,7 @@ def _spans(
     spans = [(step.start, step.start + step.length) for _, step in steps]
     idle = _idle(reading, busy, [(start, end), *spans])
     window = Window(
+        origin_us=start,
         threads=len(operators.lanes),
         python_calls=calls,
         captures=reading.runtime.capturing.count,
