@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracelens.errors import PluginError, SourceError, TracelensError, UsageError
     from tracelens.evidence import Evidence, Seen, Table
     from tracelens.live.asking import confirm
+    from tracelens.live.expecting import compiles
     from tracelens.live.notebook import recording
     from tracelens.logs import Log, Record
     from tracelens.render import Renderer
@@ -57,6 +58,7 @@ _HOME = {
     "Where": "report",
     "analyze": "engine",
     "compare": "engine",
+    "compiles": "live.expecting",
     "confirm": "live.asking",
     "recording": "live.notebook",
 }
@@ -84,6 +86,7 @@ __all__ = [
     "__version__",
     "analyze",
     "compare",
+    "compiles",
     "confirm",
     "recording",
 ]

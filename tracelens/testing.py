@@ -39,10 +39,11 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -50,11 +51,12 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from tracelens.experiment import Experiment
+    from tracelens.live.expecting import Compilation
     from tracelens.logs import Log
     from tracelens.report import Finding, Report
     from tracelens.rules import Rule
 
-__all__ = ["Example", "GrammarCase", "RuleCase", "told"]
+__all__ = ["Example", "GrammarCase", "RuleCase", "compiles", "told"]
 
 SUFFIXES = (".log", ".log.gz", ".json", ".json.gz")
 PROMISES = ("absent", "fires", "quiet")
@@ -301,3 +303,50 @@ def rule_case(request: pytest.FixtureRequest) -> RuleCase:
 
     snapshot: SnapshotAssertion = request.getfixturevalue("snapshot")
     return RuleCase(request.param, snapshot.use_extension(Text))
+
+
+class _Compiles:
+    """Calls :func:`tracelens.compiles`; the recordings are kept with the test's other files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+
+    @contextlib.contextmanager
+    def __call__(self, model: Any, *inputs: Any, **settings: Any) -> Iterator[Compilation]:
+        from tracelens.live.expecting import compiles as plain
+
+        self._number += 1
+        folder = self._folder / f"compiles-{self._number}"
+        with plain(model, *inputs, **{"folder": folder, **settings}) as compilation:
+            yield compilation
+
+
+@pytest.fixture
+def compiles(tmp_path: Path) -> Callable[..., AbstractContextManager[Compilation]]:
+    """Compile a model, watched, and ask what its compilation was like.
+
+    ``with compiles(model, x) as c: ...``, and after the block
+    ``c.breaks(0).recompiles(max=1).no("ONE001").fuses("linear+gelu")``. A test that asks for it is
+    skipped where torch is not installed.
+    """
+    pytest.importorskip("torch", reason="torch is not installed", exc_type=ImportError)
+    return _Compiles(tmp_path)
+
+
+#: The same under a name that no other plug-in has.
+tracelens_compiles = compiles
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show of a compilation that is not as expected the message alone: it says what to change."""
+    report = yield
+    expecting = sys.modules.get("tracelens.live.expecting")
+    error = call.excinfo and call.excinfo.value
+    if expecting is not None and isinstance(error, expecting.NotAsExpected):
+        report.longrepr = f"{item.location[0]}:{(item.location[1] or 0) + 1}: {error}"
+        report.sections = []
+    return report
