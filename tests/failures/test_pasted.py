@@ -26,6 +26,11 @@ OVERWRITTEN = (
 IN_PLACE = (
     "RuntimeError: Output 0 of CompiledFunctionBackward is a view and is being modified inplace."
 )
+CRASH = (
+    "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f1 (most recent call first):\n"
+    '  File "/srv/torchinductor_ana/4x/c4x.py", line 77 in call\n'
+    '  File "/home/ana/proj/app.py", line 12 in <module>\n'
+)
 DYNAMO = (
     "KeyError: '__class__'\n\nfrom user code:\n"
     '   File "/home/ana/proj/m.py", line 3, in g\n    return super().forward(x)\n'
@@ -100,6 +105,22 @@ LINES = {
     "overwritten": (OVERWRITTEN, "CGR006", "clone"),
     "in-place": (IN_PLACE, "ERR000", "clone"),
     "no-openmp": (NO_OMP, "ENV003", "libomp"),
+    "crash": (CRASH, "ERR000", "TORCHINDUCTOR_COMPILE_THREADS"),
+    "mlir": (
+        "RuntimeError: PassManager::run failed\n  in torch/_inductor/runtime",
+        "ERR017",
+        "newer torch",
+    ),
+    "no-fake-kernel": (
+        "torch._subclasses.fake_tensor.UnsupportedOperatorException: mylib.nms.default",
+        "ERR015",
+        "register_fake",
+    ),
+    "other-triton": (
+        "AttributeError: 'CompiledKernel' object has no attribute 'launch_enter_hook'",
+        "ERR009",
+        "triton",
+    ),
     "capture": (
         "RuntimeError: CUDA error: operation not permitted when stream is capturing",
         "ERR000",

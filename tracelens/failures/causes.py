@@ -38,7 +38,7 @@ PHRASES = (
     Phrase(
         "traced-again",
         r"DetectedthatyouareusingFXto(?P<how>symbolicallytrace|torch\.jit\.trace|torch\.export)"
-        r"|symbolicallytraceadynamo-optimized|torch\.jit\.\w+adynamo-optimized",
+        r"|Module\[OptimizedModule\]ismissingtherequired|symbolicallytraceadynamo-optimized|torch\.jit\.\w+adynamo-optimized",
     ),
     Phrase("donated-buffer", r"compiledwithnon-emptydonatedbuffers"),
     Phrase(
@@ -53,7 +53,9 @@ PHRASES = (
         + _MISSING
         + r"|[:：]Python\.h[:：](?!\d)|C1083:.{1,80}?Python\.h|includefile'Python\.h'|"
         r"(?:LNK1\d{3}|cannotopen|cannotfind)[^;]{0,60}?(?P<library>python3\d{1,2}t?(?:_d)?\.lib)|"
-        r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|pyconfig\.h" + _MISSING,
+        r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|pyconfig\.h"
+        + _MISSING
+        + r"|(?:file['‘]|cannotfindlibrary:?['‘]?)(?P<library_3>python3\d{1,2}t?(?:\.lib)?)",
     ),
     Phrase(
         "cuda-headers",
@@ -149,7 +151,8 @@ PHRASES = (
         r"|module['‘]triton[\w.]{0,80}['’]hasnoattribute['‘](?P<missing_3>\w{1,60})"
         r"|Nomodulenamed['‘](?P<missing_4>triton\.[\w.]{1,80})['’]"
         r"|(?:triton|ASTSource|CompiledKernel|JITFunction)[\w.]{0,60}(?:__init__)?\(\)(?:gotanunexpectedkeyword|missing\d)"
-        r"|KernelMetadata.{0,20}hasnoattribute|unexpectedkeywordargument['‘](?:num_buffers_warp_spec|num_consumer_groups)",
+        r"|['‘](?:CompiledKernel|JITFunction|ASTSource|KernelMetadata|CUDAOptions|\w{2,8}Backend)['’]object"
+        r"hasnoattribute['‘](?P<missing_5>\w{1,60})|KernelMetadata.{0,20}hasnoattribute|unexpectedkeywordargument['‘](?:num_buffers_warp_spec|num_consumer_groups)",
     ),
     Phrase(
         "no-triton",
@@ -227,7 +230,7 @@ PHRASES = (
     ),
     Phrase(
         "fake-tensors",
-        r"DynamofailedtorunFXnodewithfaketensors|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"DynamofailedtorunFXnodewithfaketensors|UnsupportedOperatorException|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|whenmakingfaketensorcall",
     ),
     Phrase(
@@ -260,7 +263,12 @@ PHRASES = (
         "internal-compiler",
         r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
+        r"|PassManager::runfailed|MLIRpasspipeline|LLVMERROR:|aot_autogradexpected|AOTAutogradhasencountered"
         r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError",
+    ),
+    Phrase(
+        "crash",
+        r"FatalPythonerror:(?P<signal>Segmentationfault|Aborted|Buserror|Illegalinstruction|Floating)",
     ),
     # Torch writes it below whatever it does not know.
     Phrase(

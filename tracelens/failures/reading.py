@@ -25,12 +25,14 @@ _STOPS = re.compile(
 )
 _USER = ("from user code", "User stack", "User Stack", "The following call raised")
 #: Exceptions of the compiler's, and words of those that are about it.
-_OWN = re.compile(r"torch\.(?:_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
+_OWN = re.compile(r"torch\.(?:_subclasses|_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
 _SPEAKS = re.compile(
     r"torch\.compile\b|torch\._(?:dynamo|inductor|functorch)|[Tt]orch ?[Ii]nductor|TorchDynamo"
     r"|[Aa][Oo][Tt][_ ]?[Aa]utograd|CUDAGraphs?\b|cudagraph|Triton Error|CompiledFunction"
     r"|FakeTensor"
 )
+#: What a compiler says itself, without an exception.
+_SAYS = re.compile(r"raised:|MLIR pass pipeline|LLVM ERROR:")
 #: Words of what torch generates and loads.
 _GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
 #: What any program that is built may fail of, and what tells that torch or Triton built it.
@@ -126,8 +128,10 @@ def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Tra
     if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
         ended = any(not one.logged for one in raised)
         suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
-        said = any("raised:" in _line(one) and not one.logged for one in episode.items)
+        said = any(_SAYS.search(_line(one)) and not one.logged for one in episode.items)
         return ended or suppressed or said
+    if cause == "crash":
+        return any(is_compiler(one.place) for one in frames)
     if cause in {"cache-path", "cache-broken", "library-load"}:
         return any(_GENERATED.search(_line(one)) for one in episode.items)
     if cause in _BUILDING:

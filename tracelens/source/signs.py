@@ -53,6 +53,9 @@ TRIGGERS = (
     b"rror C",
     b"rror LNK",
     b"nvcc fatal",
+    b"Fatal Python error",
+    b"PassManager::run",
+    b"LLVM ERROR",
     b"InvalidBackend",
     b"_dynamo.exc.",
     b"_inductor.exc.",
@@ -103,6 +106,9 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"suppress this exception", None),
     (b"kernel image", None),
     (b"nvcc fatal", None),
+    (b"Fatal Python error", None),
+    (b"PassManager::run", None),
+    (b"LLVM ERROR", None),
     (b"InvalidBackend", None),
     (b"_dynamo.exc.", None),
     (b"_inductor.exc.", None),
@@ -118,14 +124,14 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
 
 #: What an excerpt must hold so that it is about compiled code, a toolchain or a device.
 HINTS = re.compile(
-    rb"torch[._/\\]_(?:dynamo|inductor|functorch|export|higher)|torchinductor|torch\.fx\b|triton|"
+    rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher)|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"
     rb"|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|out of (?:mem|res)"
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"
-    rb"|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
+    rb"|CompiledKernel|JITFunction|PassManager::run|Fatal Python error|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
     rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
     rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
     rb"|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"

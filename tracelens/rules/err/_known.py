@@ -17,13 +17,18 @@ TITLES = {
     "cache-dir": "the folder for what is generated cannot be used",
     "capture": "an operation in a CUDA graph must not be recorded",
     "changed-in-place": "a result of a compiled function was changed in place before backward",
+    "crash": "the process crashed in compiled code, or while compiling",
     "double-backward": "compiled code cannot be differentiated twice",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
 }
 
 
 def _is_illegal_access(data: FailureData) -> bool:
-    return "illegal memory access" in data.message or "device-side assert" in data.message
+    return (
+        data.cause == "crash"
+        or "illegal memory access" in data.message
+        or "device-side assert" in data.message
+    )
 
 
 KNOWN = (
@@ -142,6 +147,14 @@ KNOWN = (
         when="while a CUDA graph is recorded",
         basis="untestable",
         proof="needs a GPU",
+    ),
+    Remedy(
+        "in-process",
+        "Compile in the process itself, and start with an empty cache, so that the crash is where "
+        "it comes from.",
+        env="TORCHINDUCTOR_COMPILE_THREADS=1 TORCHINDUCTOR_FORCE_DISABLE_CACHES=1",
+        applies=lambda d: d.cause == "crash",
+        when="a crash",
     ),
     Remedy(
         "where",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.failures import Failure
@@ -9,6 +10,26 @@ from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 
 __all__ = ["ProgramErrorUnderFakeTensors"]
+
+#: What the operation itself said, inside of what Dynamo says.
+_GOT = re.compile(r"got \w+\(['\"](.+?)['\"]?\)?(?:\n|$)")
+_LACKS = re.compile(
+    r"Meta tensors|fake impl|Operator does not support running with fake tensors"
+    r"|UnsupportedOperatorException"
+)
+
+
+def _said(data: FailureData) -> str:
+    """Return what the operation itself said; without it, all that there is."""
+    found = _GOT.search(data.message)
+    if found:
+        return found[1]
+    head, _, rest = data.message.partition("\n")
+    return rest if rest and "(*(" in head else data.message
+
+
+def _lacks_kernel(data: FailureData) -> bool:
+    return bool(_LACKS.search(f"{data.exception}: {data.message}"))
 
 
 class ProgramErrorUnderFakeTensors(FailureRule):
@@ -42,12 +63,22 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     may_be_meant = True
     remedies = (
         Remedy(
+            "devices",
+            "Move both tensors to one device at the line of the program: a constant, a buffer that"
+            " is not registered, or an input was left on the other.",
+            code="x = x.to(weight.device)",
+            applies=lambda d: "different devices" in _said(d) or "same device" in _said(d),
+            when="the message is about devices",
+            basis="untestable",
+            proof="it is about the program, and needs two devices",
+        ),
+        Remedy(
             "shapes",
             "The sizes do not fit: look at the shapes in the message, at the line of the program."
             " It is mostly the program's own error.",
             applies=lambda d: any(
-                word in d.message
-                for word in ("size", "shape", "dimension", "must match", "broadcast", "view")
+                word in _said(d)
+                for word in ("size", "shape", "dim", "must match", "broadcast", "view", " X [")
             ),
             when="the message is about shapes",
             basis="untestable",
@@ -58,16 +89,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             "Compare the dtypes in the message as well: mixed float16, bfloat16 and float32 fail in"
             " the same place.",
             applies=lambda d: any(
-                word in d.message
-                for word in (
-                    "dtype",
-                    "same reduction dim",
-                    "Half",
-                    "BFloat16",
-                    "Float",
-                    "linear",
-                    "mat1",
-                )
+                word in _said(d)
+                for word in ("dtype", "reduction dim", "Half", "BFloat16", "Float", "mat1", "c10::")
             ),
             when="the message is about dtypes",
             basis="untestable",
@@ -84,8 +107,17 @@ class ProgramErrorUnderFakeTensors(FailureRule):
         ),
         Remedy(
             "fake-kernel",
-            "If it works there, an operator has no, or a wrong, implementation for fake tensors:"
-            " register one, and check it.",
+            lambda d: (
+                (
+                    "The operator has no implementation for tensors without data: register what it"
+                    " returns (its shape and type), and check it."
+                )
+                if _lacks_kernel(d)
+                else (
+                    "If it works there, an operator has no, or a wrong, implementation for fake"
+                    " tensors: register one, and check it."
+                )
+            ),
             code=(
                 'torch.library.register_fake("mylib::my_op")'
                 "  # then torch.library.opcheck(op, args)"
@@ -98,12 +130,10 @@ class ProgramErrorUnderFakeTensors(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        got = (
-            data.message.rpartition("got ")[2]
-            if "got " in data.message
-            else data.message.partition("\n")[0]
-        )
-        return f"an operation of the program fails on its tensors' shapes or dtypes: {got[:200]}"
+        first = _said(data).partition("\n")[0][:200]
+        if _lacks_kernel(data):
+            return f"an operator has no implementation for fake tensors: {first}"
+        return f"an operation of the program fails on its tensors' shapes or dtypes: {first}"
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each operation that fails is a failure of its own."""

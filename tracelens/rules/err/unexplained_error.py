@@ -90,7 +90,9 @@ class UnexplainedError(FailureRule):
                 'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
                 " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
             ),
-            applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
+            applies=lambda d: (
+                not d.facts.get("own") and (d.cause not in TITLES or d.cause == "crash")
+            ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
