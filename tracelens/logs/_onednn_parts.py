@@ -57,7 +57,7 @@ class MemoryDescriptor(_Part):
 
 
 class Scale(_Part):
-    """A quantisation scale: ``wei:2:f32``."""
+    """A quantization scale: ``wei:2:f32``."""
 
     scaled: str
     #: Mask, data type and groups, such as ``6:f16:128x1``.
@@ -65,7 +65,7 @@ class Scale(_Part):
 
 
 class ZeroPoint(_Part):
-    """A quantisation zero point: ``src0:0:s32``."""
+    """A quantization zero point: ``src0:0:s32``."""
 
     scaled: str
     detail: str

@@ -176,7 +176,7 @@ _FLOAT16_LAYOUT = Remedy(
 )
 _UNSIGNED = Remedy(
     id="unsigned-activations",
-    text="Quantise the activations to unsigned 8-bit integers: the fast x86 kernels take u8 "
+    text="Quantize the activations to unsigned 8-bit integers: the fast x86 kernels take u8 "
     "activations with s8 weights.",
     when="s8 activations on x86-64",
     applies=lambda data: (

@@ -194,7 +194,7 @@ def _backward(
 
 
 def _quantised(run: Primitive, sizes: _Sizes, variant: Variant) -> Code | None:
-    """Return a convolution of int8 images, as quantised models call it."""
+    """Return a convolution of int8 images, as quantized models call it."""
     types, found = run.dtypes, unary(run.attributes.post_ops)
     if found is None or len(sizes.image) not in {1, 2, 3} or types["dst"] not in DTYPES:
         return None

@@ -88,7 +88,7 @@ def _swapped(rank: int) -> str:
 
 
 def _quantised(run: Primitive, variant: Variant) -> Code | None:
-    """Return the product of int8 matrices with scales, as quantised models call it."""
+    """Return the product of int8 matrices with scales, as quantized models call it."""
     (left, right), types = run.problem.dims or ((), ()), run.dtypes
     found = unary(run.attributes.post_ops)
     if found is None or types["dst"] not in DTYPES:

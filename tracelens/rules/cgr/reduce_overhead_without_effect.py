@@ -36,7 +36,7 @@ MAX_CAUSES = 3
 
 
 class ReduceOverheadWithoutEffect(Rule):
-    """CUDA graphs were asked for, and no graph is recorded as one.
+    """CUDA graphs were requested, and no graph is recorded as one.
 
     ## Why it matters
     ``mode="reduce-overhead"`` and ``mode="max-autotune"`` ask for CUDA graphs. On a CPU there are
@@ -150,7 +150,7 @@ class ReduceOverheadWithoutEffect(Rule):
         data = self.Data(why="nothing")
         return self.finding(
             "nothing",
-            title="CUDA graphs were asked for, and none was recorded",
+            title="CUDA graphs were requested, and none was recorded",
             message="The log of CUDA graphs is on, and shows neither a recording nor a graph that "
             "was left out: the function may have been called too seldom, twice at least.",
             confidence=Confidence.LOW,
@@ -164,7 +164,7 @@ class ReduceOverheadWithoutEffect(Rule):
         data = self.Data(why="cpu", graphs=len(asked))
         return self.finding(
             "cpu",
-            title="CUDA graphs were asked for, and everything runs on the CPU",
+            title="CUDA graphs were requested, and everything runs on the CPU",
             message='The compilation asks for CUDA graphs, as mode="reduce-overhead" and '
             'mode="max-autotune" do. All graphs of this log run on the CPU, where there are none.',
             count=len(asked),

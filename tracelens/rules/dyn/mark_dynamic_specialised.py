@@ -199,7 +199,7 @@ class MarkDynamicSpecialised(Rule):
         return self.finding(
             data.source,
             data.value,
-            title=f"{name} was marked dynamic, and the code makes it the constant {data.value}"
+            title=f"{name} was marked dynamic, and the code specializes it to {data.value}"
             if data.value
             else f"the code does not keep what is promised of {name}",
             message=" ".join(ending.message.split())[:600],
@@ -239,7 +239,7 @@ class MarkDynamicSpecialised(Rule):
         return self.finding(
             source,
             line.code if line else "",
-            title=f"`{source}` was marked dynamic, and the code makes it the constant {value}{by}",
+            title=f"`{source}` was marked dynamic, and the code specializes it to {value}{by}",
             message=f"The compiled code would be valid for the size {value} only, against the "
             f"promise of the mark.{guard}",
             severity=Severity.ERROR if ended else None,

@@ -179,7 +179,7 @@ class SizeSpecialisedByCode(Rule):
             record.source,
             user_code.short(line.file) if line else record.frame,
             line.code if line else "",
-            title=f"{size} is turned into a constant{shown}",
+            title=f"{size} is specialized{shown}",
             message=f"It was a symbol, and that line needs the number: {listed} so far. So "
             f"{compiled} is compiled again for every size; marking the size dynamic cannot help.",
             count=len(group),

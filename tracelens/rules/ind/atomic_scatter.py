@@ -94,12 +94,14 @@ class AtomicScatter(Rule):
             id="segments",
             text="Where the index is known in advance, sort it once and reduce by segments "
             "(torch.segment_reduce).",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.segment_reduce.html",
+            proof="tests/advice/IND009/segments.py",
+            basis="tested",
         ),
         Remedy(
             id="gather",
             text="Where no place occurs twice, gather from the other side instead of scattering.",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.gather.html",
+            proof="tests/advice/IND009/gather.py",
+            basis="tested",
         ),
     )
 

@@ -99,6 +99,7 @@ class CpuInferenceNotFrozen(Rule):
 
     remedies = (
         freeze(
+            "IND004",
             text="Freeze the model, if it is only used for inference. Call it under "
             "torch.no_grad().",
         ),

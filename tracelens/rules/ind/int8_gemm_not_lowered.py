@@ -51,10 +51,10 @@ class Int8GemmNotLowered(Rule):
     """Weights of 8 bits are made float32 in memory, and multiplied as such.
 
     ## Why it matters
-    A quantised layer is meant to multiply 8-bit integers, two to four times as fast as float32, or
+    A quantized layer is meant to multiply 8-bit integers, two to four times as fast as float32, or
     at least to read weights of a quarter of the size. If Inductor does not recognise the pattern
-    (dequantise, product, quantise), every call writes the weights out as float32 and multiplies
-    these: slower than without quantisation.
+    (dequantise, product, quantize), every call writes the weights out as float32 and multiplies
+    these: slower than without quantization.
 
     ## What it looks like
     A kernel called ``dequantize`` writes a float32 buffer, and a plain product reads it; there is
@@ -71,7 +71,7 @@ class Int8GemmNotLowered(Rule):
 
     ## What to do
     Freeze the model: the pattern needs weights that are constants. From torch 2.14 on, the patterns
-    are registered by torchao's quantiser for Inductor, so import it. Then look at the pattern: a
+    are registered by torchao's quantizer for Inductor, so import it. Then look at the pattern: a
     linear layer's input has to be 2-dimensional, or reshaped to that.
 
     ## How a live run confirms it
@@ -104,14 +104,14 @@ class Int8GemmNotLowered(Rule):
         ),
         Remedy(
             id="register-patterns",
-            text="Register the patterns by importing torchao's quantiser for Inductor.",
+            text="Register the patterns by importing torchao's quantizer for Inductor.",
             code="import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer",
             since="2.14",
             proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
         ),
         Remedy(
             id="weight-only",
-            text="Quantise the activations, too, or use torchao's weight-only scheme "
+            text="Quantize the activations, too, or use torchao's weight-only scheme "
             "(Int8WeightOnlyConfig), which multiplies packed weights.",
             when="the weights are constants already",
             applies=lambda data: data.are_constants,
@@ -151,7 +151,7 @@ class Int8GemmNotLowered(Rule):
         )
         return self.finding(
             "full" if first.is_full else "weights",
-            title=f"{plural(len(found), f'quantised {kind}', f'quantised {many}')} "
+            title=f"{plural(len(found), f'quantized {kind}', f'quantized {many}')} "
             f"multipl{'ies' if len(found) == 1 else 'y'} in {first.weight.dtype or 'float'}",
             message=(
                 f"{size(total)} of weights are written as {first.weight.dtype} and read again in "

@@ -144,7 +144,7 @@ class OmpRegionInsideSerialLoop(Rule):
         )
         yield self.finding(
             *sorted({one.seen.record.fused for one in found}),
-            title=f"threads are started inside of a serial loop: {least}"
+            title=f"a parallel region is inside of a serial loop: {least}"
             f"{plural(entries, 'time')} per call of the graph",
             message=(
                 f"{first.label} enters a parallel region in each of "

@@ -142,7 +142,7 @@ class AmxAvailableNotUsed(Rule):
         )
         yield self.finding(
             "products",
-            title="products that AMX could take ran on vector kernels",
+            title="products that AMX could compute ran on vector kernels",
             message=(
                 f"{times(count)} took {spent.tell(ms)}. The most expensive is {worst.label} on "
                 f"`{worst.run.impl}`. {others}"

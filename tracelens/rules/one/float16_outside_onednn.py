@@ -88,7 +88,8 @@ class Float16OutsideOnednn(Rule):
             id="float32",
             text="Or use float32: twice the memory, and the library's fast kernels.",
             code="model = model.float()\nx = x.float()",
-            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+            proof="tests/advice/ONE023/float32.py",
+            basis="tested",
         ),
     )
 

@@ -201,7 +201,7 @@ class GemmFallbackConvolution(Rule):
         return self.finding(
             primitive,
             default,
-            title=f"{primitive} of {shapes} ran as a matrix product of copied patches",
+            title=f"{primitive} of {shapes} ran as im2col and a matrix product",
             message=(
                 f"{times(count)} on `{found[0].run.impl}` took {spent.tell(ms)}. The images are "
                 f"in {layout}. The most expensive is {found[0].label}.{why}"

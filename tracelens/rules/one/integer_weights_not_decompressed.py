@@ -42,12 +42,12 @@ class IntegerWeightsNotDecompressed(Rule):
 
     ## When it is harmless
     When the implementation is a generated one, or the activations are integers as well
-    (dynamic quantisation). Below 1 ms and 2 % of the time nothing is reported. Where ONE001
+    (dynamic quantization). Below 1 ms and 2 % of the time nothing is reported. Where ONE001
     reports the same product as a reference kernel, this finding explains it, and is a note.
 
     ## What to do
-    Use kernels that are made for it: torchao's weight-only quantisation calls ATen's own. Or
-    quantise the activations as well, or keep the weights in bfloat16.
+    Use kernels that are made for it: torchao's weight-only quantization calls ATen's own. Or
+    quantize the activations as well, or keep the weights in bfloat16.
 
     ## How a live run confirms it
     Not by a setting: the data type is the program's. After the change, a generated implementation
@@ -75,7 +75,7 @@ class IntegerWeightsNotDecompressed(Rule):
     remedies = (
         Remedy(
             id="torchao",
-            text="Use torchao's weight-only quantisation, which calls kernels made for it: "
+            text="Use torchao's weight-only quantization, which calls kernels made for it: "
             "`quantize_(model, Int8WeightOnlyConfig())` of `torchao.quantization`.",
             proof="https://github.com/pytorch/ao/tree/main/torchao/quantization",
         ),

@@ -172,7 +172,7 @@ class PlainLayoutWeights(Rule):
         kinds = "one layer" if len(found) == 1 else f"{len(found)} shapes of layers"
         return self.finding(
             "weights",
-            title=f"the weights of {kinds} are rearranged in every call",
+            title=f"the weights of {kinds} are reordered in every call",
             message=(
                 f"{times(count, 'product')} with weights in a plain layout took {spent.tell(ms)}. "
                 f"The most expensive is {worst.primitive} {worst.precision} {worst.shape}, with "

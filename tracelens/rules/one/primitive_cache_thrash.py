@@ -135,7 +135,7 @@ class PrimitiveCacheThrash(Rule):
         )
         yield self.finding(
             "creations",
-            title=f"{len(again)} primitives were made {times(count, 'more time')}",
+            title=f"{len(again)} primitives were created {times(count, 'more time')}",
             message=(
                 f"{len(missed)} different primitives were made; {len(again)} of them {count} times "
                 f"more than needed, which took {length(ms)} beside {length(spent.whole)} of "

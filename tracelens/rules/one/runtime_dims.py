@@ -30,7 +30,7 @@ class RuntimeDims(Rule):
     oneDNN can leave sizes open (``DNNL_RUNTIME_DIM_VAL``), so that one primitive serves all of
     them. Few implementations accept that: weights cannot be packed for an open size, and blocking
     cannot be chosen. torch's own CPU operators always give sizes; frameworks on top of oneDNN's
-    graph interface, and quantised products on GPUs, may not.
+    graph interface, and quantized products on GPUs, may not.
 
     ## What it looks like
     A ``*`` in the problem of a created primitive, or a refusal that says so:
@@ -153,7 +153,7 @@ class RuntimeDims(Rule):
         harmless = made and fast and not refused
         return self.finding(
             primitive,
-            title=f"{primitive}: sizes are known at run time only",
+            title=f"{primitive}: sizes are runtime dimensions",
             message=f"{said}What was chosen is {what}.",
             severity=Severity.INFO,
             harmless="what was chosen is a fast implementation all the same" if harmless else None,

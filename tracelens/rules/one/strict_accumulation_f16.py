@@ -33,7 +33,7 @@ _WIDE = "_fp16fp32fp16_"
 
 
 class StrictAccumulationF16(Rule):
-    """float16 products on AArch64 are added up in float32, which is exact and slower.
+    """float16 products on AArch64 are accumulated in float32, which is exact and slower.
 
     ## Why it matters
     Up to version 3.8, oneDNN on AArch64 added float16 products in float16, against its own rules.
@@ -72,7 +72,7 @@ class StrictAccumulationF16(Rule):
     unconfirmable = "it takes another version of oneDNN"
 
     class Data(PrimitiveData):
-        """float16 products on AArch64 that are added up in float32."""
+        """float16 products on AArch64 that are accumulated in float32."""
 
         onednn: str
         products: int
@@ -129,7 +129,7 @@ class StrictAccumulationF16(Rule):
         )
         yield self.finding(
             "matmul",
-            title="float16 products are added up in float32 since oneDNN 3.9",
+            title="float16 products are accumulated in float32 since oneDNN 3.9",
             message=(
                 f"With oneDNN {version}, {times(count, 'product')} took {spent.tell(ms)}.{shown} "
                 "Versions up to 3.8 added in float16: less exact, and up to 2.5 times faster."

@@ -104,7 +104,7 @@ class AttentionNotFusedInTrace(Rule):
         data = Parts(n=found.n, ms=found.ms, softmax_ms=found.softmax_ms, of_ms=whole)
         return self.finding(
             "attention",
-            title=f"attention in parts takes {percent(share)} of {COMPUTING}",
+            title=f"unfused attention takes {percent(share)} of {COMPUTING}",
             message=(
                 f"{found.n:,} times a product, a softmax and a product follow each other, in "
                 f"{length(found.ms)}; softmax alone takes {length(found.softmax_ms)}. The scores "

@@ -123,7 +123,7 @@ class OptionalBackendMissing(Rule):
         data = self.Data.of(run, backend=backend)
         return self.finding(
             backend,
-            title=f"{backend} was asked for and cannot be imported",
+            title=f"{backend} was requested and cannot be imported",
             message=(
                 "The list of backends names it, so its kernels should have competed in "
                 "`max-autotune`. Inductor went on without them."
