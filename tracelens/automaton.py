@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from lark import Lark, Token
 from lark.lexer import BasicLexer, ContextualLexer, UnlessCallback
+from lark.parse_tree_builder import ChildFilterLALR_NoPlaceholders
 from lark.parsers.lalr_analysis import Shift
 
 __all__ = ["Automaton", "Doubt", "Refused"]
@@ -77,6 +78,7 @@ class Automaton:
             if part.is_term and (rule.options.keep_all_tokens or not part.filter_out)
         }
         self._steps: dict[int, _Step] = {}
+        self._made: dict[Any, Callable[[list[Any]], Any]] = {}
 
     def parse(self, text: str, start: str) -> Any:
         """Return what Lark would make of ``text``.
@@ -106,40 +108,57 @@ class Automaton:
             if not ignored:
                 if keywords is not None:
                     name = keywords.get(found.group(), name)
-                while (action := actions.get(name)) is not None and len(action) == 3:
-                    actions = self._reduce(action, states, values)  # until it can be shifted
+                action = actions.get(name)
+                if action is not None and len(action) == 3:
+                    action = self._reduced(action, name, states, values)
                 if action is None:
                     raise Refused
                 states.append(action[0])
                 if kept:
-                    value = _new(Piece, found.group())
-                    value.type, value.value, value.line = name, found.group(), line
+                    value = _new(Piece, text[begin:at])
+                    value.type, value.value, value.line = name, text[begin:at], line
                     values.append(value)
                 else:
                     values.append(None)
             if breaks:
                 line += text.count("\n", begin, at)
-        while states[-1] != table.end_states[start]:
-            if (action := self._actions(states[-1]).get(_END)) is None:
+        last = table.end_states[start]
+        if states[-1] != last:
+            action = (known.get(states[-1]) or self._step(states[-1]))[2].get(_END)
+            if action is None or self._reduced(action, _END, states, values, last) is not None:
                 raise Refused
-            self._reduce(action, states, values)
+        if states[-1] != last:
+            raise Refused
         return values[-1]
 
-    def _reduce(self, action: _Action, states: list[int], values: list[Any]) -> dict[str, _Action]:
-        """Make one value of the last ones, and return the actions of the state behind it."""
-        callback, size, origin = action
-        if size:
-            children = values[-size:]
-            del states[-size:], values[-size:]
-        else:
-            children = []
-        values.append(callback(children))
-        state = self._actions(states[-1])[origin][0]
-        states.append(state)
-        return self._actions(state)
+    def _reduced(
+        self,
+        action: _Action | None,
+        name: str,
+        states: list[int],
+        values: list[Any],
+        last: int | None = None,
+    ) -> _Action | None:
+        """Make one value of the last ones until ``name`` can be shifted, and return how.
 
-    def _actions(self, state: int) -> dict[str, _Action]:
-        return (self._steps.get(state) or self._step(state))[2]
+        Returns:
+            None where it cannot, and where the state ``last`` was reached.
+        """
+        known = self._steps
+        while action is not None and len(action) == 3:
+            callback, size, origin = action
+            if size:
+                children = values[-size:]
+                del states[-size:], values[-size:]
+            else:
+                children = []
+            values.append(callback(children))
+            state = known[states[-1]][2][origin][0]
+            states.append(state)
+            if state == last:
+                return None
+            action = (known.get(state) or self._step(state))[2].get(name)
+        return action
 
     def _step(self, state: int) -> _Step:
         """Return what happens in a state, and keep it."""
@@ -153,9 +172,15 @@ class Automaton:
             if action is Shift:
                 actions[name] = (to,)
             else:
-                actions[name] = (self._callbacks[to], len(to.expansion), to.origin.name)
+                actions[name] = (self._callback(to), len(to.expansion), to.origin.name)
         made = self._steps[state] = (match, terminals, actions)
         return made
+
+    def _callback(self, rule: Any) -> Callable[[list[Any]], Any]:
+        """Return what makes a value of a rule's children, without what stands around it."""
+        if rule not in self._made:
+            self._made[rule] = _unwrapped(self._callbacks[rule])
+        return self._made[rule]
 
     def _terminal(self, lexer: BasicLexer, name: str) -> _Terminal:
         callback = lexer.callback.get(name)
@@ -176,6 +201,27 @@ class Automaton:
             not names.isdisjoint(self._kept),
             keywords,
         )
+
+
+def _unwrapped(callback: Any) -> Callable[[list[Any]], Any]:
+    """Return a function that does what Lark's filter of children does, where it does no more."""
+    if type(callback) is not ChildFilterLALR_NoPlaceholders:
+        return callback  # type: ignore[no-any-return]
+    wanted, build = callback.to_include, callback.node_builder
+    if any(expands for _, expands in wanted):
+        if wanted == [(0, True), (1, False)]:  # one more of many
+            return lambda children: build(_longer(children[0].children, children[1]))
+        return callback
+    places = [place for place, _ in wanted]
+    if len(places) == 1:
+        (only,) = places
+        return lambda children: build([children[only]])
+    return lambda children: build([children[place] for place in places])
+
+
+def _longer(children: list[Any], child: Any) -> list[Any]:
+    children.append(child)
+    return children
 
 
 def _any_of(patterns: list[re.Pattern[str]]) -> Callable[[str, int], re.Match[str] | None]:
