@@ -39,7 +39,7 @@ def test_shares_of_one_thing_are_added_and_others_are_not(one: Report) -> None:
     told = [finding("ONE001", share(0.25, step)), finding("ONE002", share(0.15, step))]
     told += [finding("ONE003", share(0.3, whole)), finding("ONE004"), finding("ONE005")]
     said = _first.verdict(with_(one, *told))
-    assert said == "2 of 5 things cost you about 40 % of each step; the first is: ONE001 is wrong"
+    assert said == "2 of 5 things cost you about 40 % of each step; first to fix: ONE001 is wrong"
 
 
 def test_a_bound_is_called_one(one: Report) -> None:
