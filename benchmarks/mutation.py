@@ -5,8 +5,9 @@
 
 A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
 loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
-rule fails: first its logs, of which the changed rule must say what the rule says (in a forked
-process, which is quick), then pytest on its snapshots and every test module that names its code.
+rule fails: first its logs, one by one and all at once, of which the changed rule must say what the
+rule says (in a forked process, which is quick), then pytest on the table of thresholds and on every
+test module that names its code.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ def code_of(module: Path) -> str:
     return found[1] if found else ""
 
 
-def tests_of(code: str) -> list[list[str]]:
-    """Return the pytest arguments that run the tests of a rule: the quick ones first."""
+def tests_of(code: str) -> list[str]:
+    """Return the pytest arguments that run the other tests of a rule."""
     named = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -113,7 +114,7 @@ def tests_of(code: str) -> list[list[str]]:
         and path.parent.name not in {"live", "fuzz", "advice"}
         and path.name not in {"test_matrix.py", "test_gallery.py", "test_house.py"}
     ]
-    return [["tests/test_rules.py", "-k", f"{code}-"], *([[*named]] if named else [])]
+    return ["tests/test_house.py::test_the_thresholds_of_the_rules", *named]
 
 
 class Logs:
@@ -128,9 +129,12 @@ class Logs:
         if code not in self._read:
             found = []
             rule = _rule(module, module.read_text(encoding="utf-8"))
-            for log in sorted((ROOT / "fixtures" / "rules").glob(f"{code}-*/*")):
-                with contextlib.chdir(log.parent):
-                    given = read([log.name])
+            folder = next((ROOT / "fixtures" / "rules").glob(f"{code}-*"))
+            names = sorted(log.name for log in folder.iterdir())
+            together = [name for name in names if name.startswith("fires-")]
+            for logs in (*([name] for name in names), together):
+                with contextlib.chdir(folder):
+                    given = read(logs)
                 found.append((_says(rule, given), given))
             self._read = {code: found}  # of one rule at a time: records are large
         return self._read[code]
@@ -168,23 +172,20 @@ def _says(rule: type[Rule], given: Any) -> str:
 
 
 def is_killed(checkout: Path, code: str) -> bool:
-    """Tell whether a test of the rule fails in ``checkout``."""
-    for arguments in tests_of(code):
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
-        env = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
-        env["XDG_CACHE_HOME"] = str(checkout / "cache")
-        try:
-            done = subprocess.run(
-                [*command, "-m", "not live"], cwd=checkout, env=env, capture_output=True,
-                timeout=LIMIT, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return True
-        if done.returncode == 1:
-            return True
-        if done.returncode not in {0, 5}:
-            sys.exit(done.stdout.decode() + done.stderr.decode())
-    return False
+    """Tell whether another test of the rule fails in ``checkout``."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    env = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+    env["XDG_CACHE_HOME"] = str(checkout / "cache")
+    try:
+        done = subprocess.run(
+            [*command, *tests_of(code), "-m", "not live"], cwd=checkout, env=env,
+            capture_output=True, timeout=LIMIT, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return True
+    if done.returncode not in {0, 1}:
+        sys.exit(done.stdout.decode() + done.stderr.decode())
+    return done.returncode == 1
 
 
 def sample(seed: int, count: int, only: str) -> list[tuple[Path, str, int, str]]:
