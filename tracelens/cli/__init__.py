@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             code = _run([*everywhere, *rest] if given else ["--help"])
         # The last line of defence: no traceback unless asked for, and nobody else ends the program.
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             if isinstance(error, SystemExit) and error.code:  # the reader of a pipe has gone away
                 raise
             if "--debug" in everywhere:
@@ -94,7 +94,7 @@ def _complain(error: BaseException) -> int:
 
     if isinstance(error, TracelensError):
         message, hint, code = str(error), error.hint, error.exit_code
-    elif isinstance(error, typer.Abort):
+    elif isinstance(error, typer.Abort | KeyboardInterrupt):
         message, hint, code = "interrupted", "", 130
     elif isinstance(error, OSError) and error.errno in FULL:
         where = error.filename or "standard output"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,8 @@ __all__ = [
 ]
 
 STDOUT = "-"
+#: Bytes of a file's name.
+MAX_NAME = 255
 #: Bytes of a step's summary that GitHub takes, and bytes that are not worth a beginning.
 MAX_SUMMARY, MIN_SUMMARY = 1_000_000, 2_000
 
@@ -132,6 +136,7 @@ class Plan:
         """
         if quiet and name is None and not files:
             return cls(((STDOUT, _renderers()[quietly]),) if quietly else ())
+        _check_names(files)
         renderers = {form.name: form for form in formats} or _renderers()
         chosen = _by_name(name, renderers) if name is not None else renderers["text"]
         folders = [file for file in files if file != STDOUT and is_folder(file)]
@@ -301,6 +306,12 @@ def _by_suffix(file: str, renderers: Mapping[str, Form]) -> Form:
     return suffixes[fitting[-1]]
 
 
+def _check_names(files: Sequence[str]) -> None:
+    for path in map(Path, files):
+        if any(len(os.fsencode(part)) > MAX_NAME for part in path.parts):
+            raise UsageError(f"{path.name[:80]}: a name of more than {MAX_NAME} bytes")
+
+
 def _check(file: str, inputs: Sequence[str]) -> None:
     path = Path(file)
     if not path.parent.is_dir():
@@ -313,11 +324,17 @@ def _check(file: str, inputs: Sequence[str]) -> None:
 
 
 def save(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write a file whole or not at all, with the permissions that it had."""
+    # A name of our own: of any length that the folder takes, and never a link that lies there.
+    part = path.with_name(f".tracelens-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        part.write_bytes(text.encode("utf-8", "backslashreplace"))
-        part.replace(path)
+        mode = path.stat().st_mode & 0o7777 if path.exists() else None
+        with contextlib.ExitStack() as stack:
+            stack.callback(part.unlink, missing_ok=True)
+            with part.open("xb") as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                file.write(text.encode("utf-8", "backslashreplace"))
+            part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise SourceError(f"{path}: cannot be written: {error.strerror}") from error

@@ -29,6 +29,8 @@ from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["Frame", "Sighting", "tables"]
 
+#: Digits of a number in a compile id; a log may hold any.
+DIGITS = 10
 #: Rows of the report's table.
 MAX_ROWS = 200
 
@@ -108,7 +110,7 @@ class Frame(Joined):
     def entry(self) -> int:
         """Which compilation of its code object this is; 0 is the first."""
         last = self.id.rpartition("/")[2]
-        return int(last) if last.isdigit() else 0
+        return int(last) if last.isdecimal() and len(last) < DIGITS else 0
 
     @classmethod
     def walks(cls) -> tuple[type[Record], ...]:
@@ -191,7 +193,12 @@ def _has_executions(evidence: Evidence) -> bool:
 
 def _number(item: tuple[tuple[str, str, str], object]) -> tuple[str, str, list[int], str]:
     (name, writer, frame), _ = item
-    return name, writer, [int(part) for part in frame.split("/") if part.isdigit()], frame
+    return (
+        name,
+        writer,
+        [int(part) for part in frame.split("/") if part.isdecimal() and len(part) < DIGITS],
+        frame,
+    )
 
 
 def _codes(

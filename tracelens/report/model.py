@@ -199,6 +199,8 @@ class FindingData(Model):
     """
 
 
+#: What JSON leaves as it is and a terminal obeys; these stand in strings alone.
+_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 #: Where a sentence ends and another one begins: not within ``torch.compile``.
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
 
@@ -288,8 +290,9 @@ class Report(Model):
     broken_packs: tuple[BrokenPack, ...] = ()
 
     def to_json(self) -> str:
-        """Return the report as it is stored on disk."""
-        return self.model_dump_json(indent=2) + "\n"
+        """Return the report as it is stored on disk, without what a terminal would obey."""
+        text = self.model_dump_json(indent=2) + "\n"
+        return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
     def to_frame(self, table: str = "findings", library: str | None = None) -> Any:
         """Return the findings, or one of ``tables``, as a data frame.

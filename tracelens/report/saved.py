@@ -18,6 +18,8 @@ __all__ = ["load", "load_baseline"]
 
 #: The version of the contract that this release reads and writes.
 SCHEMA_VERSION: int = Report.model_fields["schema_version"].default
+#: Tables within tables, and lists in them, of a report that somebody can read.
+DEPTH = 64
 BASELINE_VERSION: int = Baseline.model_fields["baseline_version"].default
 
 
@@ -77,7 +79,10 @@ def load_baseline(path: str) -> Baseline:
 def _decoded(path: str) -> Any:
     try:
         text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return json.loads(text)
+        data = json.loads(text)
+        if _is_deep(data):
+            raise SourceError(f"{path}: not a tracelens report: nested too deeply")
+        return data
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError:
@@ -86,3 +91,19 @@ def _decoded(path: str) -> Any:
         raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except RecursionError:
         raise SourceError(f"{path}: not a tracelens report: nested too deeply") from None
+
+
+def _is_deep(data: Any) -> bool:
+    """Tell whether a JSON value is nested so deeply that nobody means it."""
+    level = [data]
+    for _ in range(DEPTH):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import hashlib
 import lzma
+import os
+import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +23,7 @@ from isal import igzip_lib
 from tracelens.errors import SourceError
 from tracelens.traces.reader import Reader
 
-__all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand"]
+__all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand", "opened", "real", "shown"]
 
 #: Bytes asked of the operating system at a time; with their lines they stay in a processor's cache.
 CHUNK = 1 << 18
@@ -32,6 +36,8 @@ MAX_RATIO = 300
 #: Most memory that an xz stream may ask for: ``xz -9`` takes 65 MiB.
 MAX_DICTIONARY = 128 << 20
 _FREE = 64 << 20
+_ESCAPED = re.compile(r"\\u(dc[89a-f][0-9a-f])")
+_ENDLESS = {"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"}
 _CORRUPT: tuple[type[Exception], ...] = (
     zlib.error,
     cast("type[Exception]", igzip_lib.IsalError),
@@ -51,22 +57,53 @@ def expand(patterns: tuple[str, ...]) -> list[str]:
     """
     found: dict[str, None] = {}
     for pattern in patterns:
-        names = (
-            [pattern] if pattern == "-" or Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 -- the pattern may be absolute
-        )
+        try:
+            there = pattern == "-" or real(pattern).exists()
+        except (OSError, ValueError) as error:  # a name that no file can have
+            what = getattr(error, "strerror", None) or error
+            raise SourceError(f"{pattern[:80]}: {what}") from error
+        names = [pattern] if there else sorted(glob(pattern))  # noqa: PTH207 -- the pattern may be absolute
         if not names:
             raise SourceError(f"{pattern}: no such file or directory")
         for name in names:
             if name != "-" and Path(name).is_dir():
                 below = sorted(path for path in Path(name).rglob("*") if path.is_file())
-                hidden = (p for p in below if any(part.startswith(".") for part in p.parts[1:]))
-                keep = set(below) - set(hidden) - _beside_a_log(below)
+                keep = {path for path in below if not _is_hidden(path.relative_to(name))}
+                keep -= _beside_a_log(below)
                 if not keep:
                     raise SourceError(f"{name}: no files in this directory")
-                found.update(dict.fromkeys(str(path) for path in below if path in keep))
+                found.update(dict.fromkeys(shown(path) for path in below if path in keep))
             else:
-                found[name] = None
+                found[shown(Path(name)) if name != "-" else name] = None
     return list(found)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def shown(path: Path) -> str:
+    """Return the name of a file as text; bytes that are no UTF-8 are escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def real(name: str) -> Path:
+    """Return the file that :func:`shown` has named."""
+    if "\\udc" not in name or Path(name).exists():
+        return Path(name)
+    return Path(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), name))
+
+
+def opened(name: str) -> IO[bytes]:
+    """Open an input by its name.
+
+    Raises:
+        OSError: It cannot be opened, or is a device that never ends.
+    """
+    path = real(name)
+    if stat.S_ISCHR(path.stat().st_mode) and os.path.realpath(path) in _ENDLESS:
+        raise OSError(errno.EINVAL, "a device that never ends")
+    return path.open("rb", buffering=0)
 
 
 def _beside_a_log(files: Iterable[Path]) -> set[Path]:
@@ -131,7 +168,7 @@ class Stream:
             SourceError: The input cannot be opened or read.
         """
         try:
-            file = sys.stdin.buffer if self.path == "-" else Path(self.path).open("rb", buffering=0)  # noqa: SIM115
+            file = sys.stdin.buffer if self.path == "-" else opened(self.path)
         except OSError as error:
             raise SourceError(f"{self.path}: {error.strerror}") from error
         self._file = file
@@ -323,4 +360,4 @@ def _zstd(reader: Reader, stream: Stream) -> Reader:
 
 def size_of(paths: list[str]) -> int:
     """Return the total size of the files among ``paths``, in bytes."""
-    return sum(Path(path).stat().st_size for path in paths if path != "-")
+    return sum(real(path).stat().st_size for path in paths if path != "-")

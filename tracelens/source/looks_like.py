@@ -6,8 +6,9 @@ import codecs
 import lzma
 import re
 import zlib
-from pathlib import Path
 from typing import NamedTuple
+
+from tracelens.source.files import opened
 
 __all__ = ["HEAD", "Look", "look", "look_at"]
 
@@ -65,7 +66,7 @@ def look(path: str) -> Look:
     if path == "-":
         return Look("plain program output", _RECORD)
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             return look_at(_inflated(file.read(HEAD)))
     except OSError as error:
         return Look(f"a file that cannot be read again ({error.strerror})", _ANALYZE)

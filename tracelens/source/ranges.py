@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from tracelens import context
 from tracelens.plugins import manifest
-from tracelens.source.files import CHUNK, SNIFF, Stream
+from tracelens.source.files import CHUNK, SNIFF, Stream, real
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import peel
 from tracelens.source.segment import Segmenter
@@ -48,11 +47,11 @@ class Read:
 
 def plan(path: str, jobs: int) -> list[Part]:
     """Cut ``path`` in at most ``jobs`` parts; none when it must be read in one pass."""
-    if jobs < 2 or path == "-" or not Path(path).is_file():
+    if jobs < 2 or path == "-" or not real(path).is_file():
         return []
-    size = Path(path).stat().st_size
+    size = real(path).stat().st_size
     count = min(jobs, size // MIN_RANGE)
-    with Path(path).open("rb") as file:
+    with real(path).open("rb") as file:
         if count < 2 or _in_one_pass(file.read(SNIFF)):
             return []
         cuts = [0]
@@ -97,7 +96,7 @@ def _read(part: Part) -> Read:
     """Read one part (in its own process)."""
     segmenter = Segmenter(Kinds(manifest.current().logs), part.path, from_start=part.start == 0)
     stream = Stream(part.path)
-    with Path(part.path).open("rb", buffering=0) as file:
+    with real(part.path).open("rb", buffering=0) as file:
         file.seek(part.start)
         for lines in stream.blocks(_Limited(file.read, part.end - part.start)):
             segmenter.feed(lines)
@@ -105,7 +104,7 @@ def _read(part: Part) -> Read:
 
 
 def _digest(path: str) -> Iterator[bytes]:
-    with Path(path).open("rb", buffering=0) as file:
+    with real(path).open("rb", buffering=0) as file:
         while data := file.read(CHUNK):
             yield data
 
