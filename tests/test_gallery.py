@@ -10,24 +10,47 @@ from pathlib import Path
 
 import pytest
 
+from tests.pictures import terminal
+from tests.render.test_browser import browse, chromium
 from tracelens.cli import main
 from tracelens.engine import analyze
 from tracelens.plugins.registry import discover
 from tracelens.render import Options, Renderer
+from tracelens.render.html import Html
+from tracelens.render.text import Text
 from tracelens.report import Report
 from tracelens.rules import Rule
+
+__all__ = ["chromium"]
 
 ROOT = Path(__file__).parents[1]
 LOGS = Path("fixtures/logs")
 REPORTS = ROOT / "reports"
 
-#: Name of the report: the log that it is made of.
-GALLERY = {
-    "aarch64-bf16-linear": LOGS / "samples" / "aarch64-bf16-linear.log",
-    "fn-x-n": LOGS / "recompiles" / "fn-x-n.log",
-    "many-breaks": LOGS / "graph_breaks" / "many-breaks.log.gz",
-    "max-autotune": LOGS / "autotune" / "mlp3-float32.log.gz",
+RULE_LOGS = Path("fixtures/rules")
+#: Name of the report: the inputs that it is made of, one of each kind that there is.
+GALLERY: dict[str, tuple[str, ...]] = {
+    "aarch64-bf16-linear": (f"{LOGS}/samples/aarch64-bf16-linear.log",),
+    "clean-trace": (f"{LOGS}/chrome_trace/encoder-compiled-stack.json.gz",),
+    "crashed": (f"{RULE_LOGS}/ERR001-no-c-compiler/fires-no-cxx.log",),
+    "fn-x-n": (f"{LOGS}/recompiles/fn-x-n.log",),
+    "many-breaks": (f"{LOGS}/graph_breaks/many-breaks.log.gz",),
+    "many-runs": (f"{RULE_LOGS}/RCP00[1-3]*/fires-*",),
+    "max-autotune": (f"{LOGS}/autotune/mlp3-float32.log.gz",),
+    "nothing-compiled": (f"{LOGS}/mkl_verbose/*",),
+    "ranks": (f"{LOGS}/chrome_trace/ranks/*",),
+    "what-if": ("fixtures/reports/what-if.json",),
 }
+#: A report that is only there as a page: it is about what a page can hold.
+HUGE = {"huge": (f"{RULE_LOGS}/GBR*/fires-*",)}
+#: Comparisons: before and after.
+_RESNET = RULE_LOGS / "IND004-cpu-inference-not-frozen"
+COMPARED = {
+    "compare": (f"{_RESNET}/fires-resnet.log.gz", f"{_RESNET}/quiet-frozen-resnet.log.gz")
+}
+PICTURES = ("report.png", "terminal.svg")
+#: The page that the README shows.
+PICTURED = "many-breaks.html"
 SHOWN = (".txt", ".md", ".html")
 RENDERERS = discover("renderers", Renderer)
 PAGES = ROOT / "docs" / "rules"
@@ -42,15 +65,24 @@ may be missing; *needs* is what a rule cannot do without: nothing where torch pr
 RULES = [rule for rule in discover("rules", Rule) if rule.__module__.startswith("tracelens.")]
 
 
-@pytest.fixture(scope="module", params=GALLERY)
-def case(request: pytest.FixtureRequest) -> tuple[str, Report]:
+def made(name: str) -> Report:
     """Return a report of the gallery by name. Its paths are relative to the project."""
+    patterns = {**GALLERY, **HUGE}[name]
     here = Path.cwd()
     os.chdir(ROOT)
     try:
-        return request.param, analyze(GALLERY[request.param].as_posix())
+        paths = [str(path) for pattern in patterns for path in sorted(Path().glob(pattern))]
+        if paths[0].startswith("fixtures/reports"):
+            return Report.model_validate_json(Path(paths[0]).read_bytes())
+        return analyze(*paths)
     finally:
         os.chdir(here)
+
+
+@pytest.fixture(scope="module", params=GALLERY)
+def case(request: pytest.FixtureRequest) -> tuple[str, Report]:
+    """Return each report of the gallery with its name."""
+    return request.param, made(request.param)
 
 
 @pytest.mark.parametrize("suffix", SHOWN)
@@ -63,9 +95,53 @@ def test_the_gallery_is_up_to_date(
     check(REPORTS / f"{name}{suffix}", text, pytestconfig)
 
 
+def test_the_huge_report_is_a_page_that_can_be_opened(pytestconfig: pytest.Config) -> None:
+    report = made("huge")
+    assert len(report.runs) > 50
+    text = Html.render(report, Options())
+    assert len(text.encode()) < 5_000_000
+    check(REPORTS / "huge.html", text, pytestconfig)
+
+
+@pytest.mark.parametrize("suffix", SHOWN)
+def test_the_comparison_is_up_to_date(
+    suffix: str, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["compare", *COMPARED["compare"], "-q", "-o", str(tmp_path / f"a{suffix}")]) == 0
+    made_now = (tmp_path / f"a{suffix}").read_text(encoding="utf-8")
+    check(REPORTS / f"compare{suffix}", made_now, pytestconfig)
+
+
+def test_the_terminal_has_its_picture(pytestconfig: pytest.Config) -> None:
+    text = Text.render(made("aarch64-bf16-linear"), Options(color=True))
+    check(REPORTS / "terminal.svg", terminal(text, "tracelens analyze run.log"), pytestconfig)
+
+
+def test_the_page_has_its_picture() -> None:
+    picture = (REPORTS / "report.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 250_000
+
+
+@pytest.mark.browser
+def test_the_picture_of_the_page_can_be_taken(
+    chromium: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """Fonts differ from machine to machine, so that the picture is taken when that is asked."""
+    shot = tmp_path / "report.png"
+    page = tmp_path / PICTURED
+    page.write_bytes((REPORTS / PICTURED).read_bytes())
+    browse(chromium, page, "--window-size=1200,860", "--hide-scrollbars", f"--screenshot={shot}")
+    if pytestconfig.getoption("update_gallery"):
+        (REPORTS / "report.png").write_bytes(shot.read_bytes())
+    assert 10_000 < shot.stat().st_size < 250_000
+
+
 def test_the_gallery_holds_nothing_else() -> None:
-    wanted = {f"{name}{suffix}" for name in GALLERY for suffix in SHOWN}
-    assert {path.name for path in REPORTS.iterdir()} == wanted
+    wanted = {f"{name}{suffix}" for name in (*GALLERY, *COMPARED) for suffix in SHOWN}
+    pages = {f"{name}.html" for name in HUGE}
+    assert {path.name for path in REPORTS.iterdir()} == wanted | pages | {*PICTURES}
 
 
 @pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: renderer.name)

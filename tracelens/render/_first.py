@@ -73,7 +73,8 @@ def verdict(report: Report) -> str:
     first = " ".join(told[0].title.split())
     if told[0].data.get("ended_program") or told[0].code.startswith("ERR"):
         rest = f"; {_words.plural(len(told) - 1, 'more finding')}" if len(told) > 1 else ""
-        return f"The program failed: {first}{rest}"
+        who = "The program" if len(report.runs) < 2 else "A program"
+        return f"{who} failed: {first}{rest}"
     if len(told) == 1:
         said = _words.cost(told[0].cost)
         return f"One thing to look at: {first}; it costs {said}" if said else (

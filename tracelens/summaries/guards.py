@@ -14,7 +14,7 @@ from tracelens.logs.recompiles import Recompile
 __all__ = ["tables"]
 
 #: Trees, and lines of one.
-MAX_TREES, MAX_LINES = 4, 120
+MAX_TREES, MAX_LINES = 3, 100
 #: ``L['x']`` is ``x`` in the reasons of recompiles from torch 2.7 on.
 _LOCAL = re.compile(r"\bL\['(\w+)'\]")
 

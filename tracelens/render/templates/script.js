@@ -41,6 +41,8 @@
   };
   const visible = () => items.filter((item) => !item.row.hidden);
 
+  const fact = (facts, key) => (key === "family" ? facts.code.slice(0, 3) : facts[key]);
+
   function filter(tools) {
     const search = tools.querySelector("[type=search]");
     const boxes = [...tools.querySelectorAll("[type=checkbox]")];
@@ -53,10 +55,10 @@
       let shown = 0;
       for (const item of items) {
         const facts = item.row.dataset;
-        const show = wanted.has(facts.severity) && chosen.every(([key, value]) => facts[key] === value) &&
+        const show = wanted.has(facts.severity) && chosen.every(([key, value]) => fact(facts, key) === value) &&
           (!said || words(item).includes(said));
-        item.row.hidden = !show;
-        if (item.article) item.article.hidden = !show;
+        if (item.row.hidden === show) item.row.hidden = !show;
+        if (item.article && item.article.hidden === show) item.article.hidden = !show;
         shown += show;
       }
       count.textContent = shown === items.length ? "" : `${shown} of ${items.length} shown`;
@@ -205,6 +207,7 @@
     });
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", reveal);
+    (globalThis.requestIdleCallback ?? setTimeout)(() => { items.forEach(words); });
     reveal();
   });
   addEventListener("beforeprint", () => {

@@ -16,6 +16,8 @@ __all__ = ["Frames"]
 
 #: Frames that are drawn, those that took longest first; the table has more.
 MAX_DRAWN = 400
+#: Runs that have a picture.
+MAX_RUNS = 12
 #: Pixels of the drawing, of a layer, and of the narrowest box that is worth a place.
 WIDTH, LAYER, LEAST = 960, 24, 1.0
 
@@ -47,7 +49,7 @@ class Frames(View):
         for row in report.tables.get("frames", ()):
             if _seconds(row) > 0:
                 by_run[word(row, "run")].append(row)
-        for run, rows in by_run.items():
+        for run, rows in list(by_run.items())[:MAX_RUNS]:
             title = run if len(report.runs) > 1 else ""
             yield _picture(rows, title)
 

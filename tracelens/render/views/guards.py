@@ -12,8 +12,8 @@ from tracelens.report import Report
 
 __all__ = ["Guards"]
 
-#: Levels of a tree that are indented.
-MAX_DEPTH = 30
+#: Levels of a tree that are indented, and trees that are shown.
+MAX_DEPTH, MAX_TREES = 30, 8
 
 
 class Guards(View):
@@ -34,7 +34,7 @@ class Guards(View):
         trees: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for row in report.tables.get("guard_tree", ()):
             trees.setdefault((word(row, "run"), word(row, "frame")), []).append(row)
-        for (run, frame), rows in trees.items():
+        for (run, frame), rows in list(trees.items())[:MAX_TREES]:
             failed = sum(number(row, "failed") > 0 for row in rows)
             name = f"{run} {frame}" if len(report.runs) > 1 else frame
             title = f"{name}: {_words.plural(int(number(rows[0], 'guards')), 'guard')}"

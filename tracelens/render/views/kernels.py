@@ -13,6 +13,8 @@ from tracelens.report import Report
 
 __all__ = ["Kernels", "coloured"]
 
+#: Kernels whose code is shown; the data has all that were kept.
+MAX_KERNELS = 12
 _TOKEN = re.compile(
     r"(?P<c>//[^\n]*|#[^\n]*)"
     r"|(?P<s>\"[^\"\n]*\"|'[^'\n]*')"
@@ -34,7 +36,7 @@ class Kernels(View):
     @classmethod
     def listings(cls, report: Report) -> Iterator[Listing]:
         """Yield the code of each kernel."""
-        for row in report.tables.get("kernel_code", ()):
+        for row in report.tables.get("kernel_code", [])[:MAX_KERNELS]:
             code = row.get("code")
             if not isinstance(code, str):
                 continue
