@@ -45,9 +45,7 @@ GALLERY: dict[str, tuple[str, ...]] = {
 HUGE = {"huge": (f"{RULE_LOGS}/GBR*/fires-*",)}
 #: Comparisons: before and after.
 _RESNET = RULE_LOGS / "IND004-cpu-inference-not-frozen"
-COMPARED = {
-    "compare": (f"{_RESNET}/fires-resnet.log.gz", f"{_RESNET}/quiet-frozen-resnet.log.gz")
-}
+COMPARED = {"compare": (f"{_RESNET}/fires-resnet.log.gz", f"{_RESNET}/quiet-frozen-resnet.log.gz")}
 PICTURES = ("report.png", "terminal.svg")
 #: The page that the README shows.
 PICTURED = "many-breaks.html"
