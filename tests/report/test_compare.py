@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.corpus import cases, log_of, needs_corpus, truth
 from tracelens import analyze
@@ -374,3 +376,62 @@ def test_profiles_of_eager_and_compiled_code_give_the_speed_up(eager: str, compi
     speedup = found.modes[1].speedup
     assert speedup is not None
     assert speedup == pytest.approx(found.modes[0].time.mean / found.modes[1].time.mean, rel=0.01)
+
+
+# Operators and kernels of traces.
+
+PARTS = st.dictionaries(st.sampled_from("abcdef"), st.floats(0.000001, 1e4), max_size=6)
+
+
+def traced(report: Report, times: dict[str, float], steps: int | None) -> Report:
+    tables: dict[str, list[dict[str, Any]]] = {
+        "kernels": [{"name": name, "sum_ms": round(ms, 6)} for name, ms in times.items()],
+        "ops": [
+            {"name": "aten::mm", "shapes": name, "dtype": "bf16", "sum_ms": round(ms, 6)}
+            for name, ms in times.items()
+        ],
+    }
+    if steps:
+        row = {"kind": "step", "name": None, "rank": None, "n": steps, "mean_ms": 1.0}
+        tables["steps"] = [row]
+    return report.model_copy(update={"tables": tables})
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(PARTS, PARTS)
+def test_kernels_and_operators_add_up_on_both_sides(
+    report: Report, before: dict[str, float], after: dict[str, float]
+) -> None:
+    comparison = compare([traced(report, before, 3), traced(report, after, 3)])
+    for name, prefix in (("kernel_ms", ""), ("op_ms", "aten::mm ")):
+        held = [one for one in comparison.counters if one.name == name]
+        parts = {one.of: one for one in held if one.of is not None}
+        suffix = " bf16" if prefix else ""
+        assert set(parts) == {f"{prefix}{part}{suffix}" for part in before | after}
+        for side, times in (("before", before), ("after", after)):
+            total = sum(getattr(one, side) or 0.0 for one in parts.values())
+            assert total == pytest.approx(sum(round(ms, 6) for ms in times.values()), abs=1e-6)
+            if times and before and after:
+                (whole,) = [one for one in held if one.of is None]
+                assert getattr(whole, side) == pytest.approx(total, abs=1e-6)
+
+
+def test_a_kernel_that_is_gone_is_none_of_the_time(report: Report) -> None:
+    comparison = compare(
+        [traced(report, {"a": 4.0, "b": 2.0}, 3), traced(report, {"a": 1.0, "c": 1.0}, 3)]
+    )
+    found = {one.of: one for one in comparison.counters if one.name == "kernel_ms"}
+    assert {of: (one.before, one.after, one.state) for of, one in found.items()} == {
+        None: (6.0, 2.0, "better"),
+        "a": (4.0, 1.0, "better"),
+        "b": (2.0, 0.0, "better"),
+        "c": (0.0, 1.0, "worse"),
+    }
+
+
+def test_more_steps_are_not_worse_kernels(report: Report) -> None:
+    comparison = compare([traced(report, {"a": 4.0}, 3), traced(report, {"a": 8.0}, 6)])
+    assert counter(comparison, "kernel_ms").state == "changed"
+    assert counter(comparison, "op_ms").state == "changed"

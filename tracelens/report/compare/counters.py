@@ -27,6 +27,9 @@ EVIDENCE: tuple[Callable[[Report], Iterable[Measure]], ...] = (
     inductor.tuning,
     onednn.primitives,
     traces.devices,
+    traces.profiled,
+    traces.shapes,
+    traces.kernels,
     traces.operators,
 )
 _Key = tuple[str, str | None]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tracelens.report.compare.model import Spread, State
 from tracelens.report.model import Report
 
-__all__ = ["NOISE", "Measure", "close", "judged", "named", "rows", "summed", "watched"]
+__all__ = ["MAX_ROWS", "NOISE", "Measure", "close", "judged", "named", "rows", "summed", "watched"]
 
 #: Relative change below which two times of different runs count as the same.
 NOISE = 0.1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.report.compare.measures import Measure, Row, rows, summed
+from tracelens.report.compare.measures import MAX_ROWS, Measure, Row, rows, summed
 from tracelens.report.compare.model import Spread
 from tracelens.report.model import Report
 
-__all__ = ["devices", "explored", "operators", "steps"]
+__all__ = ["devices", "explored", "kernels", "operators", "profiled", "shapes", "steps"]
 
 #: What is the whole of a trace in the table ``time``.
 WINDOW = "window"
@@ -51,6 +51,37 @@ def operators(report: Report) -> Iterator[Measure]:
         yield Measure("operator_calls", summed(work, "count") or 0)
         own = sum(row.get("self_ms") or 0.0 for row in found)
         yield Measure("operator_ms", round(own, 3), unit="ms")
+
+
+def profiled(report: Report) -> Iterator[Measure]:
+    """Yield how many steps were profiled: sums over a trace grow with it."""
+    steps = [row["n"] for row in rows(report, "steps") if row["kind"] == "step"]
+    if steps:
+        yield Measure("profiled_steps", sum(steps), better=None)
+
+
+def shapes(report: Report) -> Iterator[Measure]:
+    """Yield the device time of operators, matched by name, shapes and type, and of all of them."""
+    found = [row for row in rows(report, "ops") if _number(row, "sum_ms") is not None]
+    yield from _parts("op_ms", found, ("name", "shapes", "dtype"))
+
+
+def kernels(report: Report) -> Iterator[Measure]:
+    """Yield the time of kernels on devices, by name, and of all of them."""
+    found = [row for row in rows(report, "kernels") if _number(row, "sum_ms") is not None]
+    yield from _parts("kernel_ms", found, ("name",))
+
+
+def _parts(name: str, found: list[Row], keys: tuple[str, ...]) -> Iterator[Measure]:
+    """Yield the sum of ``sum_ms``, and its parts, which add up to it to the nanosecond."""
+    parts: dict[str, int] = {}
+    for row in found:
+        of = " ".join(str(row[key]) for key in keys if row.get(key))
+        parts[of] = parts.get(of, 0) + round(1e6 * row["sum_ms"])
+    cut = len(found) >= MAX_ROWS
+    sums: dict[str | None, int] = {None: sum(parts.values()), **parts} if parts else {}
+    for of, ns in sums.items():
+        yield Measure(name, ns / 1e6, of, "ms", at_least=cut, grows_with="profiled_steps")
 
 
 def explored(report: Report) -> Iterator[Measure]:
