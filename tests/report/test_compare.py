@@ -397,9 +397,7 @@ def traced(report: Report, times: dict[str, float], steps: int | None) -> Report
     return report.model_copy(update={"tables": tables})
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, deadline=None)
 @given(PARTS, PARTS)
 def test_kernels_and_operators_add_up_on_both_sides(
     report: Report, before: dict[str, float], after: dict[str, float]

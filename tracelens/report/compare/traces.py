@@ -79,9 +79,9 @@ def _parts(name: str, found: list[Row], keys: tuple[str, ...]) -> Iterator[Measu
         of = " ".join(str(row[key]) for key in keys if row.get(key))
         parts[of] = parts.get(of, 0) + round(1e6 * row["sum_ms"])
     cut = len(found) >= MAX_ROWS
-    sums: dict[str | None, int] = {None: sum(parts.values()), **parts} if parts else {}
-    for of, ns in sums.items():
-        yield Measure(name, ns / 1e6, of, "ms", at_least=cut, grows_with="profiled_steps")
+    sums: list[tuple[str | None, int]] = [(None, sum(parts.values()))] if parts else []
+    for part, ns in (*sums, *parts.items()):
+        yield Measure(name, ns / 1e6, part, "ms", at_least=cut, grows_with="profiled_steps")
 
 
 def explored(report: Report) -> Iterator[Measure]:
