@@ -107,6 +107,7 @@ class DtypeCastChurn(Rule):
             proof="https://docs.pytorch.org/docs/stable/amp.html",
         ),
         freeze(
+            "IND011",
             text="On a CPU, or freeze it: constants are cast in advance.",
             applies=lambda data: data.device == "cpu" and can_freeze(data),
         ),
