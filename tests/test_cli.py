@@ -5,8 +5,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -762,3 +764,62 @@ def test_settings_and_comparisons_have_schemas(run: Run) -> None:
     schema = json.loads(run("schema", "comparison")[1])
     found = json.loads(run("compare", SAMPLE, SAMPLE, "-f", "json")[1])
     jsonschema.validate(found, schema)
+
+
+def test_help_has_groups_and_an_example_of_every_command(run: Run) -> None:
+    for name in command_line().commands:
+        out = run(name, "--help")[1]
+        assert "\nExamples:\n" in out, name
+        assert max(map(len, out.splitlines())) <= 100
+    groups = [
+        line for line in run("analyze", "-h")[1].splitlines() if re.match(r"[A-Z][\w ]+:$", line)
+    ]
+    wanted = ["What to read:", "What to look for:", "When to fail:", "What to write:"]
+    assert groups == ["Arguments:", *wanted, "Others:", "Examples:"]
+
+
+def test_the_manual_page_has_every_option(run: Run) -> None:
+    page = run("man")[1]
+    assert page.startswith(".TH TRACELENS 1")
+    for name, options in commands():
+        assert name == "tracelens" or f'.SS "{name}"' in page
+        for option in options if name != "tracelens" else ():
+            assert option.replace("-", r"\-") in page, (name, option)
+    assert not [line for line in page.splitlines() if line.startswith("'")]
+
+
+def test_a_page_is_opened_when_that_is_asked_for(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert run("analyze", "--sample", "-q")[0] == 0
+    assert opened == []
+    assert run("analyze", "--sample", "-q", "--open", "-o", "page.html")[0] == 0
+    assert opened == [(tmp_path / "page.html").resolve().as_uri()]
+    assert run("compare", SAMPLE, SAMPLE, "-q", "--open")[0] == 0
+    page = Path(opened[1].removeprefix("file://"))
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_watching_shows_only_what_is_different(tmp_path: Path) -> None:
+    log, whole = tmp_path / "run.log", SAMPLE.read_bytes()
+    log.write_bytes(b"".join(whole.splitlines(keepends=True)[:150]))
+    command = [sys.executable, "-u", "-m", "tracelens", "analyze", str(log), "--watch"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        timer = threading.Timer(60, child.kill)
+        timer.start()
+        assert child.stdout is not None
+        while "understood" not in (line := child.stdout.readline()) and line:
+            pass
+        log.write_bytes(whole)
+        while not (line := child.stdout.readline()).startswith("new: ") and line:
+            pass
+        child.send_signal(signal.SIGINT)
+        rest = child.communicate()[0]
+        timer.cancel()
+    assert line.startswith("new: ONE001 ")
+    assert "ONE001" not in rest
+    assert child.returncode == 0

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tracelens import cli
+from tracelens.cli._help import Grouped
 from tracelens.cli._terminal import supports_color
 from tracelens.version import __version__
 
@@ -89,6 +90,8 @@ def command(argv: Sequence[str] = ()) -> typer.core.TyperGroup:
     chosen = _typer()
     chosen.registered_callback = app.registered_callback
     chosen.registered_commands = [known[name] for name in wanted]
+    for info in chosen.registered_commands:
+        info.cls = Grouped
     built = typer.main.get_command(chosen)
     assert isinstance(built, typer.core.TyperGroup)  # noqa: S101 -- it has a callback
     return built

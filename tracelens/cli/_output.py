@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ import typer
 
 from tracelens.cli._app import Terminal
 from tracelens.cli._folder import Form, is_folder, made, of_folder
-from tracelens.cli._terminal import emit, width
+from tracelens.cli._terminal import emit, say, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FormatOption",
     "MaxCharsOption",
+    "OpenOption",
     "OutputOption",
     "Plan",
     "QuietOption",
@@ -31,6 +32,7 @@ __all__ = [
     "RootOption",
     "VerboseOption",
     "save",
+    "shown",
 ]
 
 STDOUT = "-"
@@ -102,6 +104,11 @@ QuietOption = Annotated[
 ]
 
 
+OpenOption = Annotated[
+    bool, typer.Option("--open", help="Show the HTML page in the browser, also without -o.")
+]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to write where: (file or ``-``, renderer) in order."""
@@ -151,6 +158,17 @@ class Plan:
         elif not quiet and name is None:
             targets.append((STDOUT, renderers["text"]))
         return cls(tuple(targets))
+
+    def opening(self, forms: Iterable[Form] = ()) -> tuple[Plan, Path]:
+        """Return the plan with a page among what it writes, and where that page is."""
+        for file, form in self.targets:
+            if file != STDOUT and form.name == "html":
+                return self, Path(file)
+        import tempfile
+
+        held = {form.name: form for form in forms} or _renderers()
+        page = Path(tempfile.mkdtemp(prefix="tracelens-")) / "report.html"
+        return replace(self, targets=((str(page), held["html"]), *self.targets)), page
 
     def write(
         self,
@@ -209,8 +227,6 @@ def add_summary(report: Report, options: Options) -> None:
     Raises:
         SourceError: It cannot be written.
     """
-    from dataclasses import replace
-
     from tracelens.render.markdown import Markdown
 
     file = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -248,8 +264,6 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
     """
     if not renderer.distribution:
         return str(renderer.load().render(report, options))
-    from dataclasses import replace
-
     from tracelens.render._prepare import rooted
     from tracelens.render._redact import redact
 
@@ -267,8 +281,6 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
 
 
 def _for_terminal(options: Options, terminal: Terminal) -> Options:
-    from dataclasses import replace
-
     options = replace(options, color=terminal.color, width=width())
     if not terminal.links:
         return options
@@ -321,6 +333,13 @@ def _check(file: str, inputs: Sequence[str]) -> None:
     for source in inputs:
         if path.exists() and Path(source).exists() and path.samefile(source):
             raise UsageError(f"{file}: is an input as well; it would be overwritten")
+
+
+def shown(page: Path) -> None:
+    """Show a page in the user's browser, and say where it is."""
+    import webbrowser
+
+    say(f"opened {page}" if webbrowser.open(page.resolve().as_uri()) else f"no browser for {page}")
 
 
 def save(path: Path, text: str) -> None:

@@ -29,12 +29,14 @@ from tracelens.cli._asking import (
 from tracelens.cli._output import (
     FormatOption,
     MaxCharsOption,
+    OpenOption,
     OutputOption,
     Plan,
     QuietOption,
     RedactOption,
     RootOption,
     VerboseOption,
+    shown,
 )
 from tracelens.errors import SourceError, UsageError
 
@@ -98,6 +100,11 @@ def analyze(
     max_chars: MaxCharsOption = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
+    open_: OpenOption = False,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Read again when a file changes; show what is different."),
+    ] = False,
 ) -> None:
     """Read logs and say what is slow, where, and what to set.
 
@@ -132,11 +139,17 @@ def analyze(
     silent = quiet or kernel is not None
     quietly = "" if kernel is not None else "concise"
     plan = Plan.of(output or (), fmt, quiet=silent, inputs=read, quietly=quietly)
+    if watch:
+        from tracelens.cli._following import follow, state
+
+        seen = state(read)
     with contextlib.chdir(_samples() if sample else Path.cwd()):
         given = [SAMPLE] if sample else inputs or []
         report = analyzed(given, config, kind, one_run=one_run, runs=runs)
     if baseline is not None:
         report = compared(report, baseline, config.baseline_tolerance)
+    if open_:
+        plan, page = plan.opening()
     plan.write(
         report,
         ctx.obj,
@@ -146,6 +159,16 @@ def analyze(
         verbose=verbose,
         root=root,
     )
+    if open_:
+        shown(page)
+    if watch:
+        report = follow(
+            report,
+            read,
+            lambda: analyzed(inputs or [], config, kind, one_run=one_run, runs=runs),
+            lambda _, text: plan.show(text),
+            seen,
+        )
     if annotate is not None:
         from tracelens.cli import _annotate
 

@@ -20,11 +20,13 @@ from tracelens.cli._given import is_report
 from tracelens.cli._output import (
     FormatOption,
     MaxCharsOption,
+    OpenOption,
     OutputOption,
     Plan,
     QuietOption,
     RedactOption,
     VerboseOption,
+    shown,
 )
 from tracelens.errors import UsageError
 
@@ -78,6 +80,7 @@ def compare(
     max_chars: MaxCharsOption = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
+    open_: OpenOption = False,
 ) -> None:
     """Say what is new, fixed, worse and better between runs, and put every counter side by side.
 
@@ -101,10 +104,19 @@ def compare(
         max_chars=max_chars,
     )
     plan = Plan.of(output or (), fmt, quiet=quiet, inputs=inputs, formats=FORMATS)
+    if open_:
+        plan, page = plan.opening(FORMATS)
     comparison = compared([_report(path, config) for path in inputs], inputs)
     plan.write(
-        comparison, ctx.obj, max_chars=config.max_chars, redact=config.redact, verbose=verbose
+        comparison,
+        ctx.obj,
+        max_chars=config.max_chars,
+        redact=config.redact,
+        redact_words=config.redact_words,
+        verbose=verbose,
     )
+    if open_:
+        shown(page)
     raise typer.Exit(int(exceeded(comparison, config.fail_on, bars)))
 
 

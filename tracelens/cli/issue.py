@@ -62,10 +62,11 @@ def issue(
     from tracelens.render import _issue
     from tracelens.render._redact import redact as without_names
 
-    loaded = _given.read(report, laid_over(load(Path.cwd()))).report
-    drawn = without_names(loaded)[0] if redact else loaded
+    config = laid_over(load(Path.cwd()))
+    loaded = _given.read(report, config).report
+    drawn = without_names(loaded, config.redact_words)[0] if redact else loaded
     chosen = _chosen(drawn, finding)
-    script = _script(loaded, chosen, redact=redact)
+    script = _script(drawn, chosen, redact=redact)
     made_of = _issue.Issue(
         repository=to or _issue.repository(chosen),
         title=_issue.title(chosen),

@@ -11,12 +11,14 @@ from tracelens.cli._app import app
 from tracelens.cli._output import (
     FormatOption,
     MaxCharsOption,
+    OpenOption,
     OutputOption,
     Plan,
     QuietOption,
     RedactOption,
     RootOption,
     VerboseOption,
+    shown,
 )
 
 __all__ = ["render"]
@@ -36,6 +38,7 @@ def render(
     max_chars: MaxCharsOption = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
+    open_: OpenOption = False,
 ) -> None:
     """Write a saved report in other formats, without reading the logs again."""
     from tracelens.cli._environment import laid_over
@@ -45,6 +48,8 @@ def render(
 
     config = laid_over(load(Path.cwd())).updated({"redact": redact, "max-chars": max_chars})
     plan = Plan.of(output or (), fmt, quiet=quiet, inputs=[report], quietly="concise")
+    if open_:
+        plan, page = plan.opening()
     plan.write(
         saved.load(report),
         ctx.obj,
@@ -54,4 +59,6 @@ def render(
         verbose=verbose,
         root=root,
     )
+    if open_:
+        shown(page)
     raise typer.Exit(installed_broken())

@@ -14,12 +14,12 @@ __all__ = ["prepare", "stored"]
 
 def prepare(comparison: Comparison, options: Options) -> tuple[Comparison, int]:
     """Return the comparison to draw, without control characters, and how many names it lost."""
-    found, replaced = (comparison, 0) if options.redact is False else stored(comparison)
+    found, replaced = (comparison, 0) if options.redact is False else stored(comparison, options)
     data = map_strings(json.loads(found.to_json()), clean)
     return Comparison.model_validate(data), replaced
 
 
-def stored(comparison: Comparison) -> tuple[Comparison, int]:
+def stored(comparison: Comparison, options: Options) -> tuple[Comparison, int]:
     """Return the comparison without names and secrets."""
-    data, replaced = without_names(json.loads(comparison.to_json()))
+    data, replaced = without_names(json.loads(comparison.to_json()), options.redact_words)
     return Comparison.model_validate(data), replaced

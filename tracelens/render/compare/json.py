@@ -11,4 +11,4 @@ __all__ = ["render"]
 
 def render(comparison: Comparison, options: Options) -> str:
     """Return the JSON, redacted only on request."""
-    return (stored(comparison)[0] if options.redact else comparison).to_json()
+    return (stored(comparison, options)[0] if options.redact else comparison).to_json()
