@@ -121,6 +121,29 @@ LINES = {
         "ERR009",
         "triton",
     ),
+    "refused-line": (
+        "/srv/torchinductor_ana/kk/ckk.main.cpp:44:31: error: inlining failed in call to f",
+        "ERR007",
+        "inlining failed",
+    ),
+    "launcher": (
+        (
+            "CalledProcessError: Command '['/usr/bin/gcc', '/srv/tmpcg6/main.c', '-O3', '-lcuda']' "
+            "returned non-zero exit status 1."
+        ),
+        "ERR006",
+        "error:",
+    ),
+    "memory": (
+        "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.69 GiB total)",
+        "ERR025",
+        "smaller",
+    ),
+    "extension": (
+        "RuntimeError: Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor).",
+        "ERR015",
+        "custom_op",
+    ),
     "capture": (
         "RuntimeError: CUDA error: operation not permitted when stream is capturing",
         "ERR000",

@@ -103,7 +103,7 @@ PHRASES = (
         r"Value['‘](?P<arch>sm_\w{1,6})['’]isnotdefinedforoption|ptxas.{0,60}?(?P<arch_2>sm_\w{1,6}).{0,20}?notdefined"
         r"|Unsupported\.version(?P<ptx>\d\.\d);|PTX\.version\d\.\ddoesnotsupport\.target(?P<arch_3>sm_\w{1,6})"
         r"|NoPTXCODEGENsupport|ptxas(?:fatal|error):(?:Unsupported|Unknown)|CannotfindptxasorPTXAS|Cannotfindptxas"
-        r"|(?P<arch_4>sm_\w{1,6})isnotarecognizedprocessor"
+        r"|(?P<arch_4>sm_\w{1,6})['’]?isnotarecognizedprocessor"
         r"|nvccfatal:Unsupportedgpuarchitecture['‘](?P<arch_5>compute_\w{1,6})['’]",
     ),
     Phrase(
@@ -230,7 +230,7 @@ PHRASES = (
     ),
     Phrase(
         "fake-tensors",
-        r"DynamofailedtorunFXnodewithfaketensors|UnsupportedOperatorException|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"DynamofailedtorunFXnodewithfaketensors|UnsupportedOperatorException|CannotaccessdatapointerofTensor|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|whenmakingfaketensorcall",
     ),
     Phrase(
@@ -248,7 +248,10 @@ PHRASES = (
         r"|backgroundworkersarenolongeralive|processpoolwasterminatedabruptly|CannotreinitializeCUDAinforkedsubprocess"
         r"|Cannotre-initializeCUDAinforked",
     ),
-    Phrase("generated-cpp", r"CppCompileError|C\+\+compileerror"),
+    Phrase(
+        "generated-cpp",
+        r"CppCompileError|C\+\+compileerror|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
+    ),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(
         "fullgraph",

@@ -141,6 +141,7 @@ def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Tra
             any(is_compiler(one.place) for one in frames)
             or episode.torch
             or any("torch" in error for one in raised for error in one.errors)
+            or any("Tried to allocate" in _line(one) for one in episode.items)
         )
     return True
 

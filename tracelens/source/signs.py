@@ -53,6 +53,7 @@ TRIGGERS = (
     b"rror C",
     b"rror LNK",
     b"nvcc fatal",
+    b"C++ compile error",
     b"Fatal Python error",
     b"PassManager::run",
     b"LLVM ERROR",
@@ -106,6 +107,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"suppress this exception", None),
     (b"kernel image", None),
     (b"nvcc fatal", None),
+    (b"C++ compile error", None),
     (b"Fatal Python error", None),
     (b"PassManager::run", None),
     (b"LLVM ERROR", None),
@@ -131,7 +133,7 @@ HINTS = re.compile(
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"
-    rb"|CompiledKernel|JITFunction|PassManager::run|Fatal Python error|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
+    rb"|[/\\]tmp\w{2,20}[/\\]+(?:main|cuda_utils)\.c|CompiledKernel|JITFunction|PassManager::run|Fatal Python error|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
     rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
     rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
     rb"|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"

@@ -15,7 +15,7 @@ __all__ = ["ProgramErrorUnderFakeTensors"]
 _GOT = re.compile(r"got \w+\(['\"](.+?)['\"]?\)?(?:\n|$)")
 _LACKS = re.compile(
     r"Meta tensors|fake impl|Operator does not support running with fake tensors"
-    r"|UnsupportedOperatorException"
+    r"|UnsupportedOperatorException|Cannot access data pointer"
 )
 
 
@@ -62,6 +62,20 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
     remedies = (
+        Remedy(
+            "opaque",
+            "A kernel of an extension is called inside of what is traced: make it an operator that"
+            " Dynamo does not look into, with an implementation for tensors without data.",
+            code=(
+                '@torch.library.custom_op("mylib::my_op", mutates_args=())'
+                "  # and my_op.register_fake(...)"
+            ),
+            applies=lambda d: "data pointer" in d.message,
+            when="the data pointer of a fake tensor",
+            since="2.4",
+            basis="untestable",
+            proof="it is about the program, and needs an extension",
+        ),
         Remedy(
             "devices",
             "Move both tensors to one device at the line of the program: a constant, a buffer that"
