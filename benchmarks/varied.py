@@ -31,7 +31,13 @@ from pathlib import Path
 EXEC = re.compile(
     rb"^onednn_verbose,(?:v1,)?(?:\d+\.\d+,)?primitive,exec,cpu,.*,[\d.]+$", re.MULTILINE
 )
-HEAD = b"onednn_verbose,v1,info,oneDNN v3.12.0 (commit 4b1ac4b5ce7e1c5ae5e7fb1ae6b0bd5b4a5a86ee)\n"
+HEAD = (
+    b"onednn_verbose,v1,info,oneDNN v3.12.0 (commit 4b1ac4b5ce7e1c5ae5e7fb1ae6b0bd5b4a5a86ee)\n"
+    b"onednn_verbose,v1,info,cpu,runtime:OpenMP,nthr:2\n"
+    b"onednn_verbose,v1,info,cpu,isa:Intel AVX-512\n"
+    b"onednn_verbose,v1,primitive,info,template:operation,engine,primitive,implementation,"
+    b"prop_kind,memory_descriptors,attributes,auxiliary,problem_desc,exec_time\n"
+)
 CLOCK = re.compile(
     rb"^(?P<rank>\[rank\d+\]:)?(?P<level>[VIWEC])\d{4} (?P<clock>[\d:.]+) \d+"
     rb"(?P<site> [^\s\]]+:\d+\])(?: \[(?P<frame>\d+)/)?",

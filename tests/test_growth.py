@@ -1,0 +1,100 @@
+"""No rule looks at every row for every row: four times the rows cost about four times the calls."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tracelens.engine import select_rules
+from tracelens.evidence import Evidence, arguments
+from tracelens.plugins.facts import RuleFacts
+from tracelens.source import read
+
+RULES = Path(__file__).parents[1] / "fixtures" / "rules"
+EXEC = re.compile(r"^onednn_verbose,(?:v1,)?primitive,exec,cpu,.*,[\d.]+$", re.MULTILINE)
+#: Fewer calls than this say nothing about growth.
+MANY = 4_000
+#: What four times the rows may cost; a rule that is quadratic costs sixteen times as much.
+MOST = 7.0
+
+
+def texts(*families: str) -> Iterator[str]:
+    """Yield the logs on which the rules of some families fire."""
+    for path in sorted(RULES.glob("*/fires-*.log*")):
+        if path.parent.name[:3] in families:
+            data = path.read_bytes()
+            data = gzip.decompress(data) if path.suffix == ".gz" else data
+            yield data.decode("utf-8", "replace")
+
+
+def primitives(copies: int) -> str:
+    """Return every primitive of the fixtures that often, of other sizes each time."""
+    lines = dict.fromkeys(line for text in texts("ONE") for line in EXEC.findall(text))
+    some = list(lines)[::8]
+
+    def larger(line: str, by: int) -> str:
+        front, sizes, time = line.rsplit(",", 2)
+        sizes = re.sub(r"\d{2,6}", lambda found: str(int(found[0]) + 16 * by), sizes)
+        return f"{front},{sizes},{time}"
+
+    return "".join(f"{larger(line, copy)}\n" for copy in range(copies) for line in some)
+
+
+def compilations(copies: int) -> str:
+    """Return compile logs, of other frames, variables and lines of code each time."""
+    logs = [text for text in texts("RCP", "GBR", "GRD") if len(text) < 6_000][::4]
+
+    def other(text: str, copy: int) -> str:
+        text = re.sub(r" \[(\d+)/", lambda m: f" [{int(m[1]) + 100 * copy}/", text)
+        text = re.sub(r"L\['(\w+)'\]", rf"L['\1_{copy}']", text)
+        return re.sub(r"(\.py:)(\d+)", lambda m: f"{m[1]}{int(m[2]) + 10 * copy}", text)
+
+    return "".join(f"{other(text, copy)}\n" for copy in range(copies) for text in logs)
+
+
+def calls(evidence: Evidence) -> dict[str, int]:
+    """Return how many functions each rule calls; tables are made once before."""
+    counts: dict[str, int] = {}
+    for rule in select_rules():
+        given = arguments(rule.check, evidence)
+        tables = RuleFacts.read(rule).tables
+        filled = {table.parameter for table in tables if len(given[table.parameter])}
+        if not filled or any(one.required and one.parameter not in filled for one in tables):
+            continue
+        count = 0
+
+        def note(frame: FrameType, event: str, argument: Any) -> None:
+            nonlocal count
+            del frame, argument
+            count += event in {"call", "c_call"}
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            list(rule.check(**given))
+        finally:
+            sys.setprofile(before)
+        counts[rule.code] = count
+    return counts
+
+
+@pytest.mark.parametrize(("make", "once"), [(primitives, 6), (compilations, 3)])
+def test_four_times_the_rows_cost_four_times_the_calls(
+    make: Any, once: int, tmp_path: Path
+) -> None:
+    found = []
+    for copies in (once, 4 * once):
+        path = tmp_path / f"{copies}.log"
+        path.write_text(make(copies), encoding="utf-8")
+        found.append(calls(read([str(path)])[0]))
+    few, many = found
+    busy = {code: many[code] / few[code] for code in few if few[code] > MANY}
+    assert len(busy) >= 5
+    assert {code: ratio for code, ratio in busy.items() if ratio > MOST} == {}
