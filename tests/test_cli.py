@@ -636,7 +636,7 @@ def test_a_rules_page_is_markdown_on_request(run: Run, rules: Callable[..., None
 def test_the_rules_are_listed(run: Run, rules: Callable[..., None]) -> None:
     rules(SlowLayer, HarmlessThing)
     lines = run("rules")[1].splitlines()
-    assert lines[0].split() == ["CODE", "NAME", "SEVERITY", "READS", "NEEDS"]
+    assert lines[0].split() == ["CODE", "NAME", "SEVERITY", "READS", "NEEDS", "ORIGIN"]
     assert lines[1].startswith("TST001  slow-layer      warning   PrimitiveExec  ONEDNN_VERBOSE=1")
     assert [entry["code"] for entry in json.loads(run("rules", "-f", "json")[1])] == [
         "TST001",

@@ -286,3 +286,27 @@ def test_a_mistake_in_the_fixtures_is_explained(
     assert done.returncode != 0
     assert said in done.stdout + done.stderr
     assert "INTERNALERROR" not in done.stdout + done.stderr
+
+
+def test_the_packs_are_listed_with_what_they_add(pack: Path) -> None:
+    done = tracelens(pack, "packs", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert found["state"] == "works"
+    assert found["rules"] == ["HOT001"]
+    assert found["logs"] == ["thermometer"]
+    assert found["formats"] == ["brief"]
+    name = found["distribution"]
+    assert tracelens(pack, "packs").stdout.startswith(f"{name} ")
+    listed = tracelens(pack, "rules").stdout.splitlines()
+    assert [line.split()[-1] for line in listed if line.startswith("HOT001")] == [name]
+    assert tracelens(pack, "packs", "--no-plugins").stdout == "no packs are installed\n"
+
+
+def test_a_broken_pack_is_listed_as_such(pack: Path) -> None:
+    (rule,) = pack.rglob("too_hot.py")
+    rule.write_text("import nothing_of_the_kind\n")
+    done = tracelens(pack, "packs")
+    assert done.returncode == 3
+    assert " broken\n" in done.stdout
+    assert "nothing_of_the_kind" in done.stdout

@@ -37,12 +37,15 @@ class Entry:
     untested: str
     #: The version of tracelens that brought it.
     since: str
+    #: The package that it is in.
+    origin: str = ""
 
     @classmethod
     def of(cls, rule: Rule) -> Entry:
         """Describe one rule."""
         from tracelens.evidence import needs
         from tracelens.plugins.facts import switches
+        from tracelens.plugins.registry import distribution_of
 
         wanted = [(kind, must) for kind, must in needs(rule.check).values() if kind is not None]
         required = [kind for kind, must in wanted if must]
@@ -58,6 +61,7 @@ class Entry:
             changes=_changes(rule),
             untested=rule.unconfirmable,
             since=rule.since,
+            origin=distribution_of(type(rule).__module__) or "built-in",
         )
 
 

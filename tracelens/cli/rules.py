@@ -16,7 +16,7 @@ from tracelens.cli._terminal import emit
 
 __all__ = ["rules"]
 
-HEADS = ("CODE", "NAME", "SEVERITY", "READS", "NEEDS")
+HEADS = ("CODE", "NAME", "SEVERITY", "READS", "NEEDS", "ORIGIN")
 
 
 class ListFormat(StrEnum):
@@ -42,7 +42,8 @@ def rules(
 
 def _cells(entry: Entry) -> tuple[str, ...]:
     reads = (*entry.reads, *(f"[{name}]" for name in entry.uses))
-    return entry.code, entry.name, entry.severity, " ".join(reads), "; ".join(entry.needs)
+    first = (entry.code, entry.name, entry.severity)
+    return *first, " ".join(reads), "; ".join(entry.needs), entry.origin
 
 
 def _text(entries: Sequence[Entry]) -> str:
