@@ -95,13 +95,15 @@ class FallbackKernel(Rule):
                 any(name.startswith(("aten.cumsum", "cumsum")) for name in data.operators)
                 and not any("float" in dtype for dtype in data.dtypes)
             ),
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+            proof="tests/advice/IND001/precompute.py",
+            basis="tested",
         ),
         Remedy(
             id="rewrite",
             text="Write it with operators that Inductor generates code for, or move it out of "
             "the compiled function where its inputs do not change.",
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_faq.html",
+            proof="tests/advice/IND001/rewrite.py",
+            basis="tested",
         ),
     )
 

@@ -116,7 +116,8 @@ class LayoutConversionKernels(Rule):
             when="copies that the program asks for; signals of 3 dimensions have no "
             "channels-last layout",
             applies=lambda data: data.cause == "copy" or not {4, 5} & set(data.ranks),
-            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+            proof="tests/advice/IND008/no-contiguous.py",
+            basis="tested",
         ),
     )
 
