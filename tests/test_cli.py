@@ -823,3 +823,14 @@ def test_watching_shows_only_what_is_different(tmp_path: Path) -> None:
     assert line.startswith("new: ONE001 ")
     assert "ONE001" not in rest
     assert child.returncode == 0
+
+
+def test_markdown_can_be_split_with_nothing_left_out(run: Run, tmp_path: Path) -> None:
+    words = ("analyze", "--sample", "-q", "--split", "--max-chars", "3000", "-o", "r.md")
+    assert run(*words)[0] == 0
+    pages = sorted(tmp_path.glob("r*.md"))
+    assert len(pages) > 1
+    texts = [page.read_text() for page in pages]
+    assert max(map(len, texts)) <= 3000
+    assert "Left out" not in "".join(texts)
+    assert "ONE001" in "".join(texts)

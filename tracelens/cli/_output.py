@@ -30,6 +30,7 @@ __all__ = [
     "QuietOption",
     "RedactOption",
     "RootOption",
+    "SplitOption",
     "VerboseOption",
     "save",
     "shown",
@@ -104,6 +105,10 @@ QuietOption = Annotated[
 ]
 
 
+SplitOption = Annotated[
+    bool,
+    typer.Option("--split", help="Markdown in several files, with nothing left out: r.md, r-2.md."),
+]
 OpenOption = Annotated[
     bool, typer.Option("--open", help="Show the HTML page in the browser, also without -o.")
 ]
@@ -179,6 +184,7 @@ class Plan:
         redact: bool | None,
         verbose: bool,
         root: str = "",
+        split: bool = False,
         redact_words: Sequence[str] = (),
     ) -> None:
         """Render the report once per target, files first.
@@ -206,6 +212,9 @@ class Plan:
                 for part, text in renderer.load().files(report, options).items():
                     save(made(file) / part, text)
                 continue
+            if split and file != STDOUT and renderer.name == "markdown":
+                _save_pages(Path(file), report, options)
+                continue
             try:
                 text = _rendered(renderer, report, options)
             except PluginError as error:
@@ -219,6 +228,15 @@ class Plan:
                 add_summary(report, asked)
         if broken:
             raise broken[0]
+
+
+def _save_pages(path: Path, report: Report, options: Options) -> None:
+    """Write ``report.md``, ``report-2.md`` and so on, each of which fits into a comment."""
+    from tracelens.render.markdown import split
+
+    for number, text in enumerate(split(report, options), 1):
+        name = path.name if number == 1 else f"{path.stem}-{number}{path.suffix}"
+        save(made(str(path.parent)) / name, text)
 
 
 def add_summary(report: Report, options: Options) -> None:

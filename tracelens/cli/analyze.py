@@ -35,6 +35,7 @@ from tracelens.cli._output import (
     QuietOption,
     RedactOption,
     RootOption,
+    SplitOption,
     VerboseOption,
     shown,
 )
@@ -101,6 +102,7 @@ def analyze(
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
     open_: OpenOption = False,
+    split: SplitOption = False,
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Read again when a file changes; show what is different."),
@@ -158,6 +160,7 @@ def analyze(
         redact_words=config.redact_words,
         verbose=verbose,
         root=root,
+        split=split,
     )
     if open_:
         shown(page)

@@ -17,6 +17,7 @@ from tracelens.cli._output import (
     QuietOption,
     RedactOption,
     RootOption,
+    SplitOption,
     VerboseOption,
     shown,
 )
@@ -39,6 +40,7 @@ def render(
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
     open_: OpenOption = False,
+    split: SplitOption = False,
 ) -> None:
     """Write a saved report in other formats, without reading the logs again."""
     from tracelens.cli._environment import laid_over
@@ -58,6 +60,7 @@ def render(
         redact_words=config.redact_words,
         verbose=verbose,
         root=root,
+        split=split,
     )
     if open_:
         shown(page)

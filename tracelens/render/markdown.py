@@ -16,7 +16,7 @@ from tracelens.render._tables import about as about_table
 from tracelens.render._tables import layout
 from tracelens.report import Advice, Finding, Outcome, Report
 
-__all__ = ["Markdown"]
+__all__ = ["Markdown", "split"]
 
 #: GitHub refuses a body of more than 65,536 characters.
 MAX_CHARS = 60_000
@@ -46,6 +46,24 @@ class Markdown(Renderer):
         if len(page) > budget:
             page = f"## tracelens: {_words.headline(report)}"[: budget - 1].rstrip() + "\n"
         return page
+
+
+def split(report: Report, options: Options) -> list[str]:
+    """Return the whole report in as many pages as it needs, in the order in which it is read.
+
+    A section that is longer than a page takes its short form.
+    """
+    _, report, replaced = prepare(report, options, Markdown)
+    budget = options.max_chars or MAX_CHARS
+    pages: list[str] = [""]
+    for section in sections(report, replaced):
+        body = section.full if len(section.full) < budget - 1 else section.short
+        if len(body) >= budget - 1:
+            body = f"_{text(section.name, 40)}: longer than {budget:,} characters_\n"
+        if pages[-1] and len(pages[-1]) + len(body) + 1 >= budget:
+            pages.append("")
+        pages[-1] += f"\n{body}" if pages[-1] else body
+    return pages
 
 
 class Section(NamedTuple):
