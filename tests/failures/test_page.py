@@ -26,6 +26,47 @@ To go on meanwhile, `TORCH_COMPILE_DISABLE=1` runs the program without compiling
 """
 
 
+#: Other texts that a rule is about: the words that people search the page for.
+SEEN = {
+    "ERR006": (
+        (
+            "ImportError: /lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by "
+            "/home/ana/torchinductor_ana/ab/cab.so)"
+        ),
+        (
+            "OSError: /lib/libstdc++.so.6: version `CXXABI_1.3.15' not found (required by "
+            "/home/ana/torchinductor_ana/ab/cab.so)"
+        ),
+        "ImportError: /home/ana/torchinductor_ana/ab/cab.so: undefined symbol: _ZN3c104cudaE",
+        "c10::DynamicLibraryError: Error in dlopen: model.so: undefined symbol: aoti_torch_x",
+        "AssertionError: libcuda.so cannot found!",
+        "/usr/bin/ld: cannot find -lcuda: No such file or directory",
+    ),
+    "ERR015": (
+        "RuntimeError: Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor).",
+        "torch._subclasses.fake_tensor.UnsupportedOperatorException: mylib.op.default",
+    ),
+    "ERR016": (
+        "RuntimeError: torch.compile with fullgraph=True found no compiled frames.",
+        "Unsupported: call_function BuiltinVariable(print) [ConstantVariable(str)] {}",
+    ),
+    "ERR017": ("RuntimeError: PassManager::run failed",),
+    "ERR000": (
+        "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        "PermissionError: [Errno 13] Permission denied: '/home/ana/torchinductor_root/fxgraph'",
+        "OSError: [Errno 28] No space left on device: '/home/ana/torchinductor_ana/triton/0/AB'",
+        "RuntimeError: CUDA error: operation not permitted when stream is capturing",
+        "torch._dynamo.exc.InvalidBackend: Invalid backend: 'ipex'",
+        "RuntimeError: torch.compile with aot_autograd does not currently support double backward",
+        (
+            "RuntimeError: Output 0 of CompiledFunctionBackward is a view and is being modified "
+            "inplace."
+        ),
+    ),
+}
+
+
 def rules() -> list[Rule]:
     """The rules about failures; the one for all others is last."""
     found = select_rules(["ERR"])
@@ -46,7 +87,14 @@ def section(rule: Rule) -> Iterator[str]:
     yield ""
     yield from ("    " + line if line else "" for line in excerpt.strip("\n").split("\n"))
     yield ""
-    data = FailureData(cause="unknown", stage="dynamo", facts={})
+    if rule.code in SEEN:
+        yield "Or:"
+        yield ""
+        yield from ("    " + line for line in SEEN[rule.code])
+        yield ""
+    data = FailureData(
+        cause="unknown", stage="dynamo", exception="RuntimeError", message="the message", facts={}
+    )
     for remedy in rule.remedies:
         text = remedy.text if isinstance(remedy.text, str) else remedy.text(data)
         yield f"- {f'({remedy.when}) ' if remedy.when else ''}{text}"
@@ -75,3 +123,16 @@ def test_what_a_page_shows_is_explained_by_its_rule(rule: Rule, tmp_path: Path) 
     path.write_text(excerpt.strip("\n") + "\n", encoding="utf-8")
     report = analyze(str(path))
     assert [finding.code for finding in report.findings][:1] == [rule.code]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [(code, text) for code, texts in SEEN.items() for text in texts]
+)
+def test_each_text_of_the_page_is_explained_by_its_rule(
+    code: str, text: str, tmp_path: Path
+) -> None:
+    from tracelens import analyze
+
+    path = tmp_path / "pasted.txt"
+    path.write_text(text + "\n", encoding="utf-8")
+    assert [finding.code for finding in analyze(str(path)).told][:1] == [code]
