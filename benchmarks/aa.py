@@ -6,7 +6,8 @@
 Every comparison is what ``tracelens confirm`` does with one finding. A null changes nothing; an
 effect does a part of the work only. With ``--load``, that many other programs keep the processors
 busy meanwhile. Each case is written to ``--results`` as it is known, and a second call goes on with
-those that are missing; ``--show`` prints what is there.
+those that are missing; ``--show`` prints what is there. ``--plain`` takes programs without torch,
+which start at once: what is compared is the same clock and the same judgement.
 """
 
 import argparse
@@ -22,6 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.live.test_aa import PROGRAMS as PLAIN
+from tests.live.test_aa import program
 from tracelens.experiment import Knob
 from tracelens.live.lab import Lab, OutOfTime, RunFailed
 from tracelens.live.micro import DRIVER
@@ -77,6 +82,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=2, help="per effect")
     parser.add_argument("--load", type=int, default=0, help="programs that compete")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--plain", action="store_true", help="programs of plain Python")
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     known = read(options.results)
@@ -85,9 +91,10 @@ def main() -> int:
             for kind, count in (("null", options.nulls), ("effect", options.effects)):
                 seconds = options.seconds if kind == "null" else options.minutes * 60
                 for number in range(count):
-                    key = f"{kind} {number} load {options.load}"
+                    key = f"{kind} {number} load {options.load}{' plain' * options.plain}"
                     if key not in known:
-                        known[key] = case(kind, number, seconds, options.python, Path(name))
+                        workload = made(number, options.python, Path(name), plain=options.plain)
+                        known[key] = case(kind, workload, seconds)
                         keep(options.results, key, known[key])
     return show(known)
 
@@ -119,12 +126,19 @@ def competing(count: int) -> Iterator[None]:
             other.wait()
 
 
-def case(kind: str, number: int, seconds: float, python: str, folder: Path) -> dict[str, Any]:
-    """Compare one program with itself, or with the same doing less."""
+def made(number: int, python: str, folder: Path, *, plain: bool) -> Workload:
+    """Return one of the small programs, in turn."""
+    if plain:
+        return program(list(PLAIN)[number % len(PLAIN)], folder, python)
     name, (step, given) = list(PROGRAMS.items())[number % len(PROGRAMS)]
     path = folder / f"{name}.py"
     path.write_text(SOURCE.format(step=step, given=given))
-    workload = Workload((python, str(DRIVER), "--program", str(path)), title=name)
+    return Workload((python, str(DRIVER), "--program", str(path)), title=name)
+
+
+def case(kind: str, workload: Workload, seconds: float) -> dict[str, Any]:
+    """Compare one program with itself, or with the same doing less."""
+    name = workload.title
     with Lab(base=dict(os.environ), seconds=seconds) as lab:
         try:
             timing = lab.blocks(Side(workload), Side(workload, CHANGES[kind]))

@@ -44,15 +44,20 @@ NOTHING = Knob("nothing", env={"TRACELENS_CHANGES_NOTHING": "1"})
 LESS = Knob("less work", env={"REPEAT": "14"})
 
 
-def answer(name: str, change: Knob, folder: Path, seconds: float) -> tuple[str, float]:
-    """Compare a program with itself, or with the same doing less; return answer and ratio."""
+def program(name: str, folder: Path, python: str) -> Workload:
+    """Write one of the programs into a folder, and return how it is run."""
     for path, text in STUB.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    (folder / "program.py").write_text(SOURCE.format(step=PROGRAMS[name]))
-    words = ("--program", str(folder / "program.py"), "--seconds", "0.1")
-    workload = Workload((sys.executable, str(DRIVER), *words))
-    with Lab(base=dict(os.environ) | {"PYTHONPATH": str(folder)}, seconds=seconds) as lab:
+    (folder / f"{name}.py").write_text(SOURCE.format(step=PROGRAMS[name]))
+    words = ("--program", str(folder / f"{name}.py"), "--seconds", "0.1")
+    return Workload((python, str(DRIVER), *words), env={"PYTHONPATH": str(folder)}, title=name)
+
+
+def answer(name: str, change: Knob, folder: Path, seconds: float) -> tuple[str, float]:
+    """Compare a program with itself, or with the same doing less; return answer and ratio."""
+    workload = program(name, folder, sys.executable)
+    with Lab(base=os.environ, seconds=seconds) as lab:
         try:
             said = lab.blocks(Side(workload), Side(workload, change)).judgement
         except OutOfTime:

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tracelens.live._draws import agreeing
 from tracelens.live.statistics import BUSY_FLOOR, LOOKS, Block, Judgement, judge
 
 
@@ -29,10 +30,14 @@ class Noise:
     #: A second frequency, this much slower, between which a processor goes back and forth.
     slow: float = 0.0
     steps: int = 15
+    #: Share of the processes that are slowed as a whole, by up to four fifths.
+    disturbed: float = 0.0
 
 
 def run(random: Random, level: float, noise: Noise) -> tuple[float, ...]:
     level *= math.exp(random.gauss(0, noise.process))
+    if noise.disturbed and random.random() < noise.disturbed:
+        level *= math.exp(random.uniform(0.1, 0.6))
     wander, slow, out = 0.0, random.random() < 0.5, []
     for step in range(noise.steps):
         fresh = math.sqrt(1 - noise.memory**2) * random.gauss(0, noise.jitter)
@@ -95,6 +100,8 @@ HOSTILE = {
     "strong drift": Noise(drift=0.5),
     "growing": Noise(growth=0.2),
 }
+#: Whole processes that are slowed: what a machine looks like on which others work.
+DISTURBED = Noise(process=0.03, disturbed=0.15)
 
 
 def test_nothing_is_confirmed_that_is_not_there() -> None:
@@ -131,6 +138,26 @@ def test_a_large_effect_takes_three_blocks() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_large_effect_is_found_in_hostile_noise(name: str) -> None:
     assert answers(3.0, HOSTILE[name], 20)["faster"] >= 18
+
+
+def test_one_disturbed_run_in_seven_does_not_hide_a_third() -> None:
+    """There is more to be run, and then there is an answer; of nothing, nothing comes."""
+    assert answers(1.33, DISTURBED, 40)["faster"] >= 28
+    assert answers(1.0, DISTURBED, 40)["faster"] == 0
+
+
+@pytest.mark.parametrize(("count", "enough"), [(3, 3), (5, 5), (8, 7), (12, 9)])
+def test_so_many_blocks_must_agree_that_chance_does_it_hardly_ever(count: int, enough: int) -> None:
+    assert agreeing(count) == enough
+    tails = [
+        sum(
+            math.comb(count, k) * (1 / 3) ** k * (2 / 3) ** (count - k)
+            for k in range(at, count + 1)
+        )
+        for at in (enough, enough - 1)
+    ]
+    assert tails[1] > 0.005
+    assert tails[0] <= 0.005 or enough == count
 
 
 def test_the_interval_holds_the_true_ratio() -> None:
