@@ -210,8 +210,9 @@ def trace(folder: Path, of: random.Random, *, distinct: bool = False) -> Iterato
             copy,
         )
         if distinct:
-            named = rb'("ph": "X", "cat": "cpu_op", "name": ")'
-            copy = re.sub(named, lambda m: m[1] + b"n%d_" % of.randrange(10**9), copy)
+            copy = re.sub(
+                rb'("name": ")(?=aten::)', lambda m: m[1] + b"n%d_" % of.randrange(10**9), copy
+            )
         yield (b",\n" if number else b"") + copy
 
 
