@@ -6,8 +6,8 @@
 A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
 loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
 rule fails: first its logs, one by one and all at once, of which the changed rule must say what the
-rule says (in a forked process, which is quick), then pytest on the table of thresholds and on every
-test module that names its code.
+rule says (in a forked process, which is quick), then pytest on the table of thresholds, the conditions
+of its advice, and every test module that names its code.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def tests_of(code: str) -> list[str]:
         and path.parent.name not in {"live", "fuzz", "advice"}
         and path.name not in {"test_matrix.py", "test_gallery.py", "test_house.py"}
     ]
-    return ["tests/test_house.py::test_the_thresholds_of_the_rules", *named]
+    together = f"tests/test_together.py::test_the_logs_of_a_rule_together[{code}]"
+    return ["tests/test_house.py::test_the_thresholds_of_the_rules", together, *named]
 
 
 class Logs:
