@@ -6,8 +6,8 @@
 A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
 loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
 rule fails: first its logs, one by one and all at once, of which the changed rule must say what the
-rule says (in a forked process, which is quick), then pytest on the table of thresholds, the conditions
-of its advice, and every test module that names its code.
+rule says (in a forked process, which is quick), then pytest on the table of thresholds, on the
+conditions of its advice and on every test module that names its code.
 """
 
 from __future__ import annotations
