@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
+
 LOG = '''
 """Lines such as ``thermometer: 81 C``."""
 
@@ -301,6 +303,13 @@ def test_the_packs_are_listed_with_what_they_add(pack: Path) -> None:
     listed = tracelens(pack, "rules").stdout.splitlines()
     assert [line.split()[-1] for line in listed if line.startswith("HOT001")] == [name]
     assert tracelens(pack, "packs", "--no-plugins").stdout == "no packs are installed\n"
+
+
+def test_every_dependency_has_an_upper_bound() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [one for one in project["dependencies"] if "<" not in one] == []
 
 
 def test_a_broken_pack_is_listed_as_such(pack: Path) -> None:

@@ -167,6 +167,8 @@ def test_no_secret_reaches_a_format_of_a_pack(
         "L['self']._modules['home'] L['user'].data user = model(x)",
         "https://docs.pytorch.org/docs/stable/torch.compiler.html https://github.com/pytorch",
         "TORCH_LOGS=recompiles TORCHINDUCTOR_FREEZING=1 OMP_NUM_THREADS=8",
+        '{"frame_id": 0, "has_payload": "5601d02186053adcc1ba29fd248c1d20"}',
+        "see https://docs.vllm.ai/en/latest for more",
         "/data/imagenet/train /scratch/cache/y /data/model.pt",
         "BackwardHookFunctionForCausalLMWithValueHeadAndSomethingElse",
     ],

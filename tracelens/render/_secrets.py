@@ -44,12 +44,12 @@ _PUBLIC = re.compile(
     r"pypi\.org|huggingface\.co|nvidia\.com|intel\.com|arm\.com|amd\.com|anaconda\.(?:org|com)|"
     r"google\.com|microsoft\.com|w3\.org|readthedocs\.(?:io|org)|stackoverflow\.com|arxiv\.org|"
     r"uxlfoundation\.org|openai\.com|schemastore\.org|oasis-open\.org|gnu\.org|apache\.org)$|"
-    r"^(?:www\.)?example\.(?:org|com|net)$|^localhost$|^\d{1,3}(?:\.\d{1,3}){3}$"
+    r"^docs\.[\w.-]{1,200}$|^(?:www\.)?example\.(?:org|com|net)$|^localhost$|^\d{1,3}(?:\.\d{1,3}){3}$"
 )
 #: Before a digest: it is then no secret.
 _DIGEST = re.compile(
     r"(?i)(?:commit|git|sha|hash|digest|cache|md5|key|fingerprint|revision|\brev|build|version|"
-    r"checksum|blob|graph|kernel|uuid|trace)[^\s]{0,24}[\s'\"=:(\[]{0,4}$"
+    r"checksum|blob|graph|kernel|payload|uuid|trace)[^\s]{0,24}[\s'\"=:(\[]{0,4}$"
 )
 _TYPES = re.compile(
     r"(?:torch|self|cls|os|np|typing|config|args|cfg|kwargs|L)[.\[(]|"
