@@ -114,7 +114,8 @@ class CppKernelNotVectorised(Rule):
             "once, and pass it in.",
             when="an index wraps around",
             applies=lambda data: data.cause == "wraps",
-            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            proof="tests/advice/IND005/precompute.py",
+            basis="tested",
         ),
         Remedy(
             id="look-up-once",

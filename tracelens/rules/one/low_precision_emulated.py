@@ -105,7 +105,8 @@ class LowPrecisionEmulated(Rule):
             text="A limit hides the instructions: `unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA`.",
             when="the log shows the limit",
             applies=lambda data: data.is_limited,
-            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html",
+            proof="tests/advice/ONE009/no-limit.py",
+            basis="tested",
         ),
     )
 
