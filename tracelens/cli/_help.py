@@ -45,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "explain": ("tracelens explain ONE001", 'tracelens explain "Failed to find C compiler"'),
     "issue": ("tracelens issue report.json ONE001", "tracelens issue run.log -o issue"),
     "man": ("tracelens man > ~/.local/share/man/man1/tracelens.1",),
+    "packs": ("tracelens packs -f json",),
     "render": ("tracelens render report.json -o report.html -o report.md",),
     "repro": ("tracelens repro report.json ONE001 -o repro.py",),
     "rules": ("tracelens rules -f json",),
