@@ -29,7 +29,7 @@ _NO_AMOUNT = frozenset(
 )
 #: Names that compilers number, addresses and other digits.
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_PATH = re.compile(r"(?:[A-Za-z]:)?[~\w.<>-]*[\\/][^\s'\":,]*")
+_PATH = re.compile(r"(?<![~\w.<>-])(?:[A-Za-z]:)?[~\w.<>-]*[\\/][^\s'\":,]*")
 
 
 #: The run of a report that lists none.
