@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracelens.logs import compile_errors
     from tracelens.logs.recompile_limits import RecompileLimit
     from tracelens.logs.shared_libraries import RuntimeClash
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["UnexplainedError"]
 
@@ -142,12 +143,14 @@ class UnexplainedError(FailureRule):
         limits: Table[RecompileLimit],
         errors: Table[compile_errors.Failure],
         clashes: Table[RuntimeClash],
+        said: Table[TorchWarning],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; what a rule of another family explains is left to it."""
         topics = {row.record.topic for row in errors}
         told = {cause for cause, topic in _TOPICS.items() if topic in topics}
         told |= {"recompile-limit"} if len(limits) else set()
-        told |= {"two-openmp"} if len(clashes) else set()
+        met = len(clashes) or any(row.record.topic == "openmp-runtime" for row in said)
+        told |= {"two-openmp"} if met else set()
         told |= {"no-choices"} if any(no_choice(row.record) for row in errors) else set()
         told |= _OWN_READERS
         yield from super().check(failures.where(lambda one: one.cause not in told))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
@@ -170,9 +170,12 @@ def heads(
     tables: Table[AutotuneTable],
     again: Table[Recompile],
     refused: Table[FusionRefused],
-    kinds: Collection[str],
+    kinds: Mapping[str, int],
 ) -> Iterator[Part]:
-    """Yield first lines whose rest was not pasted, where nothing else is in the log."""
+    """Yield first lines whose rest was not pasted, where nothing else is in the log.
+
+    ``kinds`` says how many records of each kind there are.
+    """
     if len(kinds) != 1:
         return
     if 0 < len(tables) <= FEW_HEADS and not any(row.record.choices for row in tables):
@@ -207,7 +210,7 @@ def heads(
             again.count,
             [row.quote() for row in list(again)[:2]],
         )
-    if 0 < len(refused) <= FEW_HEADS:
+    if 0 < refused.count <= FEW_HEADS and sum(kinds.values()) == refused.count:
         no = next(iter(refused)).record
         yield Part(
             "why two nodes were not fused",

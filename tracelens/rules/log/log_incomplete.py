@@ -140,7 +140,7 @@ class LogIncomplete(Rule):
             *_parts.of(fragments, failures, rows, execs, versions),
             *_parts.of_tables(averages),
             *_parts.of_nsys(reports, profiles),
-            *_parts.heads(tuning, again, refused, set(evidence.kinds)),
+            *_parts.heads(tuning, again, refused, evidence.kinds),
             *_others.triton(tuned),
             *_others.helion(steps, done),
             *_others.openvino(nodes),
