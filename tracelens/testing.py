@@ -36,6 +36,7 @@ This module is imported by every pytest run of its environment, so it imports no
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import sys
@@ -49,6 +50,7 @@ import pytest
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
+    from syrupy.extensions.base import AbstractSyrupyExtension
 
     from tracelens.experiment import Experiment
     from tracelens.live.expecting import Compilation
@@ -291,18 +293,8 @@ def rule_case(request: pytest.FixtureRequest) -> RuleCase:
     """Return one log of the pack, and the snapshot of what the rule says about it."""
     if not request.config.pluginmanager.hasplugin("syrupy"):
         pytest.fail("rule tests need syrupy: pip install torch-tracelens[testing]", pytrace=False)
-    from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-
-    # In tests/__snapshots__, as syrupy has it: of a folder that it writes to it deletes every file
-    # that it does not know, and beside the logs that would be the logs.
-    class Text(SingleFileSnapshotExtension):
-        """One readable file per log."""
-
-        _write_mode = WriteMode.TEXT
-        file_extension = "txt"
-
     snapshot: SnapshotAssertion = request.getfixturevalue("snapshot")
-    return RuleCase(request.param, snapshot.use_extension(Text))
+    return RuleCase(request.param, snapshot.use_extension(_text_files()))
 
 
 class _Compiles:
@@ -350,3 +342,22 @@ def pytest_runtest_makereport(
         report.longrepr = f"{item.location[0]}:{(item.location[1] or 0) + 1}: {error}"
         report.sections = []
     return report
+
+
+@functools.cache
+def _text_files() -> type[AbstractSyrupyExtension]:
+    """Return how snapshots are kept: one readable file per log, in tests/__snapshots__.
+
+    As syrupy has it: of a folder that it writes to it deletes every file that it does not know, and
+    beside the logs that would be the logs. It looks through the folder once for each class, so
+    there is one class.
+    """
+    from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+    class Text(SingleFileSnapshotExtension):
+        """One readable file per log."""
+
+        _write_mode = WriteMode.TEXT
+        file_extension = "txt"
+
+    return Text
