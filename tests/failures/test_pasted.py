@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import Report, analyze
+from tracelens.cli._phrases import rules_about
+from tracelens.errors import UsageError
 from tracelens.report import Severity
 
 HEADER_CN = "/srv/tmpzx8/main.c:1:10: 致命错误：cuda.h：没有那个文件或目录"  # noqa: RUF001
@@ -241,3 +243,23 @@ def test_nothing_of_other_programs_is_a_failure_of_ours(text: str, tmp_path: Pat
     steps = "\n".join(f"step {n}" for n in range(60))
     found = report(f"{record}{text}\n{steps}", tmp_path).findings
     assert [one.code for one in found if one.code.startswith("ERR")] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("recompile limit", "RCP001"),
+        ("undefined symbol", "ERR006"),
+        ("CXXABI_", "ERR006"),
+        ("GLIBCXX", "ERR006"),
+        ("Failed to find C compiler", "ERR001"),
+        ("device kernel image is invalid", "ERR000"),
+    ],
+)
+def test_a_rule_is_found_by_a_part_of_its_message(words: str, code: str) -> None:
+    assert rules_about(words)[0].code == code
+
+
+def test_words_that_nothing_says_find_nothing() -> None:
+    with pytest.raises(UsageError):
+        rules_about("frame_idx")

@@ -13,6 +13,8 @@ __all__ = ["rules_about"]
 
 #: Shortest phrase that is looked for, in letters: shorter ones are in too many pages.
 MIN_LETTERS = 8
+#: Shortest part of a failure's phrase.
+MIN_PART = 5
 #: Rules that are named where many hold the phrase.
 MAX_NAMED = 5
 
@@ -20,29 +22,36 @@ MAX_NAMED = 5
 def rules_about(phrase: str) -> list[Rule]:
     """Return the rules that a message tells of, the likeliest first.
 
-    Those that a failure with this message gets, and then those on whose page the words stand.
+    Those that a failure with this message gets; then those that are named so, or whose failures
+    have the words in what they are known by; then those on whose page the words stand.
 
     Raises:
         UsageError: There is none.
     """
     from tracelens.engine import select_rules
-    from tracelens.failures.causes import hits, squeeze
+    from tracelens.failures.causes import hits, mentioned, squeeze
 
     rules = select_rules()
     text, _ = squeeze([phrase])
     causes = [cause for cause, _, _ in hits(text)]
-    failing = [
-        rule for cause in causes for rule in rules if cause in getattr(rule, "of_causes", ())
-    ]
+    failing = [rule for cause in causes for rule in rules if cause in _causes_of(rule)]
     low = text.lower()
+    named = [rule for rule in rules if low in rule.name.replace("-", "")]
     written = [rule for rule in rules if len(low) >= MIN_LETTERS and low in _page(rule)]
-    found = list(dict.fromkeys((*failing, *written)))
+    part = mentioned(text) if len(low) >= MIN_PART else []
+    failing_so = [rule for cause in part for rule in rules if cause in _causes_of(rule)]
+    found = list(dict.fromkeys((*failing, *named, *failing_so, *written)))
     if not found:
         raise UsageError(
             f"no rule has the code or name {phrase!r}, or these words on its page",
             hint="tracelens rules lists them",
         )
     return found[:MAX_NAMED]
+
+
+def _causes_of(rule: Rule) -> tuple[str, ...]:
+    """Return the causes of failures that a rule is about."""
+    return tuple(getattr(rule, "of_causes", ()))
 
 
 def _page(rule: Rule) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import textwrap
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from tracelens.cli._app import app
 from tracelens.cli._catalogue import Entry, complete_rule, find_rule
 from tracelens.cli._phrases import rules_about
 from tracelens.cli._terminal import emit, width
+from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
     from tracelens.rules import Rule
@@ -49,7 +51,7 @@ def explain(
     """
     from tracelens.cli._gate import installed_broken
 
-    found, *others = rules_about(rule) if " " in rule.strip() else [find_rule(rule)]
+    found, *others = _meant(rule)
     doc = inspect.cleandoc(found.__doc__ or "").replace("``", "`")
     if fmt is PageFormat.MARKDOWN:
         emit("\n".join((*_page(Entry.of(found), doc), *_others(others))) + "\n")
@@ -60,6 +62,20 @@ def explain(
     lines = "\n".join(page).rstrip("\n")
     emit(lines.replace("\1", bold).replace("\2", plain) + "\n")
     raise typer.Exit(installed_broken())
+
+
+def _meant(words: str) -> list[Rule]:
+    """Return the rules that are meant: by code or name, else by words of a message."""
+    if " " in words.strip():
+        return rules_about(words)
+    try:
+        return [find_rule(words)]
+    except UsageError as error:
+        if "did you mean" in (error.hint or ""):
+            raise
+        with contextlib.suppress(UsageError):
+            return rules_about(words)
+        raise
 
 
 def _others(rules: list[Rule]) -> Iterator[str]:

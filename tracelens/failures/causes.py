@@ -96,7 +96,7 @@ PHRASES = (
         r"|unabletofindlibrary-l(?P<library_2>(?!gomp|omp)\w{1,30})|librarynotfoundfor-l(?P<library_3>(?!omp)\w{1,30})"
         r"|cannotexecute['‘’`]?(?P<tool>cc1plus|cc1|as|ld|collect2)|error:unabletoexecutecommand"
         r"|lib(?P<library_4>cuda(?:\.so(?:\.1)?)?)cannotfound|libcuda\.socannotfound"
-        r"|version[`'‘](?P<glibc>(?:GLIBC(?:XX)?|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption",
+        r"|version[`'‘](?P<glibc>(?:GLIBCXX|GLIBC|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption",
     ),
     Phrase(
         "ptxas",
@@ -334,6 +334,12 @@ def squeeze(lines: Sequence[str]) -> tuple[str, list[int]]:
 @cache
 def _patterns() -> list[tuple[int, str, re.Pattern[str]]]:
     return [(rank, one.cause, re.compile(one.pattern)) for rank, one in enumerate(PHRASES)]
+
+
+def mentioned(words: str) -> list[str]:
+    """Return the causes whose phrases hold ``words``, which have no blanks, as they stand."""
+    low = words.lower().strip("_")
+    return [phrase.cause for phrase in PHRASES if low in phrase.pattern.lower().replace("\\", "")]
 
 
 def hits(text: str) -> Iterator[tuple[str, int, dict[str, str]]]:

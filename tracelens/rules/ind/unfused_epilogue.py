@@ -136,8 +136,8 @@ class UnfusedEpilogue(Rule):
         bfloat16(),
         Remedy(
             id="tune",
-            text="Tune the frozen model, and measure: Inductor's C++ template takes what follows "
-            "into the product.",
+            text="Tune the frozen model, and measure: where Inductor's C++ template wins the "
+            "search, it takes what follows into the product.",
             when="a library call on the CPU, inference; not float16 on a CPU without it",
             applies=lambda data: (
                 data.cause in {"unfrozen", "plain", "mkl", "onednn"}
