@@ -41,7 +41,7 @@ def setup():
     return work
 """
 NOTHING = Knob("nothing", env={"TRACELENS_CHANGES_NOTHING": "1"})
-LESS = Knob("less work", env={"REPEAT": "14"})
+LESS = Knob("less work", env={"REPEAT": "8"})
 
 
 def program(name: str, folder: Path, python: str) -> Workload:
@@ -70,8 +70,8 @@ def test_nothing_is_not_found_to_be_faster(name: str, tmp_path: Path) -> None:
     assert answer(name, NOTHING, tmp_path, 20)[0] in {"same", "unclear"}
 
 
-def test_what_does_seven_tenths_of_the_work_is_found(tmp_path: Path) -> None:
+def test_what_does_two_fifths_of_the_work_is_found(tmp_path: Path) -> None:
     """It takes a few seconds on a free machine, and longer on a busy one."""
     said, ratio = answer("arithmetic", LESS, tmp_path, 90)
     assert said == "faster"
-    assert ratio == pytest.approx(20 / 14, rel=0.15)
+    assert ratio == pytest.approx(20 / 8, rel=0.25)
