@@ -74,4 +74,4 @@ def test_what_does_two_fifths_of_the_work_is_found(tmp_path: Path) -> None:
     """It takes a few seconds on a free machine, and longer on a busy one."""
     said, ratio = answer("arithmetic", LESS, tmp_path, 90)
     assert said == "faster"
-    assert ratio == pytest.approx(20 / 8, rel=0.25)
+    assert 1.5 < ratio < 5  # 2.5, and what a busy machine makes of it
