@@ -125,6 +125,37 @@ def test_lines_that_are_not_read_are_told_from_two_percent_on(
     assert any("was not read" in found.title for found in report.findings) is told
 
 
+EXECUTION = (
+    "onednn_verbose,v1,primitive,exec,cpu,matmul,jit,undef,src:f32::blocked:ab::f0,,,2x2:2x2,1"
+)
+TORN = "onednn_verbose,v1,primitive,exec,cpu,matmul,brg:avxonednn_verbose,v1"
+NEW = "onednn_verbose,v1,primitive,exec,cpu,matmul,in a new form,0.5"
+
+
+@pytest.mark.parametrize(
+    ("lines", "outcome", "reason"),
+    [
+        ([EXECUTION] * 1000, "quiet", ""),
+        ([EXECUTION] * 999 + [TORN], "quiet", "1 torn line is not read, of 1,000 of onednn_verb"),
+        ([EXECUTION] * 998 + [TORN], "absent", "unread: a grammar refused a text of onednn_verb"),
+        ([EXECUTION] * 49 + [TORN], "absent", "unread: a grammar refused a text of onednn_verb"),
+        ([EXECUTION] * 1997 + [TORN, "onednn_verbose,v1,primitive,exec,epoch 3"], "absent", "unr"),
+        ([EXECUTION] * 1998 + [TORN, "onednn_verbose,v1,primitive,exec,epoch 3"], "quiet", "2 to"),
+        ([EXECUTION] * 9000 + [NEW, NEW], "absent", "unread: a grammar refused 2 texts of onednn"),
+        ([EXECUTION] * 9000 + [NEW, f"{NEW}1"], "absent", "unread: a grammar refused 2 texts of "),
+        ([EXECUTION] * 90000 + [f"{TORN} {n}" for n in range(60)], "quiet", "60 torn lines are not"),
+        ([EXECUTION] * 9000 + [f"{TORN} {n}" for n in range(60)], "absent", "unread: a grammar ref"),
+    ],
+)
+def test_a_rule_is_quiet_despite_torn_lines_and_not_despite_a_form_that_is_not_read(
+    lines: list[str], outcome: str, reason: str, tmp_path: Path
+) -> None:
+    said = verdict(log(tmp_path, *lines), "ONE001")
+    assert said[0] == outcome
+    assert said[1].startswith(reason)
+    assert bool(said[1]) is bool(reason)
+
+
 def test_a_cut_log_proves_nothing_by_what_it_lacks(tmp_path: Path) -> None:
     path = log(tmp_path, "TORCH_LOGS=graph_breaks,recompiles", GUARDS.rstrip())
     text = Path(path).read_bytes()

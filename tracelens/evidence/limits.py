@@ -54,6 +54,8 @@ class Unread:
     place: Place | None = None
     #: Whether it is of a log kind that comes with tracelens, and in no pack.
     builtin: bool = True
+    #: Whether it stands for all further texts of its kind, which are counted only.
+    others: bool = False
 
     def ends_at(self, line: int) -> bool:
         """Tell whether its last line stands at ``line``, and nothing else refused is like it."""

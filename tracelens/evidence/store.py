@@ -178,7 +178,7 @@ class Evidence:
         if self._limits.refuse(key[0]):
             self._texts[key] = unread
             return unread
-        held = self._texts.setdefault((key[0], _OTHERS), unread)
+        held = self._texts.setdefault((key[0], _OTHERS), replace(unread, others=True))
         assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
         return held
 

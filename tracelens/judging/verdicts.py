@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracelens.errors import PluginError, blame
 from tracelens.evidence import Evidence, arguments
-from tracelens.judging.watching import TRACE, Watched, refused
+from tracelens.judging.watching import TRACE, Refused, Watched, refused
 from tracelens.plugins import packs
 from tracelens.plugins.facts import RuleFacts, TableFacts
 from tracelens.plugins.held import Held
@@ -108,19 +108,30 @@ class Judge:
     def _believed(self, facts: RuleFacts, quiet: Verdict) -> Verdict:
         """Return ``quiet``, unless records that the rule would have seen were refused."""
         wanted = [table for table in facts.tables if table.required] or facts.tables
-        unread = self._unread([table for table in wanted if table.plain])
-        return quiet if unread is None else _absent(facts, unread)
+        plain = [table for table in wanted if table.plain]
+        if (unread := self._unread(plain)) is not None:
+            return _absent(facts, unread)
+        for kind, torn in self._refused_of(plain):
+            many = "torn lines are" if torn.count > 1 else "torn line is"
+            among = f"{torn.count:,} {many} not read, of {torn.among:,} of {kind}"
+            reason = f"{among}, first at line {torn.line}"
+            return quiet.model_copy(update={"reason": reason})
+        return quiet
 
     def _unread(self, tables: Sequence[TableFacts]) -> str | None:
         """Return what of the rows of ``tables`` a grammar refused; None for nothing."""
+        for kind, found in self._refused_of(tables):
+            if not found.torn:
+                many = f"{found.count:,} texts" if found.count > 1 else "a text"
+                return f"unread: a grammar refused {many} of {kind}, first at line {found.line}"
+        return None
+
+    def _refused_of(self, tables: Sequence[TableFacts]) -> Iterator[tuple[str, Refused]]:
+        """Yield the log kinds of ``tables`` of which something was refused."""
         modules = [of.partition(":")[0] for table in tables for of in table.types]
         for module in dict.fromkeys(modules):
             if module in self._refused:
-                count, line = self._refused[module]
-                kind = module.rpartition(".")[2]
-                many = f"{count:,} texts" if count > 1 else "a text"
-                return f"unread: a grammar refused {many} of {kind}, first at line {line}"
-        return None
+                yield module.rpartition(".")[2], self._refused[module]
 
 
 def _ranks(evidence: Evidence) -> dict[str, int]:

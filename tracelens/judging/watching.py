@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from tracelens.errors import UsageError, closest
 from tracelens.evidence import Evidence
+from tracelens.evidence.limits import Unread
 from tracelens.logs.recording import LeftOut, Recorded
 from tracelens.plugins import manifest
 
-__all__ = ["TRACE", "Watched", "artifacts", "artifacts_of", "check_names", "refused", "switch_of"]
+__all__ = [
+    "TRACE",
+    "Refused",
+    "Watched",
+    "artifacts",
+    "artifacts_of",
+    "check_names",
+    "refused",
+    "switch_of",
+]
 
 #: A switch as a log kind names it: ``TORCH_LOGS="guards,recompiles"``.
 _SWITCH = re.compile(r"(?P<name>[A-Z_]{4,40})=\"?(?P<value>[^\" ]*)\"?$")
@@ -49,8 +60,8 @@ _ONEDNN = {
 #: What a record type means by its switch: the least that shows it.
 _SHOWN = {"all": REFUSALS, "2": CREATIONS}
 _VARIABLES = "tracelens.logs.variables"
-#: Texts of a kind that is counted, such as oneDNN's lines, that may be refused, as a share.
-MAX_REFUSED = 0.02
+#: Of a kind that is counted, such as oneDNN's lines, one in so many may be torn.
+TORN_AMONG = 1000
 
 
 def artifacts(name: str, value: str) -> frozenset[str]:
@@ -167,23 +178,55 @@ def _shown(evidence: Evidence) -> Iterator[str]:
 _NOT_EXECUTED = {"DispatchRejection", "LibraryRejection", "PrimitiveCreate", "CreateCheck"}
 
 
-def refused(evidence: Evidence) -> dict[str, tuple[int, int]]:
-    """Return the modules of log kinds whose grammar refused records: how many, and first where.
+class Refused(NamedTuple):
+    """What a grammar refused of one log kind."""
 
-    Of a kind that is counted by the thousand, few refused lines are no reason to believe nothing.
+    count: int
+    #: The first line.
+    line: int
+    #: Of how many records of the kind, those that were read included.
+    among: int
+    #: Whether they are torn lines only, too few for a rule to have missed anything.
+    torn: bool
+
+
+def refused(evidence: Evidence) -> dict[str, Refused]:
+    """Return what grammars refused, by the modules of their log kinds.
+
+    What is counted by the thousand (oneDNN's lines) is printed anew in every step: a record that
+    would be a finding comes again. So a text that comes again is a form that nobody has read, and
+    anything may be in it, while one that never does was torn by another writer: what it said
+    stands elsewhere in the log, unless there are many such.
     """
-    out: dict[str, tuple[int, int]] = {}
+    out: dict[str, Refused] = {}
     if not evidence.unread_lines:
         return out
-    kinds = {log.name: log for log in manifest.current().logs}
+    of_kind: dict[str, list[Unread]] = {}
     for text in evidence.unread:
-        log = kinds.get(text.kind)
-        if log is None:
-            continue
-        count, first = out.get(log.module, (0, text.first_line))
-        out[log.module] = count + max(1, text.count), min(first, text.first_line)
-    for log in kinds.values():
-        count, _ = out.get(log.module, (0, 0))
-        if log.counted and count <= MAX_REFUSED * (count + evidence.kinds.get(log.name, 0)):
-            out.pop(log.module, None)
+        of_kind.setdefault(text.kind, []).append(text)
+    for log in manifest.current().logs:
+        if texts := of_kind.get(log.name):
+            count = sum(max(1, text.count) for text in texts)
+            among = count + evidence.kinds.get(log.name, 0)
+            torn = log.counted and count * TORN_AMONG <= among and not _come_again(texts)
+            first = min(text.first_line for text in texts)
+            held = out.get(log.module, Refused(0, first, 0, torn=True))
+            out[log.module] = Refused(
+                held.count + count, min(held.line, first), held.among + among, held.torn and torn
+            )
     return out
+
+
+def _come_again(texts: Iterable[Unread]) -> bool:
+    """Tell whether a refused text was seen twice: the same but for its last field, the time.
+
+    Those that are not kept one by one are taken to be like the fifty that are.
+    """
+    seen: set[str] = set()
+    for text in texts:
+        start, _, last = text.text.rpartition(",")
+        form = start if last[:1].isdigit() else text.text
+        if not text.others and (text.count > 1 or form in seen):
+            return True
+        seen.add(form)
+    return False
