@@ -143,8 +143,16 @@ NEW = "onednn_verbose,v1,primitive,exec,cpu,matmul,in a new form,0.5"
         ([EXECUTION] * 1998 + [TORN, "onednn_verbose,v1,primitive,exec,epoch 3"], "quiet", "2 to"),
         ([EXECUTION] * 9000 + [NEW, NEW], "absent", "unread: a grammar refused 2 texts of onednn"),
         ([EXECUTION] * 9000 + [NEW, f"{NEW}1"], "absent", "unread: a grammar refused 2 texts of "),
-        ([EXECUTION] * 90000 + [f"{TORN} {n}" for n in range(60)], "quiet", "60 torn lines are not"),
-        ([EXECUTION] * 9000 + [f"{TORN} {n}" for n in range(60)], "absent", "unread: a grammar ref"),
+        (
+            [EXECUTION] * 90000 + [f"{TORN} {n}" for n in range(60)],
+            "quiet",
+            "60 torn lines are not",
+        ),
+        (
+            [EXECUTION] * 9000 + [f"{TORN} {n}" for n in range(60)],
+            "absent",
+            "unread: a grammar ref",
+        ),
     ],
 )
 def test_a_rule_is_quiet_despite_torn_lines_and_not_despite_a_form_that_is_not_read(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from tracelens.errors import UsageError, closest
 from tracelens.evidence import Evidence
@@ -178,7 +178,8 @@ def _shown(evidence: Evidence) -> Iterator[str]:
 _NOT_EXECUTED = {"DispatchRejection", "LibraryRejection", "PrimitiveCreate", "CreateCheck"}
 
 
-class Refused(NamedTuple):
+@dataclass(frozen=True)
+class Refused:
     """What a grammar refused of one log kind."""
 
     count: int
