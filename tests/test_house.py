@@ -253,7 +253,7 @@ def python(*arguments: str) -> str:
 
 
 #: Code that runs in the user's process, where there is no command line of ours, or becomes it.
-ELSEWHERE = {"inject", "asking.py", "bootstrap.py", "drive.py", "notebook.py"}
+ELSEWHERE = {"inject", "api.py", "bootstrap.py", "drive.py", "notebook.py"}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracelens.engine import analyze, compare
     from tracelens.errors import PluginError, SourceError, TracelensError, UsageError
     from tracelens.evidence import Evidence, Seen, Table
-    from tracelens.live.asking import confirm
+    from tracelens.live.api import confirm
     from tracelens.live.expecting import compiles
     from tracelens.live.notebook import recording
     from tracelens.logs import Log, Record
@@ -59,7 +59,7 @@ _HOME = {
     "analyze": "engine",
     "compare": "engine",
     "compiles": "live.expecting",
-    "confirm": "live.asking",
+    "confirm": "live.api",
     "recording": "live.notebook",
 }
 

@@ -9,9 +9,9 @@ from tracelens.errors import UsageError
 from tracelens.live import rows as setting_rows
 from tracelens.live.conditions import Strain
 from tracelens.live.exploring import explore, levers
-from tracelens.live.keeping import Keeper
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed
 from tracelens.live.load import Usage
+from tracelens.live.run_cache import RunCache
 from tracelens.live.runs import Run
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
@@ -157,11 +157,11 @@ def test_what_a_setting_changes_has_a_column() -> None:
 
 def test_rounds_are_kept(tmp_path: Path) -> None:
     with FakeLab(rounds=20) as lab:
-        lab._keeper = Keeper(tmp_path / "kept", {}, tmp_path)
+        lab._run_cache = RunCache(tmp_path / "kept", {}, tmp_path)
         rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
         assert rows["unchanged"].get("step_ms") is not None
     with FakeLab() as lab:
-        lab._keeper = Keeper(tmp_path / "kept", {}, tmp_path)
+        lab._run_cache = RunCache(tmp_path / "kept", {}, tmp_path)
         again = {row["setting"]: row for row in explore(lab, PROGRAM)}
         runs = lab.runs
     assert again["freezing + max-autotune"]["speedup"] == 3.0

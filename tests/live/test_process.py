@@ -13,7 +13,7 @@ import pytest
 
 from tests.live.running import is_alive
 from tracelens.errors import UsageError
-from tracelens.live import guard, process
+from tracelens.live import process, watchdog
 from tracelens.live.process import Finished, Limits, StreamName
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
@@ -283,19 +283,19 @@ def test_nobody_outlives_a_tracelens_that_is_killed(tmp_path: Path, away: bool) 
     assert gone(*pids)
 
 
-def test_a_guard_goes_with_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    guards: list[int] = []
-    start = guard.Guard.__init__
+def test_the_watchdog_goes_with_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdogs: list[int] = []
+    start = watchdog.Watchdog.__init__
 
-    def note(self: guard.Guard, leader: int, mark: str) -> None:
+    def note(self: watchdog.Watchdog, leader: int, mark: str) -> None:
         start(self, leader, mark)
         assert self._popen is not None
-        guards.append(self._popen.pid)
+        watchdogs.append(self._popen.pid)
 
     with monkeypatch.context() as patch:
-        patch.setattr(guard.Guard, "__init__", note)
+        patch.setattr(watchdog.Watchdog, "__init__", note)
         run("pass")
-    assert len(guards) == 1
-    assert gone(*guards)
+    assert len(watchdogs) == 1
+    assert gone(*watchdogs)
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert process.run(["true"], env=dict(os.environ)).code == 0

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli._app import app
-from tracelens.cli._asking import (
+from tracelens.cli._analysis_options import (
     BaselineOption,
     ExtendSelectOption,
     FailOnAbsentOption,
@@ -26,6 +25,7 @@ from tracelens.cli._asking import (
     named_runs,
     settings,
 )
+from tracelens.cli._app import app
 from tracelens.cli._output import (
     FormatOption,
     MaxCharsOption,
@@ -142,7 +142,7 @@ def analyze(
     quietly = "" if kernel is not None else "concise"
     plan = Plan.of(output or (), fmt, quiet=silent, inputs=read, quietly=quietly)
     if watch:
-        from tracelens.cli._following import follow, state
+        from tracelens.cli._rereading import follow, state
 
         seen = state(read)
     with contextlib.chdir(_samples() if sample else Path.cwd()):

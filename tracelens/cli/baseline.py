@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracelens.cli._analysis_options import analyzed
 from tracelens.cli._app import app
-from tracelens.cli._asking import analyzed
 from tracelens.cli._output import save
 from tracelens.cli._terminal import emit, say
 from tracelens.errors import UsageError
@@ -75,7 +75,7 @@ def baseline(
 
 
 def _report(inputs: list[str]) -> Report:
-    from tracelens.cli._given import is_report
+    from tracelens.cli._loading import is_report
     from tracelens.config import load
     from tracelens.report import saved
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracelens.cli._app import app
-from tracelens.cli._asking import (
+from tracelens.cli._analysis_options import (
     ExtendSelectOption,
     IgnoreOption,
     RecordedWithOption,
@@ -16,7 +15,8 @@ from tracelens.cli._asking import (
     analyzed,
     settings,
 )
-from tracelens.cli._given import is_report
+from tracelens.cli._app import app
+from tracelens.cli._loading import is_report
 from tracelens.cli._output import (
     FormatOption,
     MaxCharsOption,

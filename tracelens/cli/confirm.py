@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracelens.cli import _given
+from tracelens.cli import _loading
+from tracelens.cli._analysis_options import words
 from tracelens.cli._app import app
-from tracelens.cli._asking import words
 from tracelens.cli._catalogue import complete_rule
 from tracelens.cli._output import (
     FormatOption,
@@ -136,7 +136,7 @@ def confirm(
         raise UsageError("--entry and a command", hint="give one of them")
     config = load(Path.cwd()).updated({"redact": redact, "max-chars": max_chars})
     plan = Plan.of(output or (), fmt, quiet=quiet)
-    path, found = _given.read(report, config)
+    path, found = _loading.read(report, config)
     interpreter = python or _python()
     if execute_log_code:
         _warn(Path(report))
@@ -227,8 +227,8 @@ class _Job:
         return 0
 
     def _lab(self, seconds: float) -> Lab:
-        from tracelens.live.keeping import beside
         from tracelens.live.lab import Lab
+        from tracelens.live.run_cache import beside
 
         return Lab(
             base=dict(os.environ),
@@ -333,7 +333,7 @@ def _warn(log: Path) -> None:
     Raises:
         UsageError: There is no log to take code from.
     """
-    if not log.is_file() or _given.is_report(log):
+    if not log.is_file() or _loading.is_report(log):
         raise UsageError("--execute-log-code needs the log itself", hint="tracelens confirm LOG")
     say(f"WARNING: code out of {log} will be run, with all that you may do; Ctrl-C stops it")
 
@@ -349,7 +349,7 @@ def _with_input(workload: Workload | None, folder: Path) -> Workload | None:
     """Have a command read what it read when it was recorded, or the file that is given now."""
     from dataclasses import replace
 
-    from tracelens.live import keeping, stdin
+    from tracelens.live import run_cache, stdin
 
     if workload is None or workload.title:
         return workload
@@ -362,7 +362,7 @@ def _with_input(workload: Workload | None, folder: Path) -> Workload | None:
     data = stdin.kept(folder)
     if data is None:
         return workload
-    room = keeping.beside(folder / "report.json")
+    room = run_cache.beside(folder / "report.json")
     room.mkdir(exist_ok=True)
     (room / "stdin").write_bytes(data)
     return replace(workload, stdin=room / "stdin")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import typer
 
-from tracelens.cli import _given
+from tracelens.cli import _loading
 from tracelens.cli._app import app
 from tracelens.cli._folder import made
 from tracelens.cli._output import save
@@ -63,7 +63,7 @@ def issue(
     from tracelens.render._redact import redact as without_names
 
     config = laid_over(load(Path.cwd()))
-    loaded = _given.read(report, config).report
+    loaded = _loading.read(report, config).report
     drawn = without_names(loaded, config.redact_words)[0] if redact else loaded
     chosen = _chosen(drawn, finding)
     script = _script(drawn, chosen, redact=redact)

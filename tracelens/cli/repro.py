@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli import _given
+from tracelens.cli import _loading
 from tracelens.cli._app import app
 from tracelens.cli._output import save
 from tracelens.cli._terminal import emit
@@ -45,7 +45,7 @@ def repro(
     from tracelens.config import load
     from tracelens.live.repro import find, script
 
-    loaded = _given.read(report, laid_over(load(Path.cwd()))).report
+    loaded = _loading.read(report, laid_over(load(Path.cwd()))).report
     text = script(loaded, find(loaded, finding), redact=redact)
     if output == "-":
         emit(text)

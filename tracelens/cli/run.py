@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracelens.cli._app import Terminal, app
-from tracelens.cli._asking import (
+from tracelens.cli._analysis_options import (
     BaselineOption,
     ExtendSelectOption,
     FailOnAbsentOption,
@@ -26,6 +25,7 @@ from tracelens.cli._asking import (
     compared,
     settings,
 )
+from tracelens.cli._app import Terminal, app
 from tracelens.cli._output import MaxCharsOption, Plan, QuietOption, RedactOption, VerboseOption
 from tracelens.cli._terminal import Passing, aside, say
 from tracelens.errors import TracelensError

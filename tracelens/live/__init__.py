@@ -4,8 +4,8 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 
 =====================  ===========================================================================
 ``process``            a child in its own process group, with limits; its output, pumped
-``family``             everything that a child started, found again
-``guard``              ends a child when tracelens is killed
+``process_tree``       everything that a child started, found again
+``watchdog``           ends a child when tracelens is killed
 ``inject/``            what runs inside the child before the program: settings, step times, traces
 ``injection``          the environment that makes a child load it
 ``steps``              what the child's processes told: steps, compilations, facts
@@ -24,11 +24,11 @@ Only here is torch used, and only in child processes. What stands in a log is ne
 ``early``              what is enough of a timed run
 ``ending``             how a run ended, in words
 ``runs``               what runs showed, as plain data
-``keeping``            runs that are kept from call to call
+``run_cache``          runs that are kept from call to call
 ``verdicts``           both halves of a verdict, joined: pure functions
 ``logcode``            generated code out of a log, on the user's explicit word only
 ``confirming``         findings -> experiments -> verdicts
-``asking``             the same from Python: ``tracelens.confirm``
+``api``                the same from Python: ``tracelens.confirm``
 ``exploring``          the standard levers on one workload
 ``repro``              the script that shows a finding
 =====================  ===========================================================================

@@ -38,7 +38,7 @@ def forecast(trials: Sequence[Trial], means: Means, lab: Lab) -> Forecast:
         lab: Where it is run: it knows what was recorded before.
     """
     usual = means.seconds
-    if means.workload is not None and (kept := lab.keeper.recorded(Side(means.workload))):
+    if means.workload is not None and (kept := lab.run_cache.recorded(Side(means.workload))):
         usual = kept.seconds
     own = {_name(t) for t in trials if not t.same_form}
     timed = {_name(t) for t in trials if t.is_timed and not t.same_form}

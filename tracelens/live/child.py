@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tracelens import engine
 from tracelens.errors import SourceError
-from tracelens.live import conditions, injection, keeping, process, recording, steps
+from tracelens.live import conditions, injection, process, recording, run_cache, steps
 from tracelens.live.early import Plenty
 from tracelens.live.ending import LastWords, trouble
 from tracelens.live.process import Finished, Limits
@@ -79,7 +79,7 @@ class Child:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         ours = str(self.room)
-        sources = keeping.hashes(path for path in done.sources if not path.startswith(ours))
+        sources = run_cache.hashes(path for path in done.sources if not path.startswith(ours))
         return Recorded(report, made, done.finished.seconds, about, sources, *whole)
 
     def plain(

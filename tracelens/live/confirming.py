@@ -215,14 +215,14 @@ class _Session:
         ]
         findings.sort(key=lambda other: other.order)
         self.report = self.report.model_copy(update={"findings": tuple(findings)})
-        self.lab.keeper.keep_verdict(case.finding.id, _signature(self.lab, self.means))
+        self.lab.run_cache.keep_verdict(case.finding.id, _signature(self.lab, self.means))
         if self._on_result is not None:
             self._on_result(self.report, case.finding.model_copy(update={"confirmation": said}))
 
 
 def _changed(lab: Lab, means: Means) -> set[str]:
     """Return the findings whose verdict is from another program than the one that is given now."""
-    verdicts_of = lab.keeper.verdicts() if means.workload is not None else {}
+    verdicts_of = lab.run_cache.verdicts() if means.workload is not None else {}
     now = _signature(lab, means) if verdicts_of else ""
     return {finding for finding, signature in verdicts_of.items() if signature != now}
 
@@ -230,9 +230,9 @@ def _changed(lab: Lab, means: Means) -> set[str]:
 def _signature(lab: Lab, means: Means) -> str:
     """Return what stands for the program as it is: command, files, machine, code that it reads."""
     if means.workload is None:
-        return lab.keeper.signature(None, {})
-    kept = lab.keeper.recorded(Side(means.workload))
-    return lab.keeper.signature(means.workload, kept.sources if kept else {})
+        return lab.run_cache.signature(None, {})
+    kept = lab.run_cache.recorded(Side(means.workload))
+    return lab.run_cache.signature(means.workload, kept.sources if kept else {})
 
 
 def _is_open(confirmation: Confirmation, is_named: bool) -> bool:

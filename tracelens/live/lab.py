@@ -25,8 +25,8 @@ from tracelens.live import (
 from tracelens.live.child import Child, TooLong
 from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
-from tracelens.live.keeping import Keeper
 from tracelens.live.process import Finished
+from tracelens.live.run_cache import RunCache
 from tracelens.live.runs import Recorded, Run, RunFailed, run_of
 from tracelens.live.sides import (
     OutOfTime,
@@ -75,7 +75,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._whole = whole
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
         self._child = Child(dict(base), self._folder, memory)
-        self._keeper = Keeper(keep, base, self._folder)
+        self._run_cache = RunCache(keep, base, self._folder)
         self._numbers = iter(range(1 << 30))
         self._recorded: dict[str, Recorded | RunFailed] = {}
         self._timer = Timer(self)
@@ -92,9 +92,9 @@ class Lab(AbstractContextManager["Lab"]):
         return self._until - time.monotonic()
 
     @property
-    def keeper(self) -> Keeper:
+    def run_cache(self) -> RunCache:
         """What is kept from one call to the next."""
-        return self._keeper
+        return self._run_cache
 
     def folder(self, name: str) -> Path:
         """Return a new temporary folder; it is removed with the laboratory."""
@@ -119,7 +119,7 @@ class Lab(AbstractContextManager["Lab"]):
             if key not in self._recorded:
                 self._recorded[key] = self._record(side)
         if key not in self._recorded:
-            self._recorded[key] = self._keeper.recorded(side) or self._record_and_keep(side)
+            self._recorded[key] = self._run_cache.recorded(side) or self._record_and_keep(side)
         return or_raise(self._recorded[key])
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
@@ -171,7 +171,7 @@ class Lab(AbstractContextManager["Lab"]):
     def _record_and_keep(self, side: Side) -> Recorded | RunFailed:
         found = self._record(side)
         if isinstance(found, Recorded):
-            self._keeper.keep(side, found)
+            self._run_cache.keep(side, found)
         return found
 
     def _record(self, side: Side) -> Recorded | RunFailed:

@@ -17,8 +17,8 @@ from types import FrameType
 from typing import IO, Literal, cast
 
 from tracelens.errors import UsageError
-from tracelens.live.family import Family
-from tracelens.live.guard import Guard
+from tracelens.live.process_tree import ProcessTree
+from tracelens.live.watchdog import Watchdog
 
 __all__ = ["Enough", "Finished", "Limits", "OnOutput", "Reason", "StreamName", "run"]
 
@@ -34,7 +34,7 @@ CHUNK = 1 << 18
 PIPE = 1 << 20
 #: Seconds between two looks at clocks and signals.
 TICK = 0.05
-#: Seconds between two looks at the family's memory: with a limit on it, and without.
+#: Seconds between two looks at the process tree's memory: with a limit on it, and without.
 LOOK = 0.25
 GLANCE = 1.0
 #: Seconds that a killed process may take to vanish; one that hangs in the kernel never does.
@@ -178,8 +178,8 @@ class _Child:
         self._enough = enough
         self._began = time.monotonic()
         self._popen = _start(argv, {**env, MARK: mark}, cwd, stdin)
-        self._family = Family(self._popen.pid, f"{MARK}={mark}".encode())
-        self._guard = Guard(self._popen.pid, f"{MARK}={mark}")
+        self._tree = ProcessTree(self._popen.pid, f"{MARK}={mark}".encode())
+        self._watchdog = Watchdog(self._popen.pid, f"{MARK}={mark}")
         self._selector = selectors.DefaultSelector()
         self._received: list[signal.Signals] = []
         self._reason: Reason = ""
@@ -243,7 +243,7 @@ class _Child:
             self._next = [signal.SIGTERM, signal.SIGKILL]
             by_itself = self._reason in {"", "enough"}
             self._urge_at = now + (self._limits.linger if by_itself else 0.0)
-        left = self._family.members(thorough=True) - {self._popen.pid}
+        left = self._tree.members(thorough=True) - {self._popen.pid}
         if not left:
             # Nobody of ours holds a pipe that is still open; what is in it has been read.
             return not self._selector.get_map() or not self._selector.select(0)
@@ -275,7 +275,7 @@ class _Child:
             self._stop("output", now)
         elif now >= self._look_at:
             self._look_at = now + (GLANCE if limits.memory is None else LOOK)
-            used = self._family.memory()
+            used = self._tree.memory()
             self._peak = max(self._peak, used)
             if limits.memory is not None and used > limits.memory:
                 # Waiting for it to tidy up is what the machine cannot afford.
@@ -299,13 +299,13 @@ class _Child:
         number = self._next.pop(0) if len(self._next) > 1 else signal.SIGKILL
         self._next = self._next if number is not signal.SIGKILL else []
         # A terminal's Ctrl-C goes to the group, and programs count on that.
-        self._family.send(number, group_only=number is signal.SIGINT)
+        self._tree.send(number, group_only=number is signal.SIGINT)
 
     def end(self) -> None:
         """Leave nothing running and nothing open, however this was left."""
-        if self._ended is None or self._family.members(thorough=True):
-            self._family.send(signal.SIGKILL)
-        self._guard.dismiss()
+        if self._ended is None or self._tree.members(thorough=True):
+            self._tree.send(signal.SIGKILL)
+        self._watchdog.dismiss()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(GONE)
         for pipe in (self._popen.stdout, self._popen.stderr):

@@ -23,9 +23,9 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.experiment import UNCHANGED, Knob, Value
 from tracelens.live import ending, environment, injection, load, process, steps
 from tracelens.live.injection import Trace
-from tracelens.live.keeping import beside
 from tracelens.live.logfile import LogFile
 from tracelens.live.process import Finished, Limits, StreamName
+from tracelens.live.run_cache import beside
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.stdin import Copied
 from tracelens.live.steps import Process

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from tracelens.live import clocks, conditions
 from tracelens.live.clocks import Clock, floor_of
-from tracelens.live.keeping import Keeper
+from tracelens.live.run_cache import RunCache
 from tracelens.live.runs import Recorded, Run, RunFailed, crowding, refuse_few_steps
 from tracelens.live.sides import OutOfTime, Timing, key_of, or_raise, under
 from tracelens.live.statistics import LOOKS, Block, Judgement, judge
@@ -34,7 +34,7 @@ class _Bench(Protocol):
         """Seconds of the budget that are left."""
 
     @property
-    def keeper(self) -> Keeper:
+    def run_cache(self) -> RunCache:
         """What is kept from one call to the next."""
 
     @property
@@ -163,7 +163,9 @@ class Timer:
             known = [(side, self._bench.known(side)) for side in (before, after)]
             sides = [(side, found) for side, found in known if found is not None]
             pair = _Pair(before, after, of, sides if len(sides) == 2 else [])
-            pair.runs = self._bench.keeper.blocks(self._name(of), pair.sides) if pair.sides else []
+            pair.runs = (
+                self._bench.run_cache.blocks(self._name(of), pair.sides) if pair.sides else []
+            )
             looks = [look for look in LOOKS if look <= len(pair.runs)]
             if looks:
                 pair.best = self._judged(pair, pair.runs[: looks[-1]])
@@ -228,7 +230,7 @@ class Timer:
                 pair.failed = failed
                 return
         if pair.sides:
-            self._bench.keeper.keep_blocks(self._name(pair.of), pair.sides, pair.runs)
+            self._bench.run_cache.keep_blocks(self._name(pair.of), pair.sides, pair.runs)
         if len(pair.runs) in LOOKS:
             pair.best = self._judged(pair, pair.runs)
 

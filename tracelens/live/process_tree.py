@@ -1,6 +1,6 @@
 """Everything that one child started, found again: by session, by descent, and by a mark.
 
-Linux only; elsewhere a family is the process group that the child leads.
+Linux only; elsewhere a tree is the process group that the child leads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Family"]
+__all__ = ["ProcessTree"]
 
 _PROC = Path("/proc")
 
@@ -27,7 +27,7 @@ class _Stat(NamedTuple):
     started: int
 
 
-class Family:
+class ProcessTree:
     """The processes of one child that leads a session.
 
     A process belongs to it when it is in the child's session or process group, when its parent
@@ -42,7 +42,7 @@ class Family:
         self._known: set[tuple[int, int]] = set()
 
     def members(self, *, thorough: bool = False) -> set[int]:
-        """Return the living processes of the family, with or without its leader alive.
+        """Return the living processes of the tree, with or without its leader alive.
 
         Args:
             thorough: Look for the mark in every environment too, which costs more.

@@ -30,7 +30,7 @@ from tracelens.live.workload import Side, Workload
 from tracelens.report import Report
 from tracelens.version import __version__
 
-__all__ = ["Keeper", "beside", "hashes"]
+__all__ = ["RunCache", "beside", "hashes"]
 
 #: Raised when files of another layout must not be read.
 LAYOUT = 4
@@ -69,7 +69,7 @@ def _hash(path: Path) -> str:
         return ""
 
 
-class Keeper:
+class RunCache:
     """Keeps runs in a directory, and gives back those that still hold.
 
     Args:

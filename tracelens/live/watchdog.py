@@ -1,8 +1,8 @@
 """Ends a child when tracelens itself is killed: a tiny process that waits for a pipe to close.
 
-SIGKILL gives nobody the chance to tidy up. The guard holds the reading end of a pipe whose writing
-end only tracelens has; when tracelens is gone, however it went, the pipe closes, and the guard ends
-everything that the child started. It imports what it needs for that only then.
+SIGKILL gives nobody the chance to tidy up. The watchdog holds the reading end of a pipe whose
+writing end only tracelens has; when tracelens is gone, however it went, the pipe closes, and the
+watchdog ends everything that the child started. It imports what it needs for that only then.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["Guard"]
+__all__ = ["Watchdog"]
 
-#: What the guard runs: one byte is "all is well", the end of the pipe is not.
+#: What the watchdog runs: one byte is "all is well", the end of the pipe is not.
 _CODE = """
 import os, sys
 if not os.read(0, 1):
     sys.path.insert(0, sys.argv[1])
     from signal import SIGKILL
-    from tracelens.live.family import Family
-    family = Family(int(sys.argv[2]), os.fsencode(sys.argv[3]))
+    from tracelens.live.process_tree import ProcessTree
+    tree = ProcessTree(int(sys.argv[2]), os.fsencode(sys.argv[3]))
     for _ in range(10):
-        family.send(SIGKILL)
-        if not family.members(thorough=True):
+        tree.send(SIGKILL)
+        if not tree.members(thorough=True):
             break
 """
 _ROOT = Path(__file__).parents[2]
 
 
-class Guard:
+class Watchdog:
     """Watches over one child from its start to its end."""
 
     def __init__(self, leader: int, mark: str) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from tests.live.reports import finding, report
 from tracelens.experiment import Knob
-from tracelens.live import confirming, keeping, load, recording
+from tracelens.live import confirming, load, recording, run_cache
 from tracelens.live.conditions import Strain
 from tracelens.live.confirming import Means
-from tracelens.live.keeping import Keeper, beside, hashes
 from tracelens.live.lab import Lab, OutOfTime, Recorded
+from tracelens.live.run_cache import RunCache, beside, hashes
 from tracelens.live.runs import Run
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
@@ -44,19 +44,19 @@ def recorded(folder: Path) -> Recorded:
     return Recorded(KNOWN, steps, 2.5, {"torch": "2.13.0"}, sources, compiles=1)
 
 
-def keeper(folder: Path, base: Mapping[str, str] | None = None) -> Keeper:
-    return Keeper(folder / ".kept", base or {"OMP_NUM_THREADS": "1"}, folder / "own")
+def cache(folder: Path, base: Mapping[str, str] | None = None) -> RunCache:
+    return RunCache(folder / ".kept", base or {"OMP_NUM_THREADS": "1"}, folder / "own")
 
 
 def test_what_was_kept_comes_back(folder: Path) -> None:
     one, known = side(folder), recorded(folder)
-    keeper(folder).keep(one, known)
-    assert keeper(folder).recorded(one) == known
+    cache(folder).keep(one, known)
+    assert cache(folder).recorded(one) == known
     block = (Run((1.0, 2.0), 3.0, STRAIN, 9),) * 3
-    keeper(folder).keep_blocks("step", [(one, known)], [block])
-    assert keeper(folder).blocks("step", [(one, known)]) == [block]
-    assert keeper(folder).blocks("run", [(one, known)]) == []
-    assert keeper(folder, {"OMP_NUM_THREADS": "1", "TERM": "dumb"}).recorded(one) == known
+    cache(folder).keep_blocks("step", [(one, known)], [block])
+    assert cache(folder).blocks("step", [(one, known)]) == [block]
+    assert cache(folder).blocks("run", [(one, known)]) == []
+    assert cache(folder, {"OMP_NUM_THREADS": "1", "TERM": "dumb"}).recorded(one) == known
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_what_was_kept_comes_back(folder: Path) -> None:
 def test_what_has_changed_is_run_again(folder: Path, change: object) -> None:
     one, known = side(folder), recorded(folder)
     block = (Run((1.0,), 3.0, STRAIN),) * 3
-    keeper(folder).keep(one, known)
-    keeper(folder).keep_blocks("step", [(one, known)], [block])
+    cache(folder).keep(one, known)
+    cache(folder).keep_blocks("step", [(one, known)], [block])
     done = change(folder)  # type: ignore[operator]
     now = done if isinstance(done, Side) else one
-    after = keeper(folder, done if isinstance(done, dict) else None)
+    after = cache(folder, done if isinstance(done, dict) else None)
     assert after.recorded(now) is None
     fresh = replace(known, sources=hashes(known.sources))
     assert after.blocks("step", [(now, fresh)]) == []
@@ -88,12 +88,12 @@ def test_another_machine_and_another_tracelens_start_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = side(folder)
-    keeper(folder).keep(one, recorded(folder))
+    cache(folder).keep(one, recorded(folder))
     with monkeypatch.context() as patch:
         patch.setattr("platform.node", lambda: "elsewhere")
-        assert keeper(folder).recorded(one) is None
-    monkeypatch.setattr(keeping, "__version__", "9.9")
-    assert keeper(folder).recorded(one) is None
+        assert cache(folder).recorded(one) is None
+    monkeypatch.setattr(run_cache, "__version__", "9.9")
+    assert cache(folder).recorded(one) is None
 
 
 def test_programs_of_our_own_are_known_by_what_is_in_them(folder: Path) -> None:
@@ -101,22 +101,22 @@ def test_programs_of_our_own_are_known_by_what_is_in_them(folder: Path) -> None:
     for name, text in (("a.py", "one"), ("b.py", "one"), ("c.py", "two")):
         (folder / "own" / name).write_text(text)
     sides = [Side(Workload(("python", str(folder / "own" / name)))) for name in ("a.py", "b.py")]
-    keeper(folder).keep(sides[0], replace(recorded(folder), sources={}))
-    assert keeper(folder).recorded(sides[1]) is not None
-    assert keeper(folder).recorded(Side(Workload(("python", str(folder / "own/c.py"))))) is None
+    cache(folder).keep(sides[0], replace(recorded(folder), sources={}))
+    assert cache(folder).recorded(sides[1]) is not None
+    assert cache(folder).recorded(Side(Workload(("python", str(folder / "own/c.py"))))) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"not gzip", b"\x1f\x8b"])
 def test_a_damaged_file_is_as_good_as_none(folder: Path, damage: bytes) -> None:
     one = side(folder)
-    keeper(folder).keep(one, recorded(folder))
+    cache(folder).keep(one, recorded(folder))
     for file in (folder / ".kept").iterdir():
         file.write_bytes(damage)
-    assert keeper(folder).recorded(one) is None
+    assert cache(folder).recorded(one) is None
     (folder / ".kept").rename(folder / "away")
     (folder / ".kept").write_text("a file in the way")
-    keeper(folder).keep(one, recorded(folder))
-    assert keeper(folder).recorded(one) is None
+    cache(folder).keep(one, recorded(folder))
+    assert cache(folder).recorded(one) is None
 
 
 class Patched(Lab):
