@@ -81,6 +81,7 @@ def both(*parts: Mapping[str, str]) -> dict[str, str]:
     return {name: text for part in parts for name, text in part.items()}
 
 
+IMPORT_OURS = "from tracelens.logs.onednn_verbose import LibraryVersion"
 OWN = "self.finding(title='', message='')"
 #: What is changed, and what is said of it.
 ZOO: dict[str, tuple[dict[str, str], str]] = {
@@ -186,7 +187,29 @@ ZOO: dict[str, tuple[dict[str, str], str]] = {
         "SystemExit: 0",
     ),
 }
-assert len(ZOO) >= 15
+ZOO |= {
+    "for-another-api": (
+        {"heat/tracelens.toml": 'tracelens-api = ">=2,<3"\n'},
+        "'>=2,<3', and this",
+    ),
+    "for-an-older-api": (
+        {"heat/tracelens.toml": 'tracelens-api = "<1"\n'},
+        "'<1', and this is 1.0",
+    ),
+    "api-of-nonsense": ({"heat/tracelens.toml": 'tracelens-api = "one"\n'}, "write it like"),
+    "api-of-a-number": ({"heat/tracelens.toml": "tracelens-api = 1\n"}, "write it like"),
+    "api-that-is-no-toml": ({"heat/tracelens.toml": "tracelens-api: >=1\n"}, "tracelens.toml"),
+    "misspelt-api": ({"heat/tracelens.toml": 'tracelens_api = ">=1"\n'}, "tracelens-api"),
+    "records-like-ours": (
+        log("class Reading(Record)", f"{IMPORT_OURS}\n\n\nclass Reading(LibraryVersion)"),
+        "Reading is a LibraryVersion, which is built in",
+    ),
+    "records-of-ours": (
+        method("parse", f"{IMPORT_OURS}; return LibraryVersion(library='x', version='9'),"),
+        "LibraryVersion is built in",
+    ),
+}
+assert len(ZOO) >= 21
 
 
 class Done(NamedTuple):
@@ -220,7 +243,12 @@ def tracelens(pack: Path, *words: str) -> Done:
             os.environ["TRACELENS_CACHE"] = ""
             sys.path.insert(0, str(pack / "site"))
             sys.dont_write_bytecode = True
-            for cached in (registry._entries, registry._found, manifest._current):
+            for cached in (
+                registry._entries,
+                registry.versions,
+                registry._found,
+                manifest._current,
+            ):
                 cached.cache_clear()
             code = cli.main(words)
         except SystemExit as error:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tracelens import grammars
+from tracelens.errors import PluginError
 from tracelens.evidence.record import Record
 
 if TYPE_CHECKING:
@@ -111,6 +112,17 @@ class Log:
         """
         result = grammars.load(cls.name, cls.__module__).parse(cls.mask(text))
         return tuple(_records(result))
+
+    @classmethod
+    def check_own(cls, records: Iterable[Record]) -> None:
+        """Check that what a pack has read goes into no table of ours.
+
+        Raises:
+            PluginError: A record is of a type that is built in.
+        """
+        for kind in map(type, records):
+            if kind.__module__.startswith("tracelens."):
+                raise PluginError(f"parse() of {cls.name}: {kind.__name__} is built in")
 
     @classmethod
     def pieces(cls, lines: Sequence[str]) -> list[tuple[int, str]]:

@@ -269,6 +269,8 @@ class Evidence:
                 raise
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             return Unread(log.name, text[:2000], 0, 0, place.line, reason)
+        if not log.builtin:
+            log.check_own(records)
         return _seen(records, text)
 
     @property

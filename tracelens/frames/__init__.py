@@ -72,6 +72,8 @@ class Frame(Joined):
     file: str | None = None
     line: int | None = None
     sightings: SkipValidation[tuple[Sighting, ...]] = ()
+    #: Records of packs, which nothing that is built in looks at.
+    foreign: SkipValidation[tuple[Sighting, ...]] = ()
     #: Seconds between the first and the last log record of this compile id: a lower bound.
     seconds: float | None = None
     #: Seconds from its first log record to that of the next compilation: an upper bound.
@@ -85,8 +87,9 @@ class Frame(Joined):
         return sum(row.ms for row in rows) if rows else None
 
     def of(self, kind: type[R]) -> list[Seen[R]]:
-        """Return this frame's records of one type, in the order of the log."""
-        return [s.seen for s in self.sightings if isinstance(s.seen.record, kind)]
+        """Return this frame's records of one type, in the order of the log: a pack's, too."""
+        every = (*self.sightings, *self.foreign)
+        return [s.seen for s in every if isinstance(s.seen.record, kind)]
 
     @property
     def compile_seconds(self) -> float | None:
@@ -130,6 +133,7 @@ class Frame(Joined):
         later = _until_next(evidence)
         starts = _starts(evidence)
         codes = _codes(groups)
+        others = _of_packs(evidence)
         for (name, writer, frame), sightings in sorted(groups.items(), key=_number):
             sightings.sort(key=lambda found: (found.place.input != name, found.place.line))
             span = evidence.processes.spans.get((name, writer, frame))
@@ -138,11 +142,25 @@ class Frame(Joined):
                 writer=writer,
                 **codes[name, writer, frame],
                 sightings=(*sightings, *ran[name, writer, frame]),
+                foreign=tuple(others[name, writer, frame]),
                 seconds=span[1] - span[0] if span else None,
                 until_next=later.get((name, writer, frame)),
                 began=span[0] - starts[name, writer] if span else None,
             )
             yield Seen(record, 1, [sightings[0].place], "")
+
+
+def _of_packs(evidence: Evidence) -> defaultdict[tuple[str, str, str], list[Sighting]]:
+    """Return the records of packs by compilation; they make no frame that is not there anyway."""
+    found: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)
+    read = {kind for kind in evidence.types() if not kind.__module__.startswith("tracelens.")}
+    for kind in sorted(read, key=lambda kind: (kind.__module__, kind.__qualname__)):
+        for place, seen in () if issubclass(kind, Joined) else evidence.table(kind).events():
+            if place.frame and type(seen.record) is kind:
+                found[place.compilation].append(Sighting(place, seen))
+    for sightings in found.values():
+        sightings.sort(key=lambda one: (one.place.input, one.place.line))
+    return found
 
 
 def _starts(evidence: Evidence) -> dict[tuple[str, str], float]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from tracelens import grammars
 from tracelens.errors import PluginError
 from tracelens.experiment import Experiment
-from tracelens.logs import Log
+from tracelens.logs import Joined, Log, Record
 from tracelens.remedies import Remedy
 from tracelens.render import Renderer
 from tracelens.report import FindingData, Severity
@@ -56,6 +57,20 @@ def log(cls: type[Log]) -> None:
         good = isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)
         _that(pattern is None or good, what, pattern, "a compiled pattern of text")
     grammars.load(cls.name, cls.__module__).check()
+    for record in vars(sys.modules[cls.__module__]).values():
+        _own_record(record, cls.__module__)
+
+
+def _own_record(record: object, module: str) -> None:
+    """Check that a record type is in no table of ours, where it would change what is said."""
+    if not isinstance(record, type) or record.__module__ != module:
+        return
+    for base in record.__mro__:
+        ours = issubclass(base, Record) and base.__module__.startswith("tracelens.")
+        if ours and base not in {Record, Joined}:
+            raise PluginError(
+                f"{record.__name__} is a {base.__name__}, which is built in: derive it from Record"
+            )
 
 
 def renderer(cls: type[Renderer]) -> None:

@@ -206,7 +206,7 @@ def _files(root: str) -> Iterator[str]:
     while pending:
         with os.scandir(pending.pop()) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.endswith((".py", ".lark")):
+                if entry.name.endswith((".py", ".lark", ".toml")):
                     yield _stamp(entry.path, entry.stat())
                 elif entry.is_dir() and not entry.name.startswith("_"):
                     pending.append(entry.path)

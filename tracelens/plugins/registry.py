@@ -12,7 +12,7 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
 from types import ModuleType
@@ -20,8 +20,18 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tracelens import context
 from tracelens.errors import PluginError, blame
+from tracelens.plugins import api
 
-__all__ = ["GROUPS", "Broken", "Found", "discover", "distribution_of", "found", "installed"]
+__all__ = [
+    "GROUPS",
+    "Broken",
+    "Found",
+    "discover",
+    "distribution_of",
+    "found",
+    "installed",
+    "versions",
+]
 
 T = TypeVar("T")
 
@@ -59,6 +69,9 @@ def installed(group: str) -> list[EntryPoint]:
     entries = [entry for entry in _entries()[0] if entry.group == f"tracelens.{group}"]
     if not context.current().packs:
         entries = [entry for entry in entries if _is_ours(entry)]
+    refused = {name for name, said in versions().items() if said.refused}
+    if refused:
+        entries = [one for one in entries if _is_ours(one) or _owner(one) not in refused]
     return sorted(entries, key=lambda entry: (*_home(entry), entry.value))
 
 
@@ -81,9 +94,26 @@ def found(group: str, base: type[T]) -> Found[T]:
 
 
 @cache
+def versions() -> Mapping[str, api.Stated]:
+    """Return which versions of ours each installed pack says that it works with."""
+    packages: dict[str, list[str]] = {}
+    for entry in _entries()[0]:
+        if not _is_ours(entry):
+            packages.setdefault(_owner(entry), []).append(entry.value.partition(".")[0])
+    return {owner: api.stated(dict.fromkeys(names)) for owner, names in packages.items()}
+
+
+def _refused() -> Iterator[Broken]:
+    for owner, said in versions().items():
+        if said.refused:
+            hint = "install a version of the pack that fits, or uninstall it"
+            yield Broken(owner, said.refused, hint)
+
+
+@cache
 def _found(group: str, base: type[T], packs: bool) -> Found[T]:
     classes: dict[str, tuple[type[T], str]] = {}
-    broken = list(_entries()[1]) if packs else []
+    broken = [*_entries()[1], *_refused()] if packs else []
     for entry in installed(group):
         owner = "" if _is_ours(entry) else _owner(entry)
         new: list[type[T]] = []
