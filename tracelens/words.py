@@ -56,6 +56,8 @@ def length(ms: float) -> str:
     """Return milliseconds in the unit that a reader would choose: ``4.09 ms``, ``52.7 s``."""
     if not math.isfinite(ms):
         return "?"
+    if abs(ms) >= 7_200_000:
+        return f"{number(ms / 3_600_000)} h"
     if abs(ms) >= 120_000:
         return f"{number(ms / 60_000)} min"
     if abs(ms) >= 1000:

@@ -216,7 +216,7 @@ def test_the_what_if_table_names_what_is_fastest_and_claims_nothing_else(
     assert [bar.get("class") for bar in bars.values()] == ["c7", "good", "c7"]
     widths = [float(bar.get("width", "0")) for bar in bars.values()]
     assert widths == pytest.approx([widths[0], widths[0] / 2, widths[0] / 5], abs=0.3)
-    assert picture.caption == "1 setting without a time."
+    assert picture.caption == "Without a time: late (not timed)."
     source = Html.render(report, Options())
     assert "What if: fastest is freezing, 2.00 times as fast." in source
 

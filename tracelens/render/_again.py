@@ -43,7 +43,7 @@ def again(report: Report) -> Again | None:
         wants = [words for words in unknown if "profiler trace" in words]
         command = f"tracelens run --trace -- {_PROGRAM}" if wants else ""
         return _made([], len(wants), command)
-    compiles = bool(kinds - _NOT_COMPILED - _MACHINE)
+    compiles = bool(kinds - _NOT_COMPILED - _MACHINE or report.tables.get("regions"))
     settings: dict[str, list[str]] = {}
     for switch in (*absent.by_switch, *(words.partition("needs ")[2] for words in unknown)):
         for name, value in settings_of(switch):

@@ -10,7 +10,7 @@ from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render._strings import wrap
 from tracelens.report import Cost, Finding, Report, Severity, two_digits
-from tracelens.report.compiling import compiling
+from tracelens.report.compiling import compiling, is_measured
 
 __all__ = ["Part", "Spent", "bar", "drawn", "spent", "unknown_cost", "verdict"]
 
@@ -85,7 +85,7 @@ def verdict(report: Report) -> str:
 
 def _costs(told: tuple[Finding, ...]) -> str:
     """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added."""
-    things = f"{len(told)} things"
+    things = f"{len(told):,} things"
     known = [f.cost for f in told if f.cost and f.cost.basis != "confirmed"]
     # What is a bound counts where there is nothing better.
     known = [cost for cost in known if cost.basis != "upper_bound"] or known
@@ -117,7 +117,7 @@ def _lead(costs: list[Cost], told: int) -> str:
     bases = {cost.basis for cost in costs}
     about = "at most" if "upper_bound" in bases else "about"
     verb = "costs" if len(costs) == 1 else "cost"
-    return f"{len(costs)} of {told} things {verb} you {about}"
+    return f"{len(costs):,} of {told:,} things {verb} you {about}"
 
 
 def unknown_cost(finding: Finding, report: Report) -> str:
@@ -129,11 +129,20 @@ def unknown_cost(finding: Finding, report: Report) -> str:
         return ""
     if why := _NOT_TIME.get(family):
         return f"none in time: {why}" if family != "ENV" else f"unknown: {why}"
-    there = {kind for source in report.inputs for kind in source.kinds}
+    there = _kinds(finding.run, report)
     for kinds, how in _SHOWN_BY.get(family, (_TRACE,)):
         if there.isdisjoint(kinds):
             return f"unknown: needs {how}"
+    if any(advice.knob is not None for advice in finding.advice):
+        return "unknown: `tracelens confirm` measures it"
     return "unknown: not to be told apart in this log"
+
+
+def _kinds(run: str, report: Report) -> set[str]:
+    """Return the log kinds of one run: what another one has recorded shows nothing of it."""
+    paths = {path for one in report.runs if one.name == run for path in one.inputs}
+    mine = [source for source in report.inputs if source.path in paths] or report.inputs
+    return {kind for source in mine for kind in source.kinds}
 
 
 def spent(report: Report) -> Spent | None:
@@ -173,8 +182,7 @@ def _of_devices(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _of_compiling(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:
-    measured = any("torch_trace" in source.kinds for source in report.inputs)
-    sums = compiling(rows, measured=measured)
+    sums = compiling(rows, measured=is_measured(report))
     return {"compile": 1000 * (sums.seconds - sums.again), "recompiles": 1000 * sums.again}
 
 

@@ -219,10 +219,14 @@ def looked_at(report: Report) -> str:
         for kind, count in source.kinds.items():
             total[kind] = total.get(kind, 0) + count
     ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    events = f"{plural(report.coverage.events, 'trace event')}" if report.coverage.events else ""
+    ranked = [item for item in ranked if not events or item[0] != "chrome_trace"]
     parts = [f"{count:,} {kind}" for kind, count in ranked]
     if len(parts) > 6:
         parts = [*parts[:5], f"{len(parts) - 5} more kinds of"]
-    return f"{joined(parts)} records" if parts else "no records"
+    one = len(ranked) == 1 and ranked[0][1] == 1
+    said = f"{joined(parts)} {'record' if one else 'records'}" if parts else ""
+    return joined([text for text in (said, events) if text]) or "no records"
 
 
 def watched(report: Report) -> str:
@@ -291,5 +295,6 @@ def replaced(count: int) -> str:
 
 
 def inputs(sources: Iterable[Input]) -> str:
-    """Return the names of the inputs."""
-    return names((source.path for source in sources), 3) or "no input"
+    """Return the names of the inputs; those of settings and machine come last."""
+    ranked = sorted(sources, key=lambda source: set(source.kinds) <= _MACHINE_KINDS)
+    return names((source.path for source in ranked), 3) or "no input"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-__all__ = ["Compiling", "compiling"]
+if TYPE_CHECKING:
+    from tracelens.report.model import Report
+
+__all__ = ["Compiling", "compiling", "is_measured", "own_seconds"]
 
 
 class Compiling(NamedTuple):
@@ -15,6 +20,11 @@ class Compiling(NamedTuple):
     #: All of them, and those of code that had been compiled before.
     seconds: float
     again: float
+
+
+def is_measured(report: Report) -> bool:
+    """Return whether Dynamo has measured compile times; else they are by the clocks of a log."""
+    return any("torch_trace" in source.kinds for source in report.inputs)
 
 
 def compiling(frames: Sequence[Mapping[str, Any]], *, measured: bool) -> Compiling:
@@ -54,3 +64,39 @@ def _covered(rows: Iterable[Mapping[str, Any]]) -> float:
         total += max(0.0, stop - max(start, end))
         end = max(end, stop)
     return total + sum(row.get("backward_s") or 0.0 for row in rows)
+
+
+def own_seconds(frames: Sequence[Mapping[str, Any]], *, measured: bool) -> list[float]:
+    """Return the seconds of each row without those of what was compiled in between.
+
+    Each moment counts for the compilation that began last; their sum is that of `compiling`.
+    """
+    own = [row.get("backward_s") or 0.0 for row in frames]
+    writers: defaultdict[tuple[Any, Any], list[int]] = defaultdict(list)
+    for at, row in enumerate(frames):
+        if row.get("compile_s"):
+            writers[row.get("run"), row.get("writer")].append(at)
+    for held in writers.values():
+        if measured or any(frames[at].get("at_s") is None for at in held):
+            for at in held:
+                own[at] += frames[at]["compile_s"]
+        else:
+            _share_out(frames, held, own)
+    return own
+
+
+def _share_out(frames: Sequence[Mapping[str, Any]], held: Sequence[int], own: list[float]) -> None:
+    """Add each moment of the rows ``held`` to the one that began last and goes on."""
+    starts = sorted((frames[at]["at_s"], at) for at in held)
+    stops = {at: start + frames[at]["compile_s"] for start, at in starts}
+    edges = sorted({*stops.values(), *(start for start, _ in starts)})
+    going: list[tuple[float, int]] = []
+    begun = 0
+    for left, right in pairwise(edges):
+        while begun < len(starts) and starts[begun][0] <= left:
+            heappush(going, (-starts[begun][0], -starts[begun][1]))
+            begun += 1
+        while going and stops[-going[0][1]] <= left:
+            heappop(going)
+        if going:
+            own[-going[0][1]] += right - left

@@ -19,6 +19,7 @@ __all__ = [
     "label",
     "moved",
     "name",
+    "sentences",
     "side",
     "sparkline",
     "spread",
@@ -159,6 +160,11 @@ def sparkline(values: Sequence[float | None]) -> str:
 
 def verdict(comparison: Comparison) -> str:
     """Return the result in two sentences: what became of findings, and of what is counted."""
+    return " ".join(f"{sentence}." for sentence in sentences(comparison) if sentence)
+
+
+def sentences(comparison: Comparison) -> tuple[str, str]:
+    """Return the two sentences without their full stops; the second may be empty."""
     found = comparison.findings
     parts = [
         f"{plural(len(entries), 'finding')} {word}"
@@ -167,7 +173,7 @@ def verdict(comparison: Comparison) -> str:
     ]
     first = joined(parts) if parts else "no finding is new, fixed, worse or better"
     told = joined(list(headlines(comparison.counters)))
-    return f"{first[:1].upper()}{first[1:]}." + (f" {told[:1].upper()}{told[1:]}." if told else "")
+    return f"{first[:1].upper()}{first[1:]}", f"{told[:1].upper()}{told[1:]}"
 
 
 def headlines(counters: Sequence[Counter]) -> Iterator[str]:
@@ -179,8 +185,8 @@ def headlines(counters: Sequence[Counter]) -> Iterator[str]:
         if name in totals and totals[name].state in {"better", "worse"}
     ]
     for one in told[:MAX_HEADLINES]:
-        values = f"{value(one, one.before)} -> {value(one, one.after)}"
-        yield f"{name(one)} {values} ({change(one)})"
+        before, after = (value(one, amount) for amount in (one.before, one.after))
+        yield f"{name(one)} {before} -> {after.removeprefix('>= ')} ({change(one)})"
 
 
 def side(one: Side) -> str:

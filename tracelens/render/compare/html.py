@@ -30,7 +30,9 @@ WIDTH, HEIGHT = 80, 16
 def render(comparison: Comparison, options: Options) -> str:
     """Return the page, with the data that it was made from at its end."""
     drawn, replaced = prepare(comparison, options)
-    style = (files("tracelens.render") / "templates" / "style.css").read_text(encoding="utf-8")
+    templates = files("tracelens.render") / "templates"
+    style = (templates / "style.css").read_text(encoding="utf-8")
+    script = (templates / "script.js").read_text(encoding="utf-8")
     changed = {(one.name, one.of) for one in _words.moved(drawn.counters, every=False)}
     rows = _words.moved(drawn.counters, every=True)
     text = (
@@ -47,6 +49,8 @@ def render(comparison: Comparison, options: Options) -> str:
             replaced=replaced,
             style=style,
             style_hash=_hash(style),
+            script=script,
+            script_hash=_hash(script),
         )
     )
     # No address is spelled out in the source, so that nothing can be mistaken for a request.

@@ -175,7 +175,7 @@
     button.addEventListener("click", async () => {
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([await data()]));
-      link.download = "report.json";
+      link.download = button.dataset.save || "report.json";
       link.click();
     });
   }

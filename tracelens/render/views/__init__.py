@@ -73,6 +73,8 @@ class View:
     order: ClassVar[int] = 50
     #: Names of the report's tables that it draws, and that are then not shown among the summaries.
     tables: ClassVar[tuple[str, ...]] = ()
+    #: Whether its first table is open when the page is.
+    unfolded: ClassVar[bool] = False
 
     @classmethod
     def applies(cls, report: Report) -> bool:

@@ -8,13 +8,18 @@ from typing import Any, ClassVar
 from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render._svg import Svg
-from tracelens.render.views import Picture, View
+from tracelens.render.views import Picture, Sheet, View
 from tracelens.report import Report
 
 __all__ = ["Explore", "fastest"]
 
 #: Pixels of the drawing, of a setting's line, of the words at its left, and of those at its right.
 WIDTH, LINE, LEFT, RIGHT = 960, 30, 210, 330
+#: Columns of the table, in this order, before all others.
+COLUMNS = (
+    "setting", "step_ms", "speedup", "interval", "verdict", "mean_ms", "sigma_ms", "p50_ms",
+    "p90_ms", "p99_ms", "steps_per_s", "compile_s", "break_even_calls", "peak_mb", "error",
+)  # fmt: skip
 _KINDS = {"faster": "good", "slower": "bad"}
 
 
@@ -30,6 +35,7 @@ class Explore(View):
     )
     order = 5
     tables: ClassVar[tuple[str, ...]] = ("explore",)
+    unfolded = True
 
     @classmethod
     def pictures(cls, report: Report) -> Iterator[Picture]:
@@ -43,17 +49,34 @@ class Explore(View):
         longest = max(max(number(row, "step_ms"), number(row, "p90_ms")) for row in rows)
         for line, row in enumerate(rows):
             _draw(svg, line * LINE, row, (WIDTH - LEFT - RIGHT) / longest)
-        left_out = sum(not number(row, "step_ms") for row in report.tables["explore"])
-        caption = f"{_words.plural(left_out, 'setting')} without a time." if left_out else ""
+        untimed = [
+            f"{word(row, 'setting')} ({word(row, 'note') or 'not timed'})"
+            for row in report.tables["explore"]
+            if not number(row, "step_ms")
+        ]
+        caption = f"Without a time: {_words.names(untimed)}." if untimed else ""
         kinds = (("good", "faster"), ("bad", "slower"), ("c7", "unchanged, or no clear answer"))
         yield Picture(svg, caption, kinds)
 
+    @classmethod
+    def sheets(cls, report: Report) -> Iterator[Sheet]:
+        """Yield the table, what is asked for first at its left."""
+        for sheet in super().sheets(report):
+            rows = [
+                {key: row[key] for key in dict.fromkeys((*COLUMNS, *row)) if key in row}
+                for row in sheet.rows
+            ]
+            yield sheet._replace(rows=rows)
+
 
 def fastest(report: Report) -> str:
-    """Return which setting helps most, in words; empty where none is known to."""
-    rows = [row for row in report.tables.get("explore", ()) if word(row, "verdict") == "faster"]
+    """Return which setting helps most, in words; empty where nothing was tried."""
+    table = report.tables.get("explore", [])
+    rows = [row for row in table if word(row, "verdict") == "faster"]
     if not rows:
-        return ""
+        tried = sum(bool(word(row, "verdict")) for row in table)
+        said = f"none of {tried} settings is" if tried > 1 else "the one setting is not"
+        return f"{said} clearly faster than the program as it is" if tried else ""
     best = max(rows, key=lambda row: number(row, "speedup"))
     return f"fastest is {word(best, 'setting')}, {number(best, 'speedup'):.2f} times as fast"
 
