@@ -16,6 +16,7 @@ Each line of a printed ``code``, up to a comment, must be among the lines after.
 top of the program say what differs from the usual::
 
     # logs: recompiles              TORCH_LOGS; the usual is graph_breaks,recompiles,guards,dynamic
+    # recorded: tracelens run       the program is recorded by it, with everything
     # env: ONEDNN_VERBOSE=1         more variables; {out} is a folder all of which is analyzed
     # adapted: names differ         why the printed code is not literally in the block
     # results: differ               the advice changes them on purpose, and why
@@ -41,7 +42,7 @@ from tracelens.report import Advice, Finding, Severity
 
 HERE = Path(__file__).parent
 LOGS = "graph_breaks,recompiles,guards,dynamic"
-HEADER = re.compile(r"^# (logs|env|adapted|results|graphs|expect): (\S.*)$", re.MULTILINE)
+HEADER = re.compile(r"^# (logs|recorded|env|adapted|results|graphs|expect): (\S.*)$", re.MULTILINE)
 BLOCK = re.compile(
     r"^ *# before:\n(?P<before>.*?)^ *# after:\n(?P<after>.*?)^ *# end\n?",
     re.MULTILINE | re.DOTALL,
@@ -133,8 +134,9 @@ def run(
     given = {name: value for name, value in given.items() if value}
     logs = next(iter(program.header("logs")), LOGS)
     log = out / "log.txt"
-    if given:
-        code = _alone([str(script), str(out), setting], log, given, logs)
+    if given or program.header("recorded"):
+        recorded = bool(program.header("recorded"))
+        code = _alone([str(script), str(out), setting], log, given, logs, recorded=recorded)
     else:
         code = _server().run(str(script), str(out), setting, logs)
     kept = log.read_text(encoding="utf-8", errors="replace")
@@ -153,10 +155,15 @@ def _environment() -> dict[str, str]:
     return base | {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
 
 
-def _alone(arguments: list[str], log: Path, env: dict[str, str], logs: str) -> int:
-    """Run a program that needs an environment of its own."""
+def _alone(
+    arguments: list[str], log: Path, env: dict[str, str], logs: str, *, recorded: bool
+) -> int:
+    """Run a program that needs an environment of its own, or that ``tracelens run`` records."""
     base = _environment() | ({} if logs == "none" else {"TORCH_LOGS": logs}) | env
     command = [sys.executable, str(HERE / "child.py"), *arguments]
+    if recorded:
+        words = ["run", "-q", "-o", str(log.parent / "recorded"), "--", *command]
+        command = [sys.executable, "-m", "tracelens", *words]
     with log.open("wb") as stream:
         ended = subprocess.run(
             command, stdout=stream, stderr=subprocess.STDOUT, env=base, timeout=LIMIT_S, check=False

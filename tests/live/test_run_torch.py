@@ -76,6 +76,13 @@ def test_no_log_line_reaches_the_terminal(script: Ran) -> None:
 # What is recorded.
 
 
+def test_what_was_asked_for_is_in_the_log_with_its_calls(script: Ran) -> None:
+    asked = [line for line in script.log.splitlines() if line.startswith("# tracelens: asked")]
+    assert len(asked) == 1
+    assert asked[0].startswith("# tracelens: asked torch.compile(step) at ")
+    assert asked[0].endswith(".py:5: 30 calls, 2 compilations in all")
+
+
 def test_a_bundle_holds_what_it_should(script: Ran) -> None:
     assert sorted(path.name for path in script.bundle.iterdir()) == [
         "environment.json",

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ def _cpu_lines() -> str:
 
 #: Switches of which a log tells that they were on.
 _SWITCHES = ("TORCH_LOGS", "ONEDNN_VERBOSE", "TORCH_TRACE")
+#: Places that ask for something to be compiled, each a line of the log.
+MAX_ASKED = 50
 
 
 def log_lines(
@@ -76,7 +79,22 @@ def log_lines(
         facts |= {name: on.get(name) for name in _SWITCHES}
     lines = [f"# tracelens: {name} {text}\n" for name, text in facts.items() if text is not None]
     lines += [f"# tracelens: note {note}\n" for note in notes(processes) if "trace:" in note]
+    lines += _asked(processes) if whole else []
     return (_cpu_lines() + "".join(lines)).encode()
+
+
+def _asked(processes: Sequence[Process]) -> list[str]:
+    """Return a line for each place that asked for something to be compiled: was it called?"""
+    calls: Counter[tuple[str, str]] = Counter()
+    for process in processes:
+        calls.update(dict.fromkeys(process.asked.values(), 0))
+        known = (process.asked.get(call.number) for call in process.calls)
+        calls.update(asked for asked in known if asked is not None)
+    compiled = sum(len(process.compiles) for process in processes)
+    return [
+        f"# tracelens: asked {code} at {place}: {number} calls, {compiled} compilations in all\n"
+        for (code, place), number in list(calls.items())[:MAX_ASKED]
+    ]
 
 
 def notes(processes: Sequence[Process]) -> list[str]:

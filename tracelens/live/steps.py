@@ -36,6 +36,8 @@ class Process:
     #: ``pid``, ``parent``, ``argv``, ``python``, ``began`` ...
     process: dict[str, Any] = field(default_factory=dict)
     callables: dict[int, str] = field(default_factory=dict)
+    #: How and where the program asked for each: ``torch.compile(Net)``, ``/proj/train.py:12``.
+    asked: dict[int, tuple[str, str]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     compiles: list[Call] = field(default_factory=list)
     #: Steps that our own driver has timed, in blocks: seconds per step, number of steps.
@@ -168,6 +170,8 @@ def _take(process: Process, key: str, value: Any) -> None:
             process.process = value
         case "callable":
             process.callables[int(value[0])] = str(value[1])
+            if len(value) == 4:
+                process.asked[int(value[0])] = (str(value[2]), str(value[3]))
         case "set":
             process.settings.append((value[0], value[1], value[2]))
         case "force":

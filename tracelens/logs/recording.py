@@ -10,7 +10,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["LeftOut", "Recorded", "Recording", "ended", "notes"]
+__all__ = ["Asked", "LeftOut", "Recorded", "Recording", "ended", "notes"]
 
 
 class Recording(Log):
@@ -37,6 +37,21 @@ class Recorded(Record):
 
     name: str
     value: str
+
+
+class Asked(Record):
+    """A place that asked for something to be compiled, in a program that ended well."""
+
+    #: A function's or a class's name; that of a class of torch with its module.
+    called: str
+    #: ``.compile()`` where the module's own method was used, else ``torch.compile``.
+    method: str = ""
+    file: str
+    line: int
+    #: Calls from outside compiled code.
+    calls: int
+    #: Compilations in all processes of the run, of whatever.
+    compilations: int
 
 
 class LeftOut(Record):

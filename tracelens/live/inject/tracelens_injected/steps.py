@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import re
 import sys
 import threading
 import time
@@ -61,7 +63,7 @@ def install(
                 dynamo.skip_code(timed.__code__)
             except Exception:
                 return result
-            journal.tell(callable=[number, _name(fn)])
+            journal.tell(callable=[number, _name(fn), *_asked(fn)])
             if enough is not None:
                 enough.named(number, _name(fn))
             return timed
@@ -125,3 +127,28 @@ def _name(fn: Any) -> str:
     if owner is not None and not inspect.ismodule(owner):
         return type(owner).__qualname__
     return str(getattr(fn, "__qualname__", type(fn).__qualname__))
+
+
+def _asked(fn: Any) -> list[str]:
+    """Return how it was asked for, as code, and where: ``torch.compile(Net)``, ``train.py:12``."""
+    method, what, frame = False, fn, sys._getframe(1)
+    while frame.f_back is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] not in {"torch", "contextlib", __name__.partition(".")[0]}:
+            break
+        if frame.f_code.co_name == "compile":
+            method = method or name == "torch.nn.modules.module"
+            # A module comes here as a function of Dynamo's that calls it.
+            what = frame.f_locals.get("self", frame.f_locals.get("model")) or what
+        frame = frame.f_back
+    called = re.sub(r"[^\w.<>]", "_", _called(what))
+    code = f"{called}.compile()" if method else f"torch.compile({called})"
+    return [code, f"{os.path.abspath(frame.f_code.co_filename)}:{frame.f_lineno}"]
+
+
+def _called(what: Any) -> str:
+    """Return the name of a function or of a module's class; those of torch with their module."""
+    owner = getattr(what, "__self__", what)
+    kind = what if isinstance(what, FunctionType) else type(owner)
+    inside = str(kind.__module__).startswith("torch.")
+    return f"{kind.__module__}.{kind.__qualname__}" if inside else str(kind.__qualname__)
