@@ -1,11 +1,14 @@
 """Elementwise kernels that run one after the other over the same elements, as eager code does.
 
-Equal grids on one stream are taken for equal numbers of elements. A kernel of another kind, or one
-that begins before the last has ended, ends the sequence.
+Alike grids on one stream are taken for equal numbers of elements: blocks differ by up to a factor
+of four, since kernels take differently many elements per thread. ROCm's kernels have no grid:
+there the order is all there is. A kernel of another kind, or one that begins before the last has
+ended, ends the sequence.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,11 +29,14 @@ MAX_CHAINS = 1_000
 #: Streams that are followed.
 MAX_STREAMS = 1_024
 MAX_NAME = 80
+#: By how much the numbers of blocks of kernels over the same elements differ at most.
+ALIKE = 4.0
 #: What an elementwise kernel of ATen does: the innermost name that says something.
 _WORK = re.compile(
     r"CUDAFunctor_(\w+)|launch_(\w+)\(|(?<!\w)(\w+?)(?:CUDAKernelImpl|_kernel_cuda|_kernel_impl|_kernel"
     r"|Functor)\b"
 )
+_CAT = "CatArrayBatchedCopy"
 _WRAPPERS = frozenset({"AUnary", "BUnary", "Binary", "CUDA", "elementwise", "gpu"})
 
 
@@ -48,7 +54,7 @@ class Ran:
 class _Run:
     """The sequence that a stream is in."""
 
-    grid: Any = None
+    blocks: float | None = None
     end: float = 0.0
     us: float = 0.0
     names: list[Name] = field(default_factory=list)
@@ -82,13 +88,13 @@ class Chains:
         yield from self._ran.items()
 
     def _kernel(self, run: _Run, event: Complete, name: Name) -> None:
-        grid = event.args.grid if event.args is not None else None
-        if grid is None or not is_elementwise(name):
+        if not is_elementwise(name):
             self._close(run)
             return
-        if grid != run.grid or event.ts < run.end:
+        blocks = _blocks(event.args.grid if event.args is not None else None)
+        if not _alike(blocks, run.blocks) or event.ts < run.end:
             self._close(run)
-        run.grid, run.end = grid, event.ts + event.dur
+        run.blocks, run.end = blocks, event.ts + event.dur
         run.us += event.dur
         run.names.append(name)
         if len(run.names) >= MAX_LENGTH:
@@ -102,8 +108,19 @@ class Chains:
                 ran = self._ran.setdefault(names, Ran(first.first, first.text))
                 ran.count += 1
                 ran.us += run.us
-        run.grid, run.us = None, 0.0
+        run.blocks, run.us = None, 0.0
         run.names.clear()
+
+
+def _blocks(grid: Any) -> float | None:
+    """Return how many blocks a grid has; None where it is not known."""
+    if not isinstance(grid, list) or not all(isinstance(n, int) for n in grid):
+        return None
+    return float(math.prod(grid))
+
+
+def _alike(one: float | None, other: float | None) -> bool:
+    return one is None or other is None or one <= ALIKE * other <= ALIKE * ALIKE * one
 
 
 def is_elementwise(name: Name) -> bool:
@@ -111,7 +128,7 @@ def is_elementwise(name: Name) -> bool:
     record = name.record
     if isinstance(record, InductorKernel):
         return record.kind == "poi"
-    return "elementwise_kernel" in name.text
+    return "elementwise_kernel" in name.text or _CAT in name.text
 
 
 def short(name: Name) -> str:
@@ -123,6 +140,8 @@ def short(name: Name) -> str:
 
 def work_of(text: str) -> str:
     """Return what an elementwise kernel of ATen with this name does: ``add``, ``gelu``."""
+    if _CAT in text:
+        return "cat"
     inner = text.partition("elementwise_kernel")[2].partition("<")[2]
     for match in _WORK.finditer(inner):
         word = match[match.lastindex or 0]

@@ -140,7 +140,7 @@ class Transfer(Measured):
 
 
 class Chain(Measured):
-    """Elementwise kernels with equal grids, one after the other on one stream: three or more."""
+    """Elementwise kernels with alike grids, one after the other on one stream: three or more."""
 
     #: Shortened names of the kernels, in order.
     kernels: tuple[str, ...]

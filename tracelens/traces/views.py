@@ -30,7 +30,7 @@ CAUSES = {
     "idle_data_ms": "the host waited for the next batch",
     "idle_blocked_ms": "the host waited for the GPU or for a copy",
     "idle_start_ms": "the host loaded code, took memory or made a stream",
-    "idle_queued_ms": "the next kernel was launched and waited for another",
+    "idle_queued_ms": "the next kernel was launched, but did not start",
     "idle_unknown_ms": "the trace does not show why",
 }
 #: Code that torch generated: what holds it up is how it launches.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
-from tracelens.traces.views import MOVING, computing
+from tracelens.traces.views import MOVING, computing, stories
 from tracelens.words import length, percent
 
 __all__ = ["CopyAndLayoutOverhead"]
@@ -129,6 +130,11 @@ class CopyAndLayoutOverhead(Rule):
                     if row.record.name in COPIES
                 ]
                 yield from self._found(rows, window.record.ms, "the trace")
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Copies between elementwise kernels go with them when these are fused."""
+        data = Moved.model_validate(finding.data)
+        return () if data.mostly_layout else stories(["unfused"], finding)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         told = row.record

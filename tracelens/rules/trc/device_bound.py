@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.traces.measured import Step, Window
+from tracelens.traces.host_kinds import NO_WORK, shares_of
+from tracelens.traces.measured import SelfTime, Step, Window
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.runs import IDLE
+from tracelens.traces.runs import COMPILING, IDLE, Run, runs
 from tracelens.traces.views import COMPUTING, View, views
-from tracelens.words import percent
+from tracelens.words import length, percent
 
 __all__ = ["DeviceBound"]
 
@@ -21,6 +22,10 @@ MIN_KERNELS = 10
 #: Kinds of kernels that are named, and their least share.
 MOST = 4
 MIN_SHARE = 0.05
+#: Shorter traces of the CPU say little, milliseconds.
+MIN_MS = 0.5
+#: Share of the time of the CPU that operators must have.
+MIN_WORK = 0.5
 #: What limits kernels of a kind, as a rule.
 REGIMES = {
     "gemm": "compute",
@@ -41,12 +46,13 @@ class Shares(FindingData):
     """What the device computes."""
 
     busy_share: float
-    #: Kind of kernel -> share of the time in which the GPU computes.
+    #: Kind of kernel -> share of the time in which the GPU computes; of the CPU, of the trace.
     kinds: dict[str, float]
+    on_cpu: bool = False
 
 
 class DeviceBound(Rule):
-    """The GPU is busy nearly all the time: only faster kernels, or fewer, help.
+    """The device is busy nearly all the time: only faster kernels, or fewer, help.
 
     ## Why it matters
     Faster launches, graphs or loaders bring nothing here. What dominates, and whether arithmetic or
@@ -58,8 +64,11 @@ class DeviceBound(Rule):
 
         {"ph": "X", "cat": "kernel", "name": "attn_fwd", "ts": 100.0, "dur": 1290.0, "pid": 0, "tid": 7}
 
+    A program on the CPU is its own device: the note says what its operators compute. Compiled code
+    has no events inside; with ``torch._inductor.config.cpp.enable_kernel_profile`` its kernels do.
+
     ## When it is harmless
-    Always: it is what a well-fed GPU looks like, and a note of severity ``none``.
+    Always: it is what a well-fed device looks like, and a note of severity ``none``.
 
     ## What to do
     See the table of kernels, and TRC009, TRC010, TRC014, TRC019, TRC025 and TRC028 for what can be
@@ -81,17 +90,47 @@ class DeviceBound(Rule):
     def check(
         self,
         windows: Table[Window],
+        *,
         timelines: Table[Timeline],
         kernels: Table[KernelTime],
-        *,
         steps: Table[Step],
+        own: Table[SelfTime],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
+        for run in runs(windows, steps):
+            yield from self._on_cpu(run, list(own.within(run.window.first.input)))
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
             if view.run.window.record.kernels < MIN_KERNELS or idle >= IDLE * view.window_ms:
                 continue
             yield self._finding(view, list(kernels.within(view.source)))
+
+    def _on_cpu(self, run: Run, own: list[Seen[SelfTime]]) -> Iterator[Finding]:
+        """Yield what a program on the CPU computes."""
+        whole = run.window.record
+        compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
+        if run.on_device or whole.launches or whole.ms < MIN_MS or compiles:
+            return
+        kinds = shares_of(((row.record.name, row.record.ms) for row in own), whole.ms)
+        worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
+        kinds = [(kind, share) for kind, share in kinds if share >= MIN_SHARE and kind != "other"]
+        if worked < MIN_WORK or not kinds:
+            return
+        told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
+        yield self.finding(
+            "computing",
+            title=f"the CPU computes for {percent(worked)} of the trace",
+            message=f"Of the trace, {length(whole.ms)}: {told}.",
+            harmless=f"{told}; it says where the time goes, not that any of it is wrong",
+            confidence=Confidence.HIGH,
+            count=len(own),
+            evidence=[row.quote(f"{length(row.record.ms)} in itself") for row in own[:MOST]],
+            data=Shares(
+                busy_share=round(worked, 6),
+                kinds={kind: round(share, 6) for kind, share in kinds[:MOST]},
+                on_cpu=True,
+            ),
+        )
 
     def _finding(self, view: View, kernels: list[Seen[KernelTime]]) -> Finding:
         shares: defaultdict[str, float] = defaultdict(float)
@@ -107,14 +146,13 @@ class DeviceBound(Rule):
         longest = sorted(kernels, key=lambda row: -row.record.sum_ms)[:1]
         return self.finding(
             "busy",
-            title=f"the GPU is busy for {percent(busy)} of {view.of}"
-            + (f": {told}" if told else ""),
+            title=f"the GPU is busy for {percent(busy)} of {view.of}",
             message=(
                 f"Of {COMPUTING}: {told or 'no kind of kernel stands out'}. Kernels that "
                 f"arithmetic limits as a rule take {percent(limited['compute'])}, those that "
                 f"memory limits {percent(limited['memory'])}."
             ),
-            harmless="the GPU has work nearly all the time",
+            harmless="it has work nearly all the time" + (f": {told}" if told else ""),
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
             evidence=[

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import DeviceKernel
+from tracelens.logs.chrome_trace import Collective, DeviceKernel
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.measured import DeviceBusy, TraceHeader
+from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
+from tracelens.traces.rows import CollectiveTime
 from tracelens.traces.views import stories
 from tracelens.words import length, percent
 
@@ -19,6 +20,12 @@ __all__ = ["ExposedCollectives"]
 
 MIN_SHARE = 0.1
 MAX_QUOTED = 4
+MAX_TOLD = 3
+#: Share of the exposed time from which on a kind of collective is what it is about.
+MOST = 0.5
+#: What passes messages between hosts; of the others the device has kernels.
+HOST = frozenset({"gloo", "mpi", "ucc"})
+_EXCHANGES = ("alltoall", "all2all", "sendrecv", "send", "recv")
 
 
 class Exposed(FindingData):
@@ -27,7 +34,11 @@ class Exposed(FindingData):
     collective_ms: float
     exposed_ms: float
     of_ms: float
+    #: Whether all-reduces are most of it.
     reduces: bool
+    #: Whether all-to-alls, sends and receives are.
+    exchanges: bool = False
+    on_host: bool = False
 
 
 class ExposedCollectives(Rule):
@@ -66,14 +77,31 @@ class ExposedCollectives(Rule):
             id="buckets",
             text="Try other sizes of the buckets that gradients are reduced in.",
             when="gradients are reduced: DistributedDataParallel",
-            applies=lambda data: data.reduces,
+            applies=lambda data: data.reduces and not data.on_host,
             code="DistributedDataParallel(model, bucket_cap_mb=100)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
         ),
         Remedy(
+            id="prefetch",
+            text="Start the exchange of the next batch while this one is computed.",
+            when="all-to-alls take most of it, as in models with distributed embeddings",
+            applies=lambda data: data.exchanges and not data.on_host,
+            code="torchrec.distributed.TrainPipelineSparseDist(model, optimizer, device)",
+            proof="https://docs.pytorch.org/torchrec/concepts.html",
+        ),
+        Remedy(
+            id="async",
+            text="Begin them without waiting, and wait where the result is used.",
+            when="they run on the host",
+            applies=lambda data: data.on_host,
+            code="work = torch.distributed.all_reduce(tensor, async_op=True)",
+            proof="https://docs.pytorch.org/docs/stable/distributed.html",
+        ),
+        Remedy(
             id="overlap",
             text="With tensor parallelism, overlap the collectives with the products around them.",
-            when="the code is compiled",
+            when="the code is compiled, and collectives are no exchange of embeddings",
+            applies=lambda data: not data.exchanges and not data.on_host,
             setting="torch._inductor.config._micro_pipeline_tp = True",
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",
@@ -86,49 +114,132 @@ class ExposedCollectives(Rule):
 
     def check(
         self,
-        devices: Table[DeviceBusy],
+        windows: Table[Window],
         *,
+        devices: Table[DeviceBusy],
         kernels: Table[DeviceKernel],
+        exposed: Table[CollectiveTime],
+        spans: Table[Collective],
         headers: Table[TraceHeader],
     ) -> Iterator[Finding]:
-        """Yield one finding per device that waits in collectives."""
-        for row in devices:
-            device = row.record
-            if device.span_ms <= 0 or device.exposed_ms < MIN_SHARE * device.span_ms:
-                continue
-            source = row.first.input
-            rows = [k for k in kernels.within(source) if k.record.is_collective]
-            rows.sort(key=lambda kernel: -kernel.ms)
+        """Yield one finding per device, or host, that waits in collectives."""
+        for window in windows:
+            source = window.first.input
             header = next((h.record for h in headers.within(source)), TraceHeader())
-            world = f" {header.world_size} ranks take part." if header.world_size else ""
-            rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
-            share = device.exposed_ms / device.span_ms
-            data = Exposed(
-                collective_ms=device.collective_ms,
-                exposed_ms=device.exposed_ms,
-                of_ms=device.span_ms,
-                reduces=any("allreduce" in str(k.record).lower() for k in rows),
-            )
-            yield self.finding(
-                "collectives",
-                title=f"collectives run alone for {percent(share)} of the time on {rank}",
-                message=(
-                    f"Collectives take {length(device.collective_ms)}; for "
-                    f"{length(device.exposed_ms)} of that nothing else runs on the device.{world} "
-                    "A slower rank would look the same on this one."
-                ),
-                confidence=Confidence.MEDIUM,
-                count=sum(kernel.count for kernel in rows),
-                evidence=[
-                    kernel.quote(f"{kernel.count} times, {length(kernel.ms)} in all")
-                    for kernel in rows[:MAX_QUOTED]
-                ],
-                cost=Cost(
-                    ms=device.exposed_ms,
-                    share=share,
-                    basis="upper_bound",
-                    of="the time from the first kernel to the last",
-                ),
-                advice=self.advise(data),
-                data=data,
-            )
+            if not window.record.kernels:
+                rows = [s for s in spans.within(source) if s.record.communicator in HOST]
+                yield from self._on_host(window, rows, header)
+            shown = [k for k in kernels.within(source) if k.record.is_collective]
+            kinds = [row.record for row in exposed.within(source)]
+            for device in devices.within(source):
+                if device.record.span_ms > 0 and _share(device.record) >= MIN_SHARE:
+                    yield self._finding(device.record, shown, kinds, header)
+
+    def _on_host(
+        self, window: Seen[Window], rows: list[Seen[Collective]], header: TraceHeader
+    ) -> Iterator[Finding]:
+        """Yield how long collectives take that run on the host, on threads of their own."""
+        whole = window.record
+        ms = sum(row.ms for row in rows)
+        if ms < MIN_SHARE * whole.ms or (whole.operators_ms or 0.0) >= 0.5 * whole.ms:
+            return
+        n = sum(row.count for row in rows)
+        names = ", ".join(f"`{row.record}`" for row in rows[:MAX_QUOTED])
+        data = Exposed(
+            collective_ms=ms,
+            exposed_ms=min(ms, whole.ms),
+            of_ms=whole.ms,
+            reduces=any("reduce" in row.record.operation for row in rows),
+            on_host=True,
+        )
+        yield self.finding(
+            "host",
+            title=f"collectives on the host take {length(ms)} in a trace of {length(whole.ms)}",
+            message=(
+                f"{names}: {n} calls of {length(ms / n)} each, and hardly anything else."
+                f"{_world(header)} Whether the program waits for them, or for a slower rank in "
+                "them, the traces of the other ranks tell."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=n,
+            evidence=[row.quote(f"{row.count} times, {length(row.ms)} in all") for row in rows],
+            cost=Cost(
+                ms=data.exposed_ms,
+                share=data.exposed_ms / whole.ms,
+                basis="upper_bound",
+                of="the trace",
+            ),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _finding(
+        self,
+        device: DeviceBusy,
+        rows: list[Seen[DeviceKernel]],
+        kinds: list[CollectiveTime],
+        header: TraceHeader,
+    ) -> Finding:
+        rows.sort(key=lambda kernel: -kernel.ms)
+        rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
+        share = _share(device)
+        alone = sum(kind.exposed_ms for kind in kinds)
+        data = Exposed(
+            collective_ms=device.collective_ms,
+            exposed_ms=device.exposed_ms,
+            of_ms=device.span_ms,
+            reduces=_alone(kinds, ("allreduce",)) >= MOST * alone,
+            exchanges=_alone(kinds, _EXCHANGES) >= MOST * alone > 0,
+        )
+        told = ", ".join(f"`{kind.name}` {length(kind.exposed_ms)}" for kind in _longest(kinds))
+        return self.finding(
+            "collectives",
+            title=f"collectives run alone for {percent(share)} of the time on {rank}",
+            message=(
+                f"Collectives take {length(device.collective_ms)}; for "
+                f"{length(device.exposed_ms)} of that nothing else runs on the device"
+                f"{': ' if told else ''}{told}.{_world(header)} "
+                "A slower rank would look the same on this one."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=sum(kernel.count for kernel in rows),
+            evidence=[
+                kernel.quote(f"{kernel.count} times, {length(kernel.ms)} in all")
+                for kernel in rows[:MAX_QUOTED]
+            ],
+            cost=Cost(
+                ms=device.exposed_ms,
+                share=share,
+                basis="upper_bound",
+                of="the time from the first kernel to the last",
+            ),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _share(device: DeviceBusy) -> float:
+    return device.exposed_ms / device.span_ms
+
+
+def _world(header: TraceHeader) -> str:
+    return f" {header.world_size} ranks take part." if header.world_size else ""
+
+
+def _alone(kinds: list[CollectiveTime], words: tuple[str, ...]) -> float:
+    """Return for how long collectives of a kind run with nothing computed meanwhile."""
+    return sum(
+        kind.exposed_ms
+        for kind in kinds
+        if any(word in kind.name.lower().replace("_", "") for word in words)
+    )
+
+
+def _longest(kinds: list[CollectiveTime]) -> list[CollectiveTime]:
+    """Return the collectives that run alone longest, each name once."""
+    sums: dict[str, CollectiveTime] = {}
+    for kind in kinds:
+        held = sums.get(kind.name)
+        total = kind.exposed_ms + (held.exposed_ms if held else 0.0)
+        sums[kind.name] = kind.model_copy(update={"exposed_ms": total})
+    return sorted(sums.values(), key=lambda kind: -kind.exposed_ms)[:MAX_TOLD]

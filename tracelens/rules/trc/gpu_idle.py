@@ -25,6 +25,8 @@ FEW_KERNELS = 1
 FEW_MS = 10.0
 #: One-off work from which on TRC023 tells of it.
 START_MS = 5.0
+#: Share of the idle time in which the trace shows nothing of the host: then nothing is known.
+UNSEEN = 0.9
 #: Share of the idle time from which on it has one cause, with a rule of its own.
 MOST = 0.5
 
@@ -41,6 +43,12 @@ class Idle(FindingData):
     start_ms: float
     compile_ms: float
     bound_ms: float
+    #: While no operator, Python function or call of the runtime is in the trace.
+    unseen_ms: float = 0.0
+
+
+def _unseen(data: Idle) -> bool:
+    return data.unseen_ms >= UNSEEN * data.idle_ms
 
 
 class GpuIdle(Rule):
@@ -91,15 +99,25 @@ class GpuIdle(Rule):
             text="Launch the step as one CUDA graph.",
             code='torch.compile(model, mode="reduce-overhead")',
             when="the host is late, and nothing else explains most of the idle time",
-            applies=lambda data: data.late_ms >= MOST * data.idle_ms,
+            applies=lambda data: data.late_ms >= MOST * data.idle_ms and not _unseen(data),
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
         ),
         Remedy(
             id="batch",
             text="Give the GPU more to do at a time: a larger batch.",
+            when="the trace shows what the host does",
+            applies=lambda data: not _unseen(data),
             basis="untestable",
             proof="it changes what is computed",
+        ),
+        Remedy(
+            id="stacks",
+            text="Record what the host does.",
+            code="torch.profiler.profile(with_stack=True)",
+            when="the trace shows nothing of the host while the GPU is idle",
+            applies=_unseen,
+            proof="https://docs.pytorch.org/docs/stable/profiler.html",
         ),
     )
 
@@ -139,6 +157,7 @@ class GpuIdle(Rule):
             else ""
         )
         data = Idle(
+            unseen_ms=_unseen_ms(view),
             window_ms=whole,
             kernels=int(view.run.total("kernels")),
             idle_ms=idle,
@@ -148,12 +167,13 @@ class GpuIdle(Rule):
             compile_ms=view.run.total("idle_compile_ms"),
             bound_ms=view.bound_ms,
         )
+        least = "at least " if bound else ""
         return self.finding(
             "idle",
-            title=f"the GPU is idle for {percent(idle / whole)} of {view.of}",
+            title=f"the GPU is idle for {least}{percent(idle / whole)} of {view.of}",
             message=(
                 f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
-                f"Why nothing runs: {told}.{bound}{_longest(view)}"
+                f"Why nothing runs: {told}.{bound}{_seen(data) or _longest(view)}"
             ),
             severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
             harmless=_told_elsewhere(data),
@@ -166,6 +186,24 @@ class GpuIdle(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _unseen_ms(view: View) -> float:
+    """Return for how long neither device nor host does anything that is in the trace."""
+    run = view.run
+    if run.window.record.python_calls or not view.idle_ms:
+        return 0.0
+    seen = sum(run.total(f"idle_{what}_ms") for what in ("host", "loading", "compile")) + sum(
+        view.total(f"idle_{what}_ms") for what in ("blocked", "start")
+    )
+    return max(0.0, view.idle_ms - seen)
+
+
+def _seen(data: Idle) -> str:
+    """Say so where the trace shows nothing of the host."""
+    if not _unseen(data):
+        return ""
+    return f" For {length(data.unseen_ms)} the trace shows nothing that the host did."
 
 
 def _told_elsewhere(data: Idle) -> str | None:

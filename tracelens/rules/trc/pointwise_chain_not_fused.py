@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.rows import Timeline
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, stories
 from tracelens.words import length, percent
 
 __all__ = ["PointwiseChainNotFused"]
@@ -35,7 +36,7 @@ class PointwiseChainNotFused(Rule):
 
     ## Why it matters
     Each kernel reads its input from memory and writes its output back; a fused kernel would do so
-    once. Three or more in a row with the same grid are what ``torch.compile`` makes one kernel of.
+    once. Three or more in a row with alike grids are what ``torch.compile`` makes one kernel of.
 
     ## What it looks like
         {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, at::native::binary_internal::MulFunctor<float> > >(int)", "ts": 100.0, "dur": 12.0, "pid": 0, "tid": 7, "args": {"grid": [4096, 1, 1]}}
@@ -43,7 +44,9 @@ class PointwiseChainNotFused(Rule):
         {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&)>(int)", "ts": 128.0, "dur": 11.0, "pid": 0, "tid": 7, "args": {"grid": [4096, 1, 1]}}
 
     ## When it is harmless
-    Equal grids are taken for the same elements: that is likely, not certain. The same operator many
+    Alike grids are taken for the same elements: that is likely, not certain. Blocks may differ by a factor
+    of four, since kernels take differently many elements per thread; where the trace has no grids (ROCm),
+    whatever follows each other counts. The same operator many
     times over belongs to different tensors, as in an optimizer, and does not count; nor do sequences
     that take less than 5 % of its computing, or fewer than 10 of them.
 
@@ -74,24 +77,31 @@ class PointwiseChainNotFused(Rule):
     )
 
     def check(
-        self, windows: Table[Window], timelines: Table[Timeline], *, chains: Table[Chain]
+        self,
+        windows: Table[Window],
+        timelines: Table[Timeline],
+        *,
+        chains: Table[Chain],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         for window in windows:
-            of_it = [
-                row for row in chains.within(window.first.input) if len(set(row.record.kernels)) > 1
-            ]
+            source = window.first.input
+            of_it = [row for row in chains.within(source) if len(set(row.record.kernels)) > 1]
             of_it.sort(key=lambda row: (-row.record.ms, row.record.kernels))
-            busy = computing(timelines, window.first.input)
+            busy = computing(timelines, source)
             ms = sum(row.record.ms for row in of_it)
             times = sum(row.record.count for row in of_it)
             if busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
                 yield self._finding(of_it, ms, busy)
 
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Copies among them are fused, too."""
+        return stories(["unfused"], finding)
+
     def _finding(self, rows: list[Seen[Chain]], ms: float, busy: float) -> Finding:
         kernels = sum(row.record.count * len(row.record.kernels) for row in rows)
         times = sum(row.record.count for row in rows)
-        saved = sum(row.record.ms * (1 - 1 / len(row.record.kernels)) for row in rows)
+        saved = _save(rows)
         told = "; ".join(
             f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
             for row in rows[:MAX_TOLD]
@@ -101,7 +111,7 @@ class PointwiseChainNotFused(Rule):
             "chains",
             title=f"{kernels:,} elementwise kernels run in {times:,} sequences, not fused",
             message=(
-                f"Elementwise kernels with equal grids run one after the other and take "
+                f"Elementwise kernels over about as many elements follow each other and take "
                 f"{length(ms)}, {percent(ms / busy)} of {COMPUTING}. Most of it: {told}."
             ),
             confidence=Confidence.MEDIUM,
@@ -118,3 +128,8 @@ class PointwiseChainNotFused(Rule):
 def _names(chain: Chain) -> str:
     more = f" and {len(chain.kernels) - 8} more" if len(chain.kernels) > 8 else ""
     return " + ".join(f"`{name}`" for name in chain.kernels[:8]) + more
+
+
+def _save(rows: list[Seen[Chain]]) -> float:
+    """Return what fusing each sequence into one kernel saves at most."""
+    return sum(row.record.ms * (1 - 1 / len(row.record.kernels)) for row in rows)
