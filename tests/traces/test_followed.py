@@ -1,6 +1,6 @@
 """What the trace rules need besides names: breaks, compilations, idle time, chains of kernels."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -142,17 +142,33 @@ def test_a_chain_is_three_elementwise_kernels_with_one_grid_on_one_stream() -> N
 @pytest.mark.parametrize(
     "third",
     [
-        wide(ADD, 20, 5, [32, 1, 1]),
+        wide(ADD, 20, 5, [15, 1, 1]),
+        wide(ADD, 20, 5, [257, 1, 1]),
         wide(ADD, 20, 5, [64, 1, 1], stream=8),
         wide(ADD, 12, 5, [64, 1, 1]),
         kernel(ADD, 20, 5),
         wide("sgemm", 20, 5, [64, 1, 1]),
     ],
-    ids=("grid", "stream", "overlap", "no grid", "kernel"),
+    ids=("fewer", "more", "stream", "overlap", "no grid", "kernel"),
 )
 def test_a_chain_ends_where_its_kernels_differ(third: Json) -> None:
     events = [wide(MUL, 0, 5, [64, 1, 1]), wide(ADD, 10, 5, [64, 1, 1]), third]
     assert not len(read(events).table(Chain))
+
+
+@pytest.mark.parametrize(
+    "grids",
+    [([64, 1, 1], [16, 1, 1]), ([64, 1, 1], [256, 1, 1]), ([8, 4, 2], [64, 1, 1]), (None, None)],
+    ids=("a quarter", "four times", "as many", "none"),
+)
+def test_a_chain_goes_on_over_about_as_many_elements(grids: tuple[Any, Any]) -> None:
+    one, other = grids
+    ran = ((MUL, one), (ADD, other), (ADD, other))
+    events = [
+        kernel(name, 10 * at, 5) if grid is None else wide(name, 10 * at, 5, grid)
+        for at, (name, grid) in enumerate(ran)
+    ]
+    assert only(read(events), Chain).kernels == ("mul", "add", "add")
 
 
 def test_chains_are_bounded_and_any_grid_is_only_compared() -> None:

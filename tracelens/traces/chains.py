@@ -120,7 +120,9 @@ def _blocks(grid: Any) -> float | None:
 
 
 def _alike(one: float | None, other: float | None) -> bool:
-    return one is None or other is None or one <= ALIKE * other <= ALIKE * ALIKE * one
+    if one is None or other is None:
+        return one is other
+    return one <= ALIKE * other <= ALIKE * ALIKE * one
 
 
 def is_elementwise(name: Name) -> bool:
