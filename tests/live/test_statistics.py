@@ -32,12 +32,16 @@ class Noise:
     steps: int = 15
     #: Share of the processes that are slowed as a whole, by up to four fifths.
     disturbed: float = 0.0
+    #: Share of the processes of which this share of the steps takes half as long again.
+    contended: float = 0.0
+    part: float = 0.7
 
 
 def run(random: Random, level: float, noise: Noise) -> tuple[float, ...]:
     level *= math.exp(random.gauss(0, noise.process))
     if noise.disturbed and random.random() < noise.disturbed:
         level *= math.exp(random.uniform(0.1, 0.6))
+    part = noise.part * (random.random() < noise.contended) if noise.contended else 0.0
     wander, slow, out = 0.0, random.random() < 0.5, []
     for step in range(noise.steps):
         fresh = math.sqrt(1 - noise.memory**2) * random.gauss(0, noise.jitter)
@@ -45,6 +49,7 @@ def run(random: Random, level: float, noise: Noise) -> tuple[float, ...]:
         slow ^= random.random() < 0.05
         growth = noise.growth * step / noise.steps
         time = level * math.exp(wander + growth + noise.slow * slow)
+        time *= 1.5 if part and random.random() < part else 1
         out.append(time * (1 + random.expovariate(1) * (random.random() < noise.outliers)))
     return tuple(out)
 
@@ -144,6 +149,29 @@ def test_one_disturbed_run_in_seven_does_not_hide_a_third() -> None:
     """There is more to be run, and then there is an answer; of nothing, nothing comes."""
     assert answers(1.33, DISTURBED, 40)["faster"] >= 28
     assert answers(1.0, DISTURBED, 40)["faster"] == 0
+
+
+def test_steps_that_others_slow_hide_nothing_and_make_up_nothing() -> None:
+    """What was disturbed only ever takes longer: the steps that were least so are compared."""
+    contended = Noise(process=0.015, contended=0.5)
+    assert answers(1.15, contended, 30)["faster"] >= 20
+    assert answers(1.33, contended, 30)["faster"] >= 26
+    nulls = answers(1.0, contended, 40)
+    assert nulls["faster"] + nulls["slower"] == 0
+
+
+def test_slower_needs_eight_blocks_that_agree() -> None:
+    slow = Block(steady(10), steady(10.02), steady(14))
+    assert [judge([slow] * count).answer for count in (3, 5, 8)] == ["unclear", "unclear", "slower"]
+    one = Block(steady(10), steady(15), steady(14))
+    assert judge([slow] * 7 + [one]).answer == "unclear"
+
+
+def test_a_gain_of_a_part_of_the_steps_is_no_gain_of_all() -> None:
+    """The least disturbed tell one thing, and the middle another: nobody is told a figure."""
+    few = tuple(6.0 + i / 6 if i % 6 == 0 else 10.0 + 0.01 * (i % 4) for i in range(24))
+    answer = judge([Block(steady(10, 24), steady(10.02, 24), few)] * 5)
+    assert (answer.answer, round(answer.ratio, 1)) == ("unclear", 1.1)
 
 
 @pytest.mark.parametrize(("count", "enough"), [(3, 3), (5, 5), (8, 7), (12, 9)])

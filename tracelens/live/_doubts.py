@@ -13,6 +13,8 @@ DRIFT = 0.05
 #: Two groups: the lesser one's share of the steps, the ratio between them, and the distance between
 #: them in standard deviations within them.
 SHARE, APART, DEVIATIONS = 0.2, 1.15, 4.0
+#: Share of a side's runs whose steps must be so.
+MOST = 0.8
 #: Steps in a run below which neither can be told.
 FEW = 9
 
@@ -44,11 +46,15 @@ def doubt(blocks: Sequence[Runs], effect: float) -> str:
 def groups(blocks: Sequence[Runs]) -> bool:
     """Return whether steps fall into two groups, so that a median is of one or of the other.
 
-    The mean is then what a step costs: it does not jump with the share of each.
+    The mean is then what a step costs: it does not jump with the share of each. What the program
+    does shows in almost all runs of a side; what others do to it, only in some.
     """
-    runs = [run for block in blocks for run in block if len(run) >= FEW]
-    split = [run for run in runs if _groups(run) is not None]
-    return bool(runs) and len(split) * 3 >= len(runs)
+    unchanged = [run for block in blocks for run in block[:-1] if len(run) >= FEW]
+    changed = [block[-1] for block in blocks if block and len(block[-1]) >= FEW]
+    return any(
+        sum(_groups(run) is not None for run in side) >= MOST * len(side) > 0
+        for side in (unchanged, changed)
+    )
 
 
 def _drift(run: Sequence[float]) -> float:

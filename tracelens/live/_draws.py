@@ -6,17 +6,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
-__all__ = ["LOOKS", "Block", "Draws", "Estimate", "agreeing", "centre", "median"]
+__all__ = [
+    "LOOKS",
+    "Block",
+    "Draws",
+    "Estimate",
+    "Level",
+    "agreeing",
+    "centre",
+    "difference",
+    "median",
+]
+
+#: What stands for the steps of a run: those that were least disturbed, their middle, or
+#: their mean.
+Level = Literal["calm", "median", "mean"]
+#: Where in the order of its steps the level of a run is. Others' work only ever adds to a step.
+QUANTILES = {"calm": 0.15, "median": 0.5}
 
 #: Numbers of blocks after which the data are looked at.
 LOOKS = (3, 5, 8, 12)
 #: How often blocks may agree by chance on which program is faster, were the three runs alike.
 CHANCE = 0.005
+#: ... and on which is slower: hardly anything that is advised is, and nobody waits for that answer.
+CHANCE_SLOWER = 0.001
 #: One block in so many may be a disturbed one: its unchanged runs say nothing about the spread.
 DISTURBED = 5
-#: Resamples of the bootstrap, and precomputed resampled medians per run.
-RESAMPLES, MEDIANS = 400, 32
+#: Resamples of the bootstrap, and precomputed resampled levels per run.
+RESAMPLES, RESAMPLED = 400, 32
 #: Ends of the intervals: of the effect (99 %), and of unchanged against unchanged (95 %).
 EFFECT_TAIL, SPREAD_TAIL = 0.005, 0.025
 
@@ -50,15 +69,15 @@ class Estimate:
 
 
 class Draws:
-    """The bootstrap: medians of resampled runs first, then resampled blocks of them."""
+    """The bootstrap: levels of resampled runs first, then resampled blocks of them."""
 
-    def __init__(self, blocks: Sequence[Block], random: Random, *, means: bool = False) -> None:
+    def __init__(self, blocks: Sequence[Block], random: Random, *, level: Level = "median") -> None:
         self.random = random
-        middle = _mean if means else median
-        self.medians = [tuple(math.log(middle(run)) for run in block.runs) for block in blocks]
-        resampled = _resampled_means if means else _resampled_medians
+        self.levels = [
+            tuple(math.log(_level(run, level)) for run in block.runs) for block in blocks
+        ]
         self.resampled = [
-            tuple(resampled(sorted(run), random) for run in block.runs) for block in blocks
+            tuple(_resampled(sorted(run), random, level) for run in block.runs) for block in blocks
         ]
 
     def effect(self) -> Estimate:
@@ -69,13 +88,13 @@ class Draws:
     def spread(self) -> Estimate:
         """Compare the unchanged runs with each other, without the blocks that are furthest off."""
         weights = (1.0, -1.0, 0.0)
-        apart = sorted((before - again for before, again, _ in self.medians), key=abs)
+        apart = sorted((before - again for before, again, _ in self.levels), key=abs)
         usual = apart[: len(apart) - len(apart) // DISTURBED]
         return self._estimate([(each,) for each in usual], weights, SPREAD_TAIL, usual)
 
     def _pools(self, weights: tuple[float, float, float]) -> list[list[float]]:
         u, v, w = weights
-        mixed = ([self.random.choices(run, k=MEDIANS) for run in runs] for runs in self.resampled)
+        mixed = ([self.random.choices(run, k=RESAMPLED) for run in runs] for runs in self.resampled)
         return [[u * a + v * b + w * c for a, b, c in zip(*runs, strict=True)] for runs in mixed]
 
     def _estimate(
@@ -94,7 +113,7 @@ class Draws:
         )
         end = int(tail * RESAMPLES)
         return Estimate(
-            centre(found or [u * a + v * b + w * c for a, b, c in self.medians]),
+            centre(found or [u * a + v * b + w * c for a, b, c in self.levels]),
             centres[end],
             centres[-1 - end],
         )
@@ -106,20 +125,19 @@ class Draws:
         noise, as long as it does not depend on the position in the block. Of few blocks, each must
         show half of the ``needed`` difference: one that was disturbed would make it up alone.
         """
-        count = len(self.medians)
+        count = len(self.levels)
         least = needed / 2 if count < LOOKS[2] else 0.0
-        wins = sum(after + least < min(before, again) for before, again, after in self.medians)
-        losses = sum(after - least > max(before, again) for before, again, after in self.medians)
-        enough = agreeing(count)
-        return int(wins >= enough) - int(losses >= enough)
+        wins = sum(after + least < min(before, again) for before, again, after in self.levels)
+        losses = sum(after - least > max(before, again) for before, again, after in self.levels)
+        return int(wins >= agreeing(count)) - int(losses >= agreeing(count, CHANCE_SLOWER))
 
 
-def agreeing(count: int) -> int:
+def agreeing(count: int, chance: float = CHANCE) -> int:
     """Return how many of so many blocks must agree, so that chance does it hardly ever."""
     tail = 0.0
     for least in range(count, 0, -1):
         tail += math.comb(count, least) * 2 ** (count - least) / 3**count
-        if tail > CHANCE:
+        if tail > chance:
             return min(least + 1, count)
     return count
 
@@ -132,6 +150,12 @@ def centre(values: Sequence[float]) -> float:
     return sum(middle) / len(middle)
 
 
+def difference(blocks: Sequence[Block], level: Level) -> float:
+    """Return the logarithm of the ratio of both sides by one level; nothing is drawn."""
+    levels = ([math.log(_level(run, level)) for run in block.runs] for block in blocks)
+    return centre([(before + again) / 2 - after for before, again, after in levels])
+
+
 def median(values: Sequence[float]) -> float:
     """Return the middle value, or the mean of both middle ones."""
     ranked = sorted(values)
@@ -139,17 +163,28 @@ def median(values: Sequence[float]) -> float:
     return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) / 2
 
 
-def _resampled_medians(ranked: Sequence[float], random: Random) -> list[float]:
-    """Return logarithms of medians of resampled runs.
+def _level(run: Sequence[float], level: Level) -> float:
+    if level == "mean":
+        return _mean(run)
+    if level == "median":
+        return median(run)
+    ranked = sorted(run)
+    return ranked[int(QUANTILES[level] * len(ranked))]
 
-    The median of a resample is an order statistic of the run, and its rank has a beta distribution:
+
+def _resampled(ranked: Sequence[float], random: Random, level: Level) -> list[float]:
+    """Return logarithms of levels of resampled runs.
+
+    A quantile of a resample is an order statistic of the run, and its rank has a beta distribution:
     drawing the rank costs the same for a thousand steps as for ten.
     """
-    count = len(ranked)
-    half = (count + 1) / 2
+    if level == "mean":
+        return _resampled_means(ranked, random)
+    count, share = len(ranked), QUANTILES[level]
+    one, other = share * (count + 1), (1 - share) * (count + 1)
     return [
-        math.log(ranked[min(int(count * random.betavariate(half, half)), count - 1)])
-        for _ in range(MEDIANS)
+        math.log(ranked[min(int(count * random.betavariate(one, other)), count - 1)])
+        for _ in range(RESAMPLED)
     ]
 
 
@@ -162,4 +197,4 @@ def _resampled_means(ranked: Sequence[float], random: Random) -> list[float]:
     count, mean = len(ranked), _mean(ranked)
     variance = sum((value - mean) ** 2 for value in ranked) / max(count - 1, 1)
     error = math.sqrt(variance / count)
-    return [math.log(max(random.gauss(mean, error), mean / 10)) for _ in range(MEDIANS)]
+    return [math.log(max(random.gauss(mean, error), mean / 10)) for _ in range(RESAMPLED)]

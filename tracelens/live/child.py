@@ -23,6 +23,8 @@ __all__ = ["Child", "TooLong"]
 
 #: Text kept of a recorded run's head and tail: a program may print gigabytes.
 KEPT = 64 << 20
+#: Sets and dictionaries in the same order on both sides, unless the user has said another.
+SAME_ORDER = {"PYTHONHASHSEED": "0"}
 
 
 class TooLong(RunFailed):
@@ -64,7 +66,7 @@ class Child:
                 done = recording.record(
                     side.workload.argv,
                     folder,
-                    base={**self.base, **side.workload.env},
+                    base={**SAME_ORDER, **self.base, **side.workload.env},
                     cwd=side.workload.cwd,
                     wishes=wishes,
                     show=words,
@@ -104,7 +106,7 @@ class Child:
             RunFailed: The program did not end well.
         """
         caches = caches_in(cache) if cache is not None else {}
-        base = {**self.base, **side.workload.env, **caches}
+        base = {**SAME_ORDER, **self.base, **side.workload.env, **caches}
         words = LastWords()
         with input_of(side) as given:
             finished = process.run(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
 from tracelens.live import _doubts
-from tracelens.live._draws import LOOKS, Block, Draws, Estimate, median
+from tracelens.live._draws import LOOKS, Block, Draws, Estimate, Level, difference, median
 
 __all__ = [
     "BUSY_CPU_FLOOR",
@@ -44,6 +44,7 @@ EARLY_MARGIN = 1.5
 #: long as the bar is not higher.
 NO_GAIN = 0.05
 SEED = 20250215
+_ONE_PART = "the steps that were least disturbed and the others do not say the same"
 
 Answer = Literal["faster", "slower", "same", "unclear"]
 
@@ -94,14 +95,48 @@ def judge(
     )
     if lacking := _lacking(blocks, whole, iterations, of):
         return Judgement("unclear", lacking, iterations=iterations, blocks=len(whole))
-    means = of == "step" and _doubts.groups([block.runs for block in whole])
-    draws = Draws(whole, Random(seed), means=means)  # noqa: S311 -- a bootstrap, not a secret
+    judged = _judged(whole, floor, seed, _level(whole, of))
+    if judged.answer in {"faster", "slower"} or of == "step":
+        doubt = _doubts.doubt([block.runs for block in whole], math.log(judged.ratio))
+        judged = replace(judged, answer="unclear", reason=doubt) if doubt else judged
+    return replace(judged, iterations=iterations, blocks=len(whole))
+
+
+def _level(blocks: Sequence[Block], of: Literal["step", "run"]) -> Level:
+    """Return what stands for a run: where steps fall into two groups, their mean."""
+    is_grouped = of == "step" and _doubts.groups([block.runs for block in blocks])
+    return "mean" if is_grouped else "calm"
+
+
+def _judged(blocks: Sequence[Block], floor: float, seed: int, level: Level) -> Judgement:
+    """Judge by the steps that were least disturbed, where the others do not contradict them."""
+    found = _by(blocks, floor, seed, level)
+    if level != "calm":
+        return found
+    effect, other = math.log(found.ratio), difference(blocks, "median")
+    if found.answer in {"faster", "slower"}:
+        agrees = other * math.copysign(1, effect) > abs(effect) / 2
+        if agrees or _allows(_by(blocks, floor, seed, "median"), found.ratio):
+            return found
+        return replace(found, answer="unclear", reason=_ONE_PART)
+    if other < math.log1p(floor):
+        return found
+    middle = _by(blocks, floor, seed, "median")
+    if middle.answer == "faster" and effect > 0:
+        return middle
+    is_doubtful = middle.answer == "faster" or (found.answer == "same" and middle.low > 1)
+    return replace(found, answer="unclear", reason=_ONE_PART) if is_doubtful else found
+
+
+def _allows(judged: Judgement, ratio: float) -> bool:
+    return judged.low < ratio < judged.high
+
+
+def _by(blocks: Sequence[Block], floor: float, seed: int, level: Level) -> Judgement:
+    draws = Draws(blocks, Random(seed), level=level)  # noqa: S311 -- a bootstrap, not a secret
     effect, spread = draws.effect(), draws.spread()
     bar = max(math.log1p(floor), SPREADS * spread.reach)
     answer, reason = _answer(draws, effect, spread, bar)
-    if answer in {"faster", "slower"} or of == "step":
-        doubt = _doubts.doubt([block.runs for block in whole], effect.centre)
-        answer, reason = ("unclear", doubt) if doubt else (answer, reason)
     return Judgement(
         answer,
         reason,
@@ -110,10 +145,8 @@ def judge(
         high=math.exp(effect.high),
         threshold=math.exp(bar),
         aa_ratio=math.exp(spread.centre),
-        before_ms=median([t for block in whole for t in (*block.before, *block.again)]),
-        after_ms=median([t for block in whole for t in block.after]),
-        iterations=iterations,
-        blocks=len(whole),
+        before_ms=median([t for block in blocks for t in (*block.before, *block.again)]),
+        after_ms=median([t for block in blocks for t in block.after]),
     )
 
 
@@ -131,19 +164,20 @@ def _lacking(
 
 
 def _answer(draws: Draws, effect: Estimate, spread: Estimate, bar: float) -> tuple[Answer, str]:
-    blocks = len(draws.medians)
+    blocks = len(draws.levels)
     early = blocks < LOOKS[1]
     more = min((EARLY_SPREADS - SPREADS) * spread.reach, math.log(EARLY_MARGIN))
     needed = max(bar, SPREADS * spread.reach + more) if early else bar
     side = draws.one_sided(needed)
     if effect.low > 0 and effect.centre > needed and side > 0:
         return "faster", ""
-    if effect.high < 0 and effect.centre < -needed and side < 0 and not early:
+    if effect.high < 0 and effect.centre < -needed and side < 0 and blocks >= LOOKS[2]:
         return "slower", ""
-    if not early and bar <= math.log1p(NO_GAIN) and effect.high < math.log1p(NO_GAIN):
+    no_gain = math.log1p(NO_GAIN)
+    if not early and bar <= no_gain and effect.high < no_gain and effect.centre > -needed:
         return "same", ""
     needed_percent = f"{math.expm1(needed) * 100:.0f} %"
-    if needed > math.log1p(NO_GAIN) and abs(effect.centre) < needed:
+    if needed > no_gain and abs(effect.centre) < needed:
         return "unclear", (
             f"two runs of the unchanged program differ too much to see less than {needed_percent}"
         )
