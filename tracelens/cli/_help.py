@@ -33,6 +33,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "python train.py 2>&1 | tracelens analyze - --fail-on warning",
     ),
     "baseline": ("tracelens baseline update tracelens-baseline.json run.log",),
+    "bundle": (
+        "tracelens bundle tracelens-run -o evidence.zip",
+        "tracelens bundle run.log trace.json.gz --no-logs",
+    ),
     "compare": (
         "tracelens compare before.log after.log",
         "tracelens compare base.json new.log --fail-on warning --at-most compile_s=+10%",

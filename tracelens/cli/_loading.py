@@ -26,13 +26,15 @@ class Given(NamedTuple):
 
 
 def is_report(path: Path) -> bool:
-    """Tell whether a file is a saved report; what cannot be read is none."""
+    """Tell whether a file is a saved report, or a bundle; what cannot be read is none."""
+    from tracelens.report.saved import is_bundle
+
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError:
         return False
-    return head.lstrip()[:1] == b"{" and b'"schema_version"' in head
+    return (head.lstrip()[:1] == b"{" and b'"schema_version"' in head) or is_bundle(path)
 
 
 def read(given: str, config: Config) -> Given:
@@ -53,7 +55,9 @@ def read(given: str, config: Config) -> Given:
         path = path / "report.json"
     source = path if path.exists() else Path(given)
     if is_report(source):
-        return Given(source, saved.load(str(source)))
+        is_whole = not saved.is_bundle(source)  # else what is written goes beside it
+        place = source if is_whole else path.with_name(f"{path.name}.report.json")
+        return Given(place, saved.load(str(source)))
     if not source.exists():
         raise SourceError(f"{given}: No such file or directory")
     beside = path if source.is_dir() else path.with_name(f"{path.name}.report.json")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,6 +32,7 @@ __all__ = [
     "RootOption",
     "SplitOption",
     "VerboseOption",
+    "replacing",
     "save",
     "shown",
 ]
@@ -362,6 +363,17 @@ def shown(page: Path) -> None:
 
 def save(path: Path, text: str) -> None:
     """Write a file whole or not at all, with the permissions that it had."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to be written whole or not at all, with the permissions that it had.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
     # A name of our own: of any length that the folder takes, and never a link that lies there.
     part = path.with_name(f".tracelens-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
@@ -371,7 +383,7 @@ def save(path: Path, text: str) -> None:
             with part.open("xb") as file:
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
-                file.write(text.encode("utf-8", "backslashreplace"))
+                yield file
             part.replace(path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}") from error

@@ -16,7 +16,7 @@ from tracelens.render._secrets import KINDS, STRONG, Kind, is_common, kind, stay
 from tracelens.render._strings import map_strings
 from tracelens.report import Report
 
-__all__ = ["redact", "without_names"]
+__all__ = ["Redactor", "redact", "without_names"]
 
 #: What a name is called instead. All others are numbered: ``<host1>``.
 _CALLED = {"url": "host", "key": "secret", "digest": "secret", "userinfo": "secret"}
@@ -24,7 +24,7 @@ _CALLED = {"url": "host", "key": "secret", "digest": "secret", "userinfo": "secr
 MIN_NAME, MIN_SECRET = 3, 4
 
 
-class _Redactor:
+class Redactor:
     """Replaces in one string after the other; remembers who is who."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
@@ -180,7 +180,7 @@ def without_names(data: Any, words: Iterable[str] = ()) -> tuple[Any, int]:
 
     What is recognised once is replaced everywhere, also where it stands alone.
     """
-    redactor = _Redactor(words)
+    redactor = Redactor(words)
     map_strings(data, redactor.learn)
     redactor.ready()
     return map_strings(data, redactor), redactor.count

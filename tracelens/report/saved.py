@@ -14,7 +14,11 @@ from tracelens.report import Report
 from tracelens.report.baseline import Baseline
 from tracelens.version import __version__
 
-__all__ = ["load", "load_baseline"]
+__all__ = ["is_bundle", "load", "load_baseline"]
+
+_ZIP = b"PK\x03\x04"
+#: The report in a bundle, and its largest size in bytes.
+HELD, MAX_HELD = "report.json", 1 << 30
 
 #: The version of the contract that this release reads and writes.
 SCHEMA_VERSION: int = Report.model_fields["schema_version"].default
@@ -76,9 +80,48 @@ def load_baseline(path: str) -> Baseline:
         raise SourceError(f"{path}: {where}: {first['msg']}") from None
 
 
+def is_bundle(path: Path) -> bool:
+    """Tell whether a file is a bundle: an archive with a report in it."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_ZIP)) != _ZIP:
+                return False
+    except OSError:
+        return False
+    import zipfile  # noqa: PLC0415 -- seldom needed
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return HELD in archive.namelist()
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile):
+        return False
+
+
+def _of_bundle(path: Path) -> bytes:
+    """Return the report in a bundle.
+
+    Raises:
+        SourceError: It cannot be unpacked, or is too large.
+    """
+    import zipfile  # noqa: PLC0415 -- seldom needed
+    import zlib  # noqa: PLC0415
+
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(HELD) as file:
+            text = file.read(MAX_HELD + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise SourceError(f"{path}: cannot be unpacked: {error}") from error
+    if len(text) > MAX_HELD:
+        raise SourceError(f"{path}: a report of more than {MAX_HELD >> 20} MiB")
+    return text
+
+
 def _decoded(path: str) -> Any:
     try:
-        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path != "-" and is_bundle(Path(path)):
+            text = _of_bundle(Path(path))
+        else:
+            text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         data = json.loads(text)
         if _is_deep(data):
             raise SourceError(f"{path}: not a tracelens report: nested too deeply")

@@ -36,6 +36,9 @@ MAX_RATIO = 300
 #: Most memory that an xz stream may ask for: ``xz -9`` takes 65 MiB.
 MAX_DICTIONARY = 128 << 20
 _FREE = 64 << 20
+_ZIP = b"PK\x03\x04"
+#: Members of archives: where they lie, by ``ARCHIVE/MEMBER``.
+_UNPACKED: dict[str, Path] = {}
 _ESCAPED = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _ENDLESS = {"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"}
 _CORRUPT: tuple[type[Exception], ...] = (
@@ -50,7 +53,7 @@ def expand(patterns: tuple[str, ...]) -> list[str]:
     """Return the input files that ``patterns`` name, each once, in order.
 
     ``-`` is standard input. A directory stands for the files below it, hidden ones left out, and
-    those of a recording that are no logs.
+    those of a recording that are no logs. A zip file stands for its members; of a bundle, its logs.
 
     Raises:
         SourceError: A pattern names nothing.
@@ -73,9 +76,33 @@ def expand(patterns: tuple[str, ...]) -> list[str]:
                 if not keep:
                     raise SourceError(f"{name}: no files in this directory")
                 found.update(dict.fromkeys(shown(path) for path in below if path in keep))
+            elif name != "-" and _is_zip(name):
+                found.update(dict.fromkeys(_members(shown(Path(name)))))
             else:
                 found[shown(Path(name)) if name != "-" else name] = None
     return list(found)
+
+
+def _is_zip(name: str) -> bool:
+    try:
+        path = real(name)
+        if name in _UNPACKED or not path.is_file():
+            return False
+        with path.open("rb", buffering=0) as file:
+            return file.read(len(_ZIP)) == _ZIP
+    except OSError:  # whoever reads it says so
+        return False
+
+
+def _members(name: str) -> list[str]:
+    """Return what the archive ``name`` holds; it is unpacked once."""
+    from tracelens.source.archives import unpacked  # noqa: PLC0415 -- seldom needed
+
+    held = [member for member in _UNPACKED if member.startswith(f"{name}/")]
+    if not held:
+        _UNPACKED.update(unpacked(name))
+        held = [member for member in _UNPACKED if member.startswith(f"{name}/")]
+    return held
 
 
 def _is_hidden(path: Path) -> bool:
@@ -88,7 +115,9 @@ def shown(path: Path) -> str:
 
 
 def real(name: str) -> Path:
-    """Return the file that :func:`shown` has named."""
+    """Return the file that :func:`shown` has named, or where a member of an archive lies."""
+    if name in _UNPACKED:
+        return _UNPACKED[name]
     if "\\udc" not in name or Path(name).exists():
         return Path(name)
     return Path(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), name))
