@@ -212,6 +212,16 @@ ZOO |= {
 assert len(ZOO) >= 21
 
 
+#: What is remembered of what is installed.
+CACHES = (
+    registry._entries,
+    registry.versions,
+    registry.declared_files,
+    registry._found,
+    manifest._current,
+)
+
+
 class Done(NamedTuple):
     """How a command ended."""
 
@@ -243,12 +253,7 @@ def tracelens(pack: Path, *words: str) -> Done:
             os.environ["TRACELENS_CACHE"] = ""
             sys.path.insert(0, str(pack / "site"))
             sys.dont_write_bytecode = True
-            for cached in (
-                registry._entries,
-                registry.versions,
-                registry._found,
-                manifest._current,
-            ):
+            for cached in CACHES:
                 cached.cache_clear()
             code = cli.main(words)
         except SystemExit as error:

@@ -278,9 +278,11 @@ def _kinds(root: Path) -> list[type[Log]]:
     every = found("logs", Log)
     if every.broken:
         pytest.fail("; ".join(str(one.error()) for one in every.broken), pytrace=False)
-    files = {log: Path(sys.modules[log.__module__].__file__ or "/") for log, _ in every.classes}
+    # Of those that a rule declares as data, the example is read when they are loaded.
+    kinds = [pair for pair in every.classes if not hasattr(pair[0], "readers")]
+    files = {log: Path(sys.modules[log.__module__].__file__ or "/") for log, _ in kinds}
     below = [log for log, file in files.items() if file.is_relative_to(root)]
-    return below or [log for log, distribution in every.classes if distribution]
+    return below or [log for log, distribution in kinds if distribution]
 
 
 def _stem(log: Path) -> str:

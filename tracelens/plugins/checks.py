@@ -11,6 +11,7 @@ from tracelens import grammars
 from tracelens.errors import PluginError
 from tracelens.experiment import Experiment
 from tracelens.logs import Joined, Log, Record
+from tracelens.plugins.declared_lines import DeclaredLines
 from tracelens.remedies import Remedy
 from tracelens.render import Renderer
 from tracelens.report import FindingData, Severity
@@ -56,6 +57,8 @@ def log(cls: type[Log]) -> None:
         pattern = getattr(cls, what)
         good = isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)
         _that(pattern is None or good, what, pattern, "a compiled pattern of text")
+    if issubclass(cls, DeclaredLines):
+        return  # its patterns are checked where it is made
     grammars.load(cls.name, cls.__module__).check()
     for record in vars(sys.modules[cls.__module__]).values():
         _own_record(record, cls.__module__)

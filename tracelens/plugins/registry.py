@@ -12,20 +12,25 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Generic, NamedTuple, TypeVar
 
 from tracelens import context
 from tracelens.errors import PluginError, blame
+from tracelens.logs import Log
 from tracelens.plugins import api
+from tracelens.plugins.declared_modules import LINES, RULES, Finder, pack_of
 
 __all__ = [
     "GROUPS",
     "Broken",
     "Found",
+    "declared_files",
     "discover",
     "distribution_of",
     "found",
@@ -119,16 +124,72 @@ def _found(group: str, base: type[T], packs: bool) -> Found[T]:
         new: list[type[T]] = []
         for module in _modules(entry, broken):
             new += _classes(module, base)
-        for cls in sorted(new, key=_name):
-            name = _name(cls)
-            other, of = classes.setdefault(name, (cls, owner))
-            if other is not cls:
-                whose = f"{of}'s" if of else "built in"
-                what = f"{cls.__module__}: {base.__name__.lower()} {name!r}: the name is {whose}"
-                broken.append(Broken(_owner(entry), what))
+        _add(classes, new, owner, broken)
+    _add_declared(group, base, classes, broken) if packs else None
     if ours := [one for one in broken if _normal(one.distribution) == DISTRIBUTION]:
         raise ours[0].error()
     return Found(tuple(classes.values()), tuple(broken))
+
+
+def _add(
+    classes: dict[str, tuple[type[T], str]],
+    new: list[type[T]],
+    owner: str,
+    broken: list[Broken],
+) -> None:
+    """Add classes by name; a name is that of who had it first."""
+    for cls in sorted(new, key=_name):
+        name = _name(cls)
+        other, of = classes.setdefault(name, (cls, owner))
+        if other is not cls:
+            whose = f"{of}'s" if of else "built in"
+            what = f"{cls.__module__}: {_base(cls)} {name!r}: the name is {whose}"
+            broken.append(Broken(owner or DISTRIBUTION, what))
+
+
+def _base(cls: type) -> str:
+    ours = [base for base in cls.__mro__[1:] if base.__module__.partition(".")[0] == OURS]
+    return ours[-1].__name__.lower() if ours else "class"
+
+
+def _add_declared(
+    group: str, base: type[T], classes: dict[str, tuple[type[T], str]], broken: list[Broken]
+) -> None:
+    """Add the rules that packs declare as data, and the log kinds of their lines."""
+    prefix = {"logs": LINES, "rules": RULES}.get(group)
+    for pack in declared_files() if prefix else ():
+        module = importlib.import_module(f"{prefix}{pack}")
+        owner = distribution_of(module.__name__)
+        broken += [Broken(owner, what) for what in vars(module)["broken"]]
+        _add(classes, _classes(module, base), owner, broken)
+
+
+@cache
+def declared_files() -> Mapping[str, Sequence[Path]]:
+    """Return the files of declarative rules by pack: ``.toml`` in its folders of rules."""
+    files: dict[str, dict[Path, None]] = {}
+    for entry in installed("rules"):
+        if _is_ours(entry):
+            continue
+        for module in _modules(entry, []):
+            for folder in getattr(module, "__path__", ()):
+                held = sorted(Path(folder).glob("*.toml"))
+                declared = [path for path in held if path.name != api.FILE]
+                if declared:
+                    files.setdefault(_key(_owner(entry)), {}).update(dict.fromkeys(declared))
+    return {pack: tuple(found) for pack, found in files.items()}
+
+
+def _key(distribution: str) -> str:
+    return _normal(distribution).replace("-", "_")
+
+
+def _kind(name: str) -> type[Log] | None:
+    """Return the log kind of a name."""
+    return next((log for log, _ in found("logs", Log).classes if log.name == name), None)
+
+
+sys.meta_path.append(Finder(declared_files, _kind))
 
 
 def _name(cls: type) -> str:
@@ -151,6 +212,8 @@ def _classes(module: ModuleType, base: type[T]) -> list[type[T]]:
 def distribution_of(module: str) -> str:
     """Return the package whose module this is, for messages; empty for ours."""
     root = module.partition(".")[0]
+    if key := pack_of(root):
+        return next((name for name in versions() if _key(name) == key), key)
     owners = [_owner(entry) for entry in _entries()[0] if entry.value.partition(".")[0] == root]
     return "" if root == OURS else next(iter(owners), root)
 
