@@ -103,3 +103,28 @@ def test_without_graphs_there_is_no_line(tmp_path: Path) -> None:
     lines, seen, (product, _) = parts(evidence(tmp_path, log("output_code", CODE, "0/0")))
     assert not lines
     assert lines.of(seen, product.comment, ["cumsum"]) == ()
+
+
+def test_a_line_of_einops_gives_way_to_the_line_around_it(tmp_path: Path) -> None:
+    """Einops' own line says nothing: the next line outside of it is the caller's, or the last."""
+    einops = "/home/ana/venv/lib/python3.11/site-packages/einops/_backends.py"
+    inside = GRAPH.replace("/home/ana/proj/model.py:5 in forward", f"{einops}:291 in einsum")
+    found = evidence(tmp_path, log("graph_code", inside, "0/0") + log("output_code", CODE, "0/0"))
+    lines, seen, (product, _) = parts(found)
+    assert [(f.file, f.line) for f in lines.of(seen, product.comment)] == [
+        ("/home/ana/proj/model.py", 6)
+    ]
+    last = GRAPH.replace("/home/ana/proj/model.py:7 in forward", f"{einops}:96 in reshape")
+    found = evidence(tmp_path, log("graph_code", last, "0/0") + log("output_code", CODE, "0/0"))
+    lines, seen, _ = parts(found)
+    assert [(f.file, f.line) for f in lines.of(seen, ops=["zeta"])] == [
+        ("/home/ana/proj/model.py", 6)
+    ]
+
+
+def test_where_all_lines_are_of_einops_they_stay(tmp_path: Path) -> None:
+    einops = "/home/ana/venv/lib/python3.11/site-packages/einops/_backends.py"
+    only = GRAPH.replace("/home/ana/proj/model.py", einops)
+    found = evidence(tmp_path, log("graph_code", only, "0/0") + log("output_code", CODE, "0/0"))
+    lines, seen, (product, _) = parts(found)
+    assert [f.file for f in lines.of(seen, product.comment)] == [einops]

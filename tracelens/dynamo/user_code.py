@@ -13,7 +13,7 @@ from tracelens.logs._checks import Comment
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Where
 
-__all__ = ["best", "caller", "distance", "located", "package", "short", "where"]
+__all__ = ["best", "caller", "distance", "is_helper", "located", "package", "short", "where"]
 
 #: What forwards a call and says nothing about it, when it stands in a library.
 WRAPPERS = frozenset(
@@ -29,6 +29,10 @@ WRAPPERS = frozenset(
         "wrapped",
         "wrapper",
     }
+)
+#: Packages that stand between a program and torch: what matters is the line that calls them.
+HELPERS = frozenset(
+    {"beartype", "einops", "einx", "jaxtyping", "opt_einsum", "torch_einops_utils", "typeguard"}
 )
 #: Directories of torch, as they stand in a comment, which has lost the ``torch/`` before them.
 TORCH_DIRECTORIES = (
@@ -61,9 +65,16 @@ def distance(file: str, function: str = "") -> int:
         return 3
     if packaged.startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
         return 3 if function in WRAPPERS else 2
+    if is_helper(path):
+        return 2
     if function in WRAPPERS and (packaged or not path.startswith(("/", "\\")) or path[1:2] == ":"):
         return 1
     return 0
+
+
+def is_helper(file: str) -> bool:
+    """Return whether a file is of a package that only forwards to torch, such as einops."""
+    return package(file) in HELPERS
 
 
 def best(frames: Iterable[StackFrame]) -> StackFrame | None:

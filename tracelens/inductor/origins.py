@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo import user_code
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._statements import Origin as Nodes
@@ -96,13 +97,30 @@ class Lines:
         for graph in graphs:
             held = self._read.get(id(graph))
             if held is None:
-                held = [(node, origin) for node, origin in graph.calls() if origin is not None]
-                self._read[id(graph)] = held
+                calls = [(node, origin) for node, origin in graph.calls() if origin is not None]
+                held = self._read[id(graph)] = _outside_helpers(calls)
             yield from held
 
 
 def _key(place: Place) -> tuple[str, str, str]:
     return place.compilation
+
+
+def _outside_helpers(calls: Calls) -> Calls:
+    """Return the calls, those made inside einops and its kin at the line of the next call outside.
+
+    A graph names only the innermost line. What a helper returns is mostly used in the line that
+    called it, or in the one below; after the last call outside, it is the line of that one.
+    """
+    found: Calls = []
+    after: Origin | None = next(
+        (origin for _, origin in reversed(calls) if not user_code.is_helper(origin.file)), None
+    )
+    for node, origin in reversed(calls):
+        if not user_code.is_helper(origin.file):
+            after = origin
+        found.append((node, after or origin))
+    return found[::-1]
 
 
 def _each(found: Iterable[Origin]) -> tuple[StackFrame, ...]:
