@@ -23,8 +23,10 @@ from tracelens.logs.chrome_trace import (
 )
 from tracelens.source import read
 from tracelens.summaries.chrome_trace import tables
+from tracelens.traces.idle import Cause
 from tracelens.traces.measured import DeviceBusy, SelfTime, Step, TraceHeader, Window
 from tracelens.traces.reading import read_trace
+from tracelens.traces.rows import Timeline
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "logs" / "chrome_trace"
 Averages = dict[str, dict[str, float]]
@@ -241,6 +243,7 @@ def test_a_json_parser_finds_the_same_events(path: Path) -> None:
     assert not evidence.cut
     assert evidence.unread == []
     _check_devices(evidence, events)
+    _check_rows(evidence)
     steps = {
         int(event["name"].partition("#")[2]): event["dur"] / 1000
         for event in events
@@ -249,6 +252,22 @@ def test_a_json_parser_finds_the_same_events(path: Path) -> None:
     }
     found = {seen.record.number: seen.record.ms for seen in evidence.table(Step)}
     assert found == pytest.approx(steps)
+
+
+def _check_rows(evidence: Evidence) -> None:
+    """Each row of time adds up to its window, and idle time to its causes, within 1 us."""
+    rows = [seen.record for seen in evidence.table(Timeline)]
+    assert {row.device for row in rows} == {
+        seen.record.device for seen in evidence.table(DeviceBusy)
+    }
+    for row in rows:
+        assert row.busy_ms + row.idle_ms == pytest.approx(row.window_ms, abs=0.001)
+        parts = row.compute_ms + row.exposed_comm_ms + row.exposed_copy_ms
+        assert parts == pytest.approx(row.busy_ms, abs=0.001)
+        assert min(row.compute_ms, row.exposed_comm_ms, row.exposed_copy_ms, row.idle_ms) >= 0
+        causes = [getattr(row, f"idle_{cause}_ms") for cause in Cause]
+        known = [ms for ms in causes if ms is not None]
+        assert sum(known) == pytest.approx(row.idle_ms, abs=0.001)
 
 
 def _check_devices(evidence: Evidence, events: list[dict[str, Any]]) -> None:

@@ -224,7 +224,7 @@ def _content(name: str, envelope: str) -> bytes:
 
 def _typed(name: str, record: StructuredRecord) -> Iterator[Record]:
     if name in READERS:
-        for found in READERS[name](record.payload):
+        for found in READERS[name](record.payload.replace("\r\n", "\n").removesuffix("\r")):
             is_recompile = isinstance(found, Recompile)
             yield UnnamedRecompile(**dict(found)) if is_recompile else found
     elif name in SHAPES:
