@@ -61,7 +61,7 @@ def test_changes_share_the_unchanged_runs_and_leave_when_they_are_answered() -> 
         answers = {s.knob.text: lab.blocks(BEFORE, s).judgement.answer for s in sides}
     assert answers == {"double": "faster", "slight": "same", "half": "slower"}
     assert settled[0] == "double", "three blocks answer what is clear"
-    assert runs == len(lab.order) == 3 * 5 + 2 * 4, "alone, they would take nine and twice fifteen"
+    assert runs == len(lab.order) == 3 * 5 + 2 * 4 + 3 * 3, "alone: nine, fifteen, twenty-four"
 
 
 def test_each_side_stands_everywhere_equally_often() -> None:

@@ -227,6 +227,7 @@ class _Job:
         return 0
 
     def _lab(self, seconds: float) -> Lab:
+        from tracelens.live.ahead import MOST
         from tracelens.live.lab import Lab
         from tracelens.live.run_cache import beside
 
@@ -236,6 +237,7 @@ class _Job:
             on_progress=self._watch.doing,
             whole=self._whole,
             keep=beside(self.path),
+            at_once=MOST,
         )
 
     def _confirm(self, only: tuple[str, ...], seconds: float) -> None:

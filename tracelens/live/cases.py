@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracelens.live import verdicts
 from tracelens.live.sides import key_of
 from tracelens.live.trials import Result, Trial
+from tracelens.live.workload import Side
 from tracelens.report import Confirmation, Finding
 
-__all__ = ["Case", "in_turn", "timed"]
+__all__ = ["Case", "in_turn", "sides_of", "timed"]
 
 
 @dataclass
@@ -64,6 +66,16 @@ def in_turn(cases: Sequence[Case], number: int, *, every: bool) -> list[Case]:
         ),
     )
     return [case for _, case in ranked]
+
+
+def sides_of(trials: Sequence[Trial]) -> list[Side]:
+    """Return what is recorded for these trials, in their order.
+
+    Up to the first that rests on times: they would feel what runs beside them.
+    """
+    counted = itertools.takewhile(lambda trial: not trial.by_time, trials)
+    sides = ((trial.own, trial.before, trial.after) for trial in counted)
+    return [side for three in sides for side in three if side is not None]
 
 
 def timed(cases: Sequence[Case], *, every: bool) -> Iterator[list[tuple[Case, Result]]]:

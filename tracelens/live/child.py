@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tracelens.errors import SourceError
 from tracelens.live import conditions, injection, process, recording, run_cache, steps
 from tracelens.live.early import Plenty
 from tracelens.live.ending import LastWords, trouble
-from tracelens.live.process import Finished, Limits
+from tracelens.live.process import Enough, Finished, Limits
 from tracelens.live.runs import Recorded, RunFailed
 from tracelens.live.sides import caches_in, input_of
 from tracelens.live.steps import Steps
@@ -23,6 +24,9 @@ __all__ = ["Child", "TooLong"]
 
 #: Text kept of a recorded run's head and tail: a program may print gigabytes.
 KEPT = 64 << 20
+#: Seconds that a run has to end by itself when nobody wants its answer any more.
+PATIENCE = 5.0
+_ANALYSIS = threading.Lock()
 #: Sets and dictionaries in the same order on both sides, unless the user has said another.
 SAME_ORDER = {"PYTHONHASHSEED": "0"}
 
@@ -42,13 +46,20 @@ class Child:
     #: Bytes that a program may use; None is no limit.
     memory: int | None = None
 
-    def recorded(self, side: Side, folder: Path, seconds: float) -> Recorded:
+    def recorded(
+        self,
+        side: Side,
+        folder: Path,
+        seconds: float,
+        stopped: Callable[[], bool] | None = None,
+    ) -> Recorded:
         """Run a side with everything logged, and return the analysis.
 
         Args:
             side: What to run.
             folder: An empty one, which is removed.
             seconds: What it may take.
+            stopped: Whether it is to end now, since nobody wants its answer any more.
 
         Raises:
             RunFailed: The program did not end well, or wrote nothing that is known.
@@ -59,6 +70,7 @@ class Child:
             knob=side.knob,
             log_head=KEPT,
             log_tail=KEPT,
+            enough=Enough(stopped, PATIENCE) if stopped else None,
         )
         words = LastWords()
         try:
@@ -73,8 +85,11 @@ class Child:
                     stdin=given,
                 )
             _refuse(done.finished, words, seconds)
+            if done.finished.reason == "enough":
+                raise RunFailed("it was stopped")
             about, made, whole = conditions.told(folder)
-            report = engine.analyze(str(folder))
+            with _ANALYSIS:
+                report = engine.analyze(str(folder))
         except SourceError as error:
             words_of_ours = "it ran, and neither torch nor oneDNN logged anything"
             raise RunFailed(words_of_ours) from error

@@ -14,7 +14,7 @@ from tracelens import engine
 from tracelens.errors import UsageError
 from tracelens.live import conditions, matching, temporal, verdicts
 from tracelens.live.budget import Forecast, forecast
-from tracelens.live.cases import Case, in_turn, timed
+from tracelens.live.cases import Case, in_turn, sides_of, timed
 from tracelens.live.lab import Lab, OutOfTime
 from tracelens.live.sides import key_of
 from tracelens.live.structural import examine
@@ -144,7 +144,8 @@ class _Session:
                 self._say(case)
         rounds = max((len(case.trials) for case in self.cases), default=0)
         for number in range(rounds):
-            for case in in_turn(self.cases, number, every=self.every):
+            turn = in_turn(self.cases, number, every=self.every)
+            for place, case in enumerate(turn):
                 if self.lab.left < 1:
                     self._leave_open()
                     return
@@ -152,6 +153,7 @@ class _Session:
                     count = sum(case.nothing is None for case in self.cases)
                     self._on_finding(case.finding, len(told) + 1, count)
                 told.add(case.finding.id)
+                self.lab.ahead(sides_of([other.trials[number] for other in turn[place:]]))
                 self._examine(case, case.trials[number])
 
     def _examine(self, case: Case, trial: Trial) -> None:

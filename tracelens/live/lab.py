@@ -18,10 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
 
-from tracelens.live import (
-    early,
-    load,
-)
+from tracelens.live import ahead, early, load
 from tracelens.live.child import Child, TooLong
 from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
@@ -58,6 +55,7 @@ class Lab(AbstractContextManager["Lab"]):
         memory: Bytes that a program may use; None is no limit.
         whole: Whether a timed program runs to its end even when it has made enough steps.
         keep: Where runs are kept, so that the next laboratory need not make them; None for nowhere.
+        at_once: Recorded runs that may be made side by side, where processors are idle.
     """
 
     def __init__(
@@ -69,10 +67,12 @@ class Lab(AbstractContextManager["Lab"]):
         memory: int | None = None,
         whole: bool = False,
         keep: Path | None = None,
+        at_once: int = 1,
     ) -> None:
         self._until = time.monotonic() + seconds
         self._progress = on_progress or _silent
         self._whole = whole
+        self._at_once = at_once
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
         self._child = Child(dict(base), self._folder, memory)
         self._run_cache = RunCache(keep, base, self._folder)
@@ -121,6 +121,33 @@ class Lab(AbstractContextManager["Lab"]):
         if key not in self._recorded:
             self._recorded[key] = self._run_cache.recorded(side) or self._record_and_keep(side)
         return or_raise(self._recorded[key])
+
+    def ahead(self, sides: Sequence[Side]) -> None:
+        """Record the next sides at once, as many as there is room for; the first is what is needed.
+
+        What fails here is made again alone by :meth:`record`, which gives the answers.
+        """
+        if self._at_once < 2 or not sides or self._is_known(sides[0]):
+            return
+        missing = {key_of(side): side for side in sides if not self._is_known(side)}
+        if len(missing) < 2 or (room := min(ahead.room(), self._at_once)) < 2:
+            return
+        chosen = list(missing.values())[:room]
+        self._progress(f"recording {len(chosen)} runs at once")
+        seconds = self._allowed(self.left * RECORD_SHARE)
+        found = ahead.at_once(
+            chosen,
+            lambda side, stopped: self._child.recorded(
+                side, self.folder("recording"), seconds, stopped
+            ),
+        )
+        for side, recorded in zip(chosen, found, strict=True):
+            if recorded is not None:
+                self._recorded[key_of(side)] = recorded
+                self._run_cache.keep(side, recorded)
+
+    def _is_known(self, side: Side) -> bool:
+        return key_of(side) in self._recorded or self._run_cache.recorded(side) is not None
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
         """Time two sides in interleaved blocks, until the answer is clear; once per pair.

@@ -24,7 +24,7 @@ from tracelens.experiment import UNCHANGED, Knob, Value
 from tracelens.live import ending, environment, injection, load, process, steps
 from tracelens.live.injection import Trace
 from tracelens.live.logfile import LogFile
-from tracelens.live.process import Finished, Limits, StreamName
+from tracelens.live.process import Enough, Finished, Limits, StreamName
 from tracelens.live.run_cache import beside
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.stdin import Copied
@@ -82,6 +82,8 @@ class Wishes:
     #: Bytes of text that are kept of the log's head and of its tail.
     log_head: int = 256 << 20
     log_tail: int = 256 << 20
+    #: When the run is to end before its end; None lets it run.
+    enough: Enough | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ def record(
                 env=_environment(wishes, folder, base),
                 cwd=cwd,
                 limits=wishes.limits,
+                enough=wishes.enough,
                 on_output=tape.take,
                 on_pause=tape.pause,
                 stdin=given.file,
