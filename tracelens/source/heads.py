@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["LEVELLED", "Head", "Heads"]
+__all__ = ["LEVELLED", "MAY_HEAD", "Head", "Heads"]
 
 _LEVEL = rb"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b"
 _STAMP = rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
@@ -46,7 +46,7 @@ LEVELLED = re.compile(
 )
 _FIRSTS = (b"0", b"1", b"2", b"3", b"[", b"(", b"<", b"D", b"I", b"W", b"E", b"C", b"F")
 #: Told apart at a glance from most lines of programs.
-_MAY_HEAD = re.compile(rb"[\[(<]?(?:\d{2}|" + _LEVEL + rb")")
+MAY_HEAD = re.compile(rb"[\[(<]?(?:\d{2}|" + _LEVEL + rb")")
 #: A prefix in Python's basic format, in the middle of a line: a progress bar left no newline.
 _GLUED = re.compile(rb"(?<![\s\"'`(=])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\._[\w.]+:")
 _CLOCK = re.compile(_STAMP + rb",\d{3}")
@@ -83,7 +83,8 @@ class Heads:
     """
 
     def __init__(self, opens: tuple[bytes, ...], weak: tuple[bytes, ...]) -> None:
-        self._opens = opens
+        #: Beginnings of messages that are known by themselves.
+        self.opens = opens
         self._weak = (*opens, *weak)
         self._starts = frozenset(mark[:4] for mark in self._weak)
         #: What a line begins with that has a prefix without the name of a logger.
@@ -92,9 +93,9 @@ class Heads:
     def find(self, line: bytes) -> Head | None:
         """Return the prefix of ``line``; None for a line that begins no record of torch."""
         if b"torch." not in line:
-            if line.startswith(self._opens):
+            if line.startswith(self.opens):
                 return Head(b"", b"", line)
-            if _MAY_HEAD.match(line) is None:
+            if MAY_HEAD.match(line) is None:
                 return None
         elif b":torch._" in line and (glued := _GLUED.search(line)) is not None:
             line = line[glued.start() :]
@@ -106,7 +107,7 @@ class Heads:
         if logger is None and text[:4] not in self._starts:
             return None
         tells = _SAYS_WHEN_OR_HOW.search(match.group()) is not None
-        if text.startswith(self._weak if tells else self._opens) and (tells or not before):
+        if text.startswith(self._weak if tells else self.opens) and (tells or not before):
             return Head(line[:before], b"", text)
         if logger is not None and (tells or _ARTIFACT.search(logger)):
             return Head(match.group(), logger, line[match.end() :])

@@ -10,8 +10,8 @@ from typing import Literal
 from tracelens.logs import Log
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.plugins.facts import LogFacts
-from tracelens.source.heads import Head, Heads
-from tracelens.source.prefixes import TORCH
+from tracelens.source.heads import MAY_HEAD, Head, Heads
+from tracelens.source.prefixes import TORCH, TRANSPORT
 from tracelens.source.records import Open
 
 __all__ = ["Kinds"]
@@ -86,6 +86,15 @@ class Kinds:
         goes_on = [_source(log, "continues") for log in openers.values()]
         tab = ["\t"] if self.structured is not None else []
         return _any_of([*(pattern for pattern in goes_on if pattern is not None), *tab])
+
+    def openings(self) -> list[str]:
+        """Return patterns, one of which matches each line that is not the program's by its start.
+
+        What stands in the middle of a line, and what is a pack's, is not among them.
+        """
+        marks = (*self.counted_marks, *self.bare_marks, *self.heads.opens, b'{"log":')
+        written = [TORCH.pattern, TRANSPORT.pattern, MAY_HEAD.pattern, *map(re.escape, marks)]
+        return [*(one.decode() for one in written), *(pattern for pattern, _ in self.patterns)]
 
     def begins(self, line: bytes) -> bool:
         """Tell whether ``line`` begins a record, or goes on with one under its own prefix."""

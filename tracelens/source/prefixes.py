@@ -15,6 +15,7 @@ __all__ = [
     "BEGUN",
     "TORCH",
     "TORN",
+    "TRANSPORT",
     "clock",
     "peel",
     "plain",
@@ -74,7 +75,7 @@ _OURS = (
 BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.
-_TRANSPORT = re.compile(
+TRANSPORT = re.compile(
     rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))"
     rb"(?: (?:stdout|stderr) (?P<part>[FP]))? ?"
     # torchrun writes no blank after it, the exceptions of a rank do; a quotation has one or none.
@@ -119,7 +120,7 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
     rank, partial = "", False
     line = plain(line)
     for _ in range(4):
-        match = _TRANSPORT.match(line)
+        match = TRANSPORT.match(line)
         if match is None or match.end() == 0:
             break
         line = line[match.end() :]

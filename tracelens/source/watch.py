@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress
 from typing import NamedTuple
 
-from tracelens.source.signs import HINTS, HOT, TRIGGERS
+from tracelens.source.signs import HINTS, HOT
 
 __all__ = ["Excerpt", "Watch"]
 
@@ -64,10 +64,24 @@ class Watch:
         self.hot: set[int] = set()
         self.orphans: set[int] = set()
 
-    def look_at(self, lines: list[bytes], stretches: list[tuple[int, int]], number: int) -> None:
-        """Look at some stretches of ``lines``, the first of which stands at ``number``.
+    def look_at(
+        self,
+        lines: list[bytes],
+        stretches: list[tuple[int, int]],
+        number: int,
+        *,
+        may_tell: bool,
+    ) -> list[int]:
+        """Look at some stretches of lines, but not at payloads, which begin with a tab.
 
-        Not at the payloads of structured records, which begin with a tab.
+        Args:
+            lines: Lines that follow one another.
+            stretches: Which of them: (first, one past the last).
+            number: Where the first one stands.
+            may_tell: Whether one of :data:`~tracelens.source.signs.TRIGGERS` is in them.
+
+        Returns:
+            Which of the lines tell of a failure.
         """
         numbers: list[int] = []
         some: list[bytes] = []
@@ -76,15 +90,18 @@ class Watch:
             keep = [line[0] != _TAB for line in part]
             some += compress(part, keep)
             numbers += compress(range(number + start, number + stop), keep)
-        self.look(some, numbers)
+        return [at - number for at in self.look(some, numbers, may_tell=may_tell)]
 
-    def look(self, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
-        """Look at the next ``lines``, which stand at ``numbers``."""
+    def look(
+        self, lines: Sequence[bytes], numbers: Sequence[int], *, may_tell: bool = True
+    ) -> list[int]:
+        """Look at the next ``lines``, which stand at ``numbers``; return where one is hot."""
         if not lines:
-            return
-        hot = _hot(lines)
+            return []
+        hot = _hot(lines) if may_tell else []
+        found = [numbers[at] for at in hot]
         if len(self.hot) < MAX_HOT:
-            self.hot.update(numbers[at] for at in hot)
+            self.hot.update(found)
         if self._leads:
             end = _quiet(hot, len(lines)) if len(self._lead) < MAX_LEAD else 0
             self._lead += zip(numbers[:end], lines[:end], strict=True)
@@ -93,10 +110,11 @@ class Watch:
             hot = [at - end for at in hot if at >= end]
             lines, numbers = lines[end:], numbers[end:]
             if self._leads or not lines:
-                return
+                return found
         for start, stop in _merged(hot, self._owed):
             self._take(lines, numbers, start, stop)
         self._tail = list(zip(numbers[-BEFORE:], lines[-BEFORE:], strict=True))
+        return found
 
     def _take(self, lines: Sequence[bytes], numbers: Sequence[int], start: int, stop: int) -> None:
         """Take the lines from ``start``, which may be before the first, to ``stop``."""
@@ -155,8 +173,6 @@ class Watch:
 def _hot(lines: Sequence[bytes]) -> list[int]:
     """Return which of ``lines`` may tell of a failure."""
     text = b"".join(lines)
-    if not any(trigger in text for trigger in TRIGGERS):
-        return []
     ends = list(accumulate(map(len, lines)))
     found: set[int] = set()
     for literal, pattern in HOT:

@@ -1,0 +1,74 @@
+"""Tell which of many literals a large text holds, for much less than a search for each.
+
+Texts of programs differ in their numbers more than in their words. So the digits are taken out, and
+of what is left only what was not met before is looked at: lines where they repeat, else words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["Literals"]
+
+_DIGITS = b"0123456789"
+#: Lines and words that are remembered; beyond it the memory is emptied and starts again.
+MAX_LINES, MAX_WORDS = 40_000, 40_000
+#: Bytes per line up to which lines are remembered.
+MAX_LENGTH = 400
+#: Texts whose lines are not remembered, since those of the last one were too unlike others.
+PAUSE = 16
+
+
+class Literals:
+    """Some literals, and what is known to hold none of them.
+
+    Args:
+        literals: Without newlines, tabs and digits.
+    """
+
+    def __init__(self, literals: Iterable[bytes]) -> None:
+        #: The longest word of each: a text without it has no such literal.
+        self._words: dict[bytes, list[bytes]] = {}
+        for literal in literals:
+            self._words.setdefault(max(literal.split(), key=len), []).append(literal)
+        self._lines: set[bytes] = set()
+        self._quiet: set[bytes] = set()
+        self._telling: dict[bytes, list[bytes]] = {}
+        self._pause = 0
+
+    def among(self, text: bytes) -> list[bytes]:
+        """Return the literals that are in ``text``."""
+        bare = text.translate(None, _DIGITS)
+        if self._pause or len(text) > MAX_LENGTH * text.count(b"\n"):
+            self._pause -= self._pause > 0
+            return [one for one in self._suspects(bare.split()) if one in text]
+        lines = set(bare.split(b"\n"))
+        new = lines - self._lines
+        if len(new) * 2 > len(lines):
+            self._pause = PAUSE
+        found = [one for one in self._suspects(b"\n".join(new).split()) if one in text]
+        if len(self._lines) + len(new) > MAX_LINES:
+            self._lines.clear()
+        if not found:
+            self._lines |= new
+        return found
+
+    def _suspects(self, words: list[bytes]) -> set[bytes]:
+        """Return the literals of which a word may be among ``words``."""
+        distinct = set(words)
+        known = self._telling
+        suspects = {one for word in known.keys() & distinct for one in known[word]}
+        distinct -= self._quiet
+        distinct -= known.keys()
+        if len(self._quiet) + len(distinct) > MAX_WORDS:
+            self._quiet.clear()
+        together = b"\n".join(distinct)
+        held = [word for word in self._words if word in together]
+        for word in list(distinct) if held else ():
+            if told := [one for part in held if part in word for one in self._words[part]]:
+                if len(known) < MAX_WORDS:
+                    known[word] = told
+                suspects.update(told)
+                distinct.discard(word)
+        self._quiet |= distinct
+        return suspects
