@@ -22,18 +22,14 @@ from tracelens.source.closing import hand_over, hand_over_block
 from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
-from tracelens.source.literals import Literals
+from tracelens.source.own import OwnLines
 from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
 from tracelens.source.records import Block, Headed, Open, reach
-from tracelens.source.shapes import Shapes
-from tracelens.source.signs import TRIGGERS
 from tracelens.source.tally import Tally
-from tracelens.source.unclaimed import ANYWHERE, CONTROLS, Unclaimed
 from tracelens.source.watch import Watch
 
 __all__ = ["Segmenter"]
 
-_TRIGGERS = frozenset(TRIGGERS)
 _NEVER = b"\0never"
 _TAB = b"\t"
 #: What a line begins with that has torch's prefix and no transport before it.
@@ -58,18 +54,7 @@ class Segmenter:
         self._blocks: dict[str, Block] = {}
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
-        self._shapes = Shapes()
-        self._unclaimed = Unclaimed(kinds)
-        self._literals = Literals((*TRIGGERS, *ANYWHERE[: -len(CONTROLS)]))
-        #: The literals in the lines in hand.
-        self._present: list[bytes] = []
-        #: Which of the lines in hand are certainly the program's, once somebody has asked.
-        self._certain: list[bool] | None = None
-        #: Which of them tell of a failure.
-        self._hot: list[int] = []
-        #: How many of them were the program's, and whether most of the last ones were.
-        self._own = 0
-        self._mostly_own = False
+        self._own = OwnLines(kinds)
         #: Whether the line in hand is the program's own, whatever its numbers.
         self._is_program = False
         #: Where the line in hand ends, which may be several lines joined.
@@ -88,9 +73,7 @@ class Segmenter:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the kinds behind: another process has its own."""
-        return {
-            k: v for k, v in vars(self).items() if k not in {"kinds", "_unclaimed", "_literals"}
-        }
+        return {k: v for k, v in vars(self).items() if k not in {"kinds", "_own"}}
 
     def feed(self, lines: list[bytes]) -> None:
         """Read the next ``lines``, each with its newline."""
@@ -112,7 +95,6 @@ class Segmenter:
         if end != len(lines):
             self._current = (_NEVER, [])
         self.lines += len(lines)
-        self._mostly_own = self._own * 2 > len(lines)
         if len(self._current[1]) > MAX_RECORD_LINES:
             self._cut()
         if self.tally.is_full:
@@ -120,12 +102,8 @@ class Segmenter:
 
     def _look_at(self, lines: list[bytes], stretches: list[tuple[int, int]]) -> None:
         """Find what tells something wherever it stands in those of ``lines`` in hand."""
-        self._certain, self._own, self._present = None, 0, []
-        if stretches:
-            text = b"".join(lines)
-            self._present = [*(one for one in CONTROLS if one in text), *self._literals.among(text)]
-        may_tell = not _TRIGGERS.isdisjoint(self._present)
-        self._hot = self.watch.look_at(lines, stretches, self.lines + 1, may_tell=may_tell)
+        may_tell = self._own.begin(lines, counted=not stretches)
+        self._own.hot = self.watch.look_at(lines, stretches, self.lines + 1, may_tell=may_tell)
 
     def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:
         """Read ``lines`` from ``at`` to ``stop``; what goes on with the record in hand, at once."""
@@ -138,9 +116,8 @@ class Segmenter:
                 body += run if prefix == _TAB else [line[skip:-1] for line in run]
                 at = end
                 continue
-            if self._is_idle() and (end := self._reach_own(lines, at, stop)) != at:
+            if self._is_idle() and (end := self._own.reach(at, stop)) != at:
                 self._current = (_NEVER, [])
-                self._own += end - at
                 at = end
                 continue
             line = lines[at]
@@ -148,21 +125,7 @@ class Segmenter:
             self._is_program = False
             self._other(line[:-1], self.lines + at)
             if self._is_program:
-                self._own += 1
-                self._shapes.add(line)
-                self._unclaimed.learn(line)
-
-    def _reach_own(self, lines: list[bytes], at: int, stop: int) -> int:
-        """Return the index of the first of ``lines`` from ``at`` that may not be the program's."""
-        if self._certain is None:
-            self._certain = []
-            if self._mostly_own:
-                present = [one for one in ANYWHERE if one in self._present]
-                self._certain = self._unclaimed.among(lines, self._hot, present)
-            self._certain.append(False)
-        if len(self._certain) > stop and self._certain[at]:
-            return min(self._certain.index(False, at), stop)
-        return self._shapes.reach(lines, at, stop)
+                self._own.learn(line)
 
     def _is_idle(self) -> bool:
         """Tell whether nothing is open that a line of the program would end or go on with."""

@@ -15,7 +15,7 @@ from operator import itemgetter
 from tracelens.source.kinds import Kinds
 from tracelens.source.openings import Openings
 
-__all__ = ["ANYWHERE", "CONTROLS", "Unclaimed"]
+__all__ = ["ANYWHERE", "CONTROLS", "WORDS", "Unclaimed"]
 
 #: Bytes of a line's beginning that are looked at.
 LENGTH = 10
@@ -28,7 +28,8 @@ MAX_NEW = 0.25
 #: What is taken off lines before anything else.
 CONTROLS = (b"\r", b"\x1b")
 #: One of them is in every line that is torch's or oneDNN's without beginning so.
-ANYWHERE = (b"torch.", b"_verbose,", b".py:", b"Warning:", *CONTROLS)
+WORDS = (b"torch.", b"_verbose,", b".py:", b"Warning:")
+ANYWHERE = (*WORDS, *CONTROLS)
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _start = itemgetter(slice(0, LENGTH))
 

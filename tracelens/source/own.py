@@ -1,0 +1,69 @@
+"""The program's own lines between those of torch and oneDNN: found many at a time."""
+
+from __future__ import annotations
+
+from tracelens.source.kinds import Kinds
+from tracelens.source.literals import Literals
+from tracelens.source.shapes import Shapes
+from tracelens.source.signs import TRIGGERS
+from tracelens.source.unclaimed import ANYWHERE, CONTROLS, WORDS, Unclaimed
+
+__all__ = ["OwnLines"]
+
+_TRIGGERS = frozenset(TRIGGERS)
+
+
+class OwnLines:
+    """What is known of program lines, and which of some lines in hand are such."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._unclaimed = Unclaimed(kinds)
+        self._shapes = Shapes()
+        self._literals = Literals((*TRIGGERS, *WORDS))
+        self._lines: list[bytes] = []
+        #: The literals in the lines in hand.
+        self._present: list[bytes] = []
+        #: Which of them are certainly the program's, once somebody has asked.
+        self._certain: list[bool] | None = None
+        #: How many of them were the program's, and whether most of the last ones were.
+        self._count = 0
+        self._mostly = False
+        #: Which of the lines in hand tell of a failure.
+        self.hot: list[int] = []
+
+    def begin(self, lines: list[bytes], *, counted: bool) -> bool:
+        """Take the next lines in hand; tell whether one of them may tell of a failure.
+
+        Args:
+            lines: They follow one another.
+            counted: They were all counted, and nothing more will be asked about them.
+        """
+        self._mostly = self._count * 2 > len(self._lines)
+        self._lines, self._count, self._certain, self._present = lines, 0, None, []
+        if not counted:
+            text = b"".join(lines)
+            controls = (one for one in CONTROLS if one in text)
+            self._present = [*controls, *self._literals.among(text)]
+        return not _TRIGGERS.isdisjoint(self._present)
+
+    def reach(self, at: int, stop: int) -> int:
+        """Return which line from ``at`` is the first that may be somebody else's; else ``stop``."""
+        if self._certain is None:
+            self._certain = self._ask() if self._mostly else []
+            self._certain.append(False)
+        if len(self._certain) > stop and self._certain[at]:
+            end = min(self._certain.index(False, at), stop)
+        else:
+            end = self._shapes.reach(self._lines, at, stop)
+        self._count += end - at
+        return end
+
+    def _ask(self) -> list[bool]:
+        present = [one for one in ANYWHERE if one in self._present]
+        return self._unclaimed.among(self._lines, self.hot, present)
+
+    def learn(self, line: bytes) -> None:
+        """Remember a line that turned out to be the program's."""
+        self._count += 1
+        self._shapes.add(line)
+        self._unclaimed.learn(line)
