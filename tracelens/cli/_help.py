@@ -49,6 +49,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "explain": ("tracelens explain ONE001", 'tracelens explain "Failed to find C compiler"'),
     "issue": ("tracelens issue report.json ONE001", "tracelens issue run.log -o issue"),
     "man": ("tracelens man > ~/.local/share/man/man1/tracelens.1",),
+    "new-log": ("tracelens new-log tile_layout",),
+    "new-pack": ("tracelens new-pack tile-watch",),
+    "new-rule": (
+        "tracelens new-rule TIL002 small-tiles",
+        "tracelens new-rule TIL003 many-breaks --reads graph_breaks.GraphBreak",
+        "tracelens new-rule TIL102 big-numbers --toml",
+    ),
     "packs": ("tracelens packs -f json",),
     "render": ("tracelens render report.json -o report.html -o report.md",),
     "repro": ("tracelens repro report.json ONE001 -o repro.py",),
