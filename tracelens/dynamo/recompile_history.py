@@ -55,6 +55,8 @@ class Step:
     #: Whether its function serves layers with parameters of several shapes: then other sizes of
     #: the input are the channels of another layer, not inputs that vary.
     is_layer: bool = False
+    #: What did not fit in entries that were compiled before the log begins.
+    unrecorded: tuple[GuardFailure, ...] = ()
 
     @property
     def check(self) -> Check | None:
@@ -117,6 +119,26 @@ class Series:
         return [step.check for step in self.steps if step.check is not None]
 
     @property
+    def unrecorded(self) -> list[str]:
+        """The sizes of entries that were compiled before the log begins, the first one first.
+
+        Those of 0 and 1 are left out, which are by design, and that of the first step's own entry.
+        """
+        first = self.steps[0]
+        sizes: dict[str, None] = {}
+        for failure in reversed(first.unrecorded):
+            check = failure.check
+            if (
+                failure is not first.failure
+                and isinstance(check, TensorMismatch)
+                and is_size(check)
+                and not is_special(check)
+                and subject_of(check) == subject_of(first.check)
+            ):
+                sizes[check.expected] = None
+        return list(sizes)
+
+    @property
     def subject(self) -> tuple[str, str, int, str, int | None]:
         """What changed: the function's name, file and line, the value, and the dimension."""
         return *self.history.definition, *subject_of(self.checks[0])
@@ -131,7 +153,7 @@ class Series:
 
         Of a number only the first ones are known: a guard tells what it expected, not what came.
         """
-        seen = []
+        seen = [*self.unrecorded]
         for check in self.checks:
             if isinstance(check, TensorMismatch):
                 seen += [check.expected, check.actual]
@@ -166,8 +188,9 @@ def _histories(recompiles: Table[Recompile]) -> list[History]:
             history = History(record.function, record.file, record.line, frame, place.writer)
             current[key] = history, (variants := Variants())
             found.append(history)
-        entry_number, variant, failure = variants.add(number, record.failures)
-        history.steps.append(Step(place, seen, entry_number, variant, failure))
+        unrecorded = tuple(variants.unrecorded(record.failures))
+        step = variants.add(number, record.failures)
+        history.steps.append(Step(place, seen, *step, unrecorded=unrecorded))
     for history in found:
         failures = (one for step in history.steps for one in step.seen.record.failures)
         if any(is_parameter(one.check) for one in failures):
@@ -201,11 +224,12 @@ def is_channels(step: Step) -> bool:
 def settles(values: Series) -> bool:
     """Return whether the changes are those that automatic dynamic shapes need.
 
-    A size is made dynamic by its first change. A number too, but 0 and 1 keep an entry of their
+    A size is made dynamic by its first change, so that an entry for one more size, in the log or
+    before it, says that it was not. A number too, but 0 and 1 keep an entry of their
     own, so that it may take one more step.
     """
     limit = 1 + any(is_integer(check) and is_special(check) for check in values.checks)
-    return len(values.steps) <= limit
+    return len(values.steps) + len(values.unrecorded) <= limit
 
 
 def is_symbolic(values: Series) -> bool:

@@ -37,6 +37,10 @@ class Variants:
         """Return whether entry ``number`` can be the next one: not after a reset of Dynamo."""
         return not 0 < number <= max(self._of)
 
+    def unrecorded(self, failures: Sequence[GuardFailure]) -> list[GuardFailure]:
+        """Return those of ``failures`` whose entries were compiled before the log begins."""
+        return [failure for failure in failures if failure.number not in self._of]
+
     def add(
         self, number: int, failures: Sequence[GuardFailure]
     ) -> tuple[int, int, GuardFailure | None]:
@@ -61,7 +65,8 @@ class Variants:
     def _telling(self, failures: Sequence[GuardFailure]) -> GuardFailure | None:
         newest: dict[int, GuardFailure] = {}
         for failure in failures:
-            variant = self._of.get(failure.number, 0)
+            # What is not known of an entry may tell it apart: it is a variant of its own.
+            variant = self._of.get(failure.number, -failure.number)
             if variant not in newest or newest[variant].number < failure.number:
                 newest[variant] = failure
         return max(newest.values(), key=_rank, default=None)

@@ -13,7 +13,17 @@ from tracelens.logs._checks import Comment
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Where
 
-__all__ = ["best", "caller", "distance", "is_helper", "located", "package", "short", "where"]
+__all__ = [
+    "best",
+    "caller",
+    "distance",
+    "is_helper",
+    "is_torch_wrapper",
+    "located",
+    "package",
+    "short",
+    "where",
+]
 
 #: What forwards a call and says nothing about it, when it stands in a library.
 WRAPPERS = frozenset(
@@ -75,6 +85,15 @@ def distance(file: str, function: str = "") -> int:
 def is_helper(file: str) -> bool:
     """Return whether a file is of a package that only forwards to torch, such as einops."""
     return package(file) in HELPERS
+
+
+def is_torch_wrapper(file: str) -> bool:
+    """Tell whether ``file`` holds the functions in which torch wraps callables it cannot enter.
+
+    Such a callable has no source file (``exec``), or is in one that Dynamo skips. Each wrapper is
+    one code object, whatever it wraps.
+    """
+    return file.replace("\\", "/").endswith("torch/_dynamo/external_utils.py")
 
 
 def best(frames: Iterable[StackFrame]) -> StackFrame | None:

@@ -13,7 +13,7 @@ from tracelens.evidence import Seen, Table
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
 
-__all__ = ["PrimitiveData", "descriptors", "is_default_layout", "rank_of"]
+__all__ = ["PrimitiveData", "descriptors", "has_plain_weights", "is_default_layout", "rank_of"]
 
 #: Longer descriptors are of no use to anybody.
 MAX_DESCRIPTOR = 2000
@@ -64,6 +64,14 @@ def is_default_layout(run: Any) -> bool:
     """Whether the image lies as ``batch, channels, height, width``."""
     images = [md for md in run.mds if md.arg in {"src", "diff_src", "diff_dst"}]
     return any(md.is_plain and md.tag == "".join(sorted(md.tag)) for md in images)
+
+
+def has_plain_weights(run: Any) -> bool:
+    """Whether the weights lie as torch stores them, and the image has its channels last."""
+    images = [md for md in run.mds if md.arg == "src" and md.is_plain]
+    weights = [md for md in run.mds if md.arg == "wei" and md.is_plain]
+    plain = [md.tag == "".join(sorted(md.tag)) for md in weights]
+    return len(plain) == 1 and all(plain) and bool(images) and not is_default_layout(run)
 
 
 def rank_of(run: Any) -> int | None:

@@ -31,6 +31,8 @@ class RefusedData(PrimitiveData):
     reasons: tuple[str, ...] = ()
     #: The image lies as batch, channels, height, width.
     is_plain: bool = False
+    #: The image does not, and the weights do: they were not packed for it.
+    has_plain_weights: bool = False
     #: The first torch whose AArch64 wheel was seen to run it fast.
     fixed_in: tuple[int, ...] | None = None
     #: Data type of what is read.
@@ -103,6 +105,8 @@ def for_reference(tested: Sequence[str] = (), code: str = "") -> tuple[Remedy, .
         _UPGRADE,
         _UNFROZEN,
         _FAST_MATH,
+        _CHANNELS_LAST_WEIGHTS,
+        _PACKED_WEIGHTS,
         _BFLOAT16_CONVOLUTION,
         _FLOAT16_LAYOUT,
         _UNSIGNED,
@@ -158,8 +162,8 @@ _BFLOAT16_CONVOLUTION = Remedy(
     id="bfloat16-convolution",
     text="Use bfloat16 for this model, or float32: no fast implementation takes this float16 "
     "convolution.",
-    when="float16 convolutions",
-    applies=_is_float16_convolution,
+    when="float16 convolutions, unless the weights alone lie in torch's default layout",
+    applies=lambda data: _is_float16_convolution(data) and not data.has_plain_weights,
     code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)",
     proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
 )
@@ -173,6 +177,28 @@ _FLOAT16_LAYOUT = Remedy(
     "x = x.to(memory_format=torch.channels_last)",
     basis="untestable",
     proof=_ARM,
+)
+_CHANNELS_LAST_WEIGHTS = Remedy(
+    id="channels-last-weights",
+    text="Convert the model too, not the images alone: no fast kernel takes channels-last images "
+    "with weights in torch's default layout.",
+    when="float16 convolutions of channels-last images with weights in torch's default layout",
+    applies=lambda data: _is_float16_convolution(data) and data.has_plain_weights,
+    code="model = model.to(memory_format=torch.channels_last)",
+    basis="untestable",
+    proof="needs a processor with float16 instructions",
+)
+_PACKED_WEIGHTS = Remedy(
+    id="packed-weights",
+    text="In compiled inference, freeze the model: oneDNN then packs the weights once, in the "
+    "layout that its kernel wants. If this came with an upgrade of torch, compare with the version "
+    "before.",
+    when="float16 convolutions of channels-last images with weights in torch's default layout",
+    applies=lambda data: _is_float16_convolution(data) and data.has_plain_weights,
+    setting="torch._inductor.config.freezing = True",
+    env="TORCHINDUCTOR_FREEZING=1",
+    basis="untestable",
+    proof="needs a processor with float16 instructions",
 )
 _UNSIGNED = Remedy(
     id="unsigned-activations",

@@ -35,6 +35,8 @@ class CompileData(FindingData):
     #: Seconds that no finding about recompiles or autotuning tells of.
     untold_seconds: float = 0.0
     is_measured: bool = True
+    #: Whether the log says which layer of the compiler they went to.
+    is_layered: bool = True
 
 
 class CompileTimeDominates(Rule):
@@ -105,8 +107,8 @@ class CompileTimeDominates(Rule):
         Remedy(
             "record-phases",
             "See the seconds of every compilation and phase.",
-            when="the seconds are from the clocks of a log",
-            applies=lambda data: not data.is_measured,
+            when="the log does not tell the layers, or the seconds are from its clocks",
+            applies=lambda data: not (data.is_measured and data.is_layered),
             env="TORCH_TRACE=trace_dir",
             since="2.3",
             basis="untestable",
@@ -151,6 +153,7 @@ class CompileTimeDominates(Rule):
             again_seconds=sums.again_seconds,
             untold_seconds=rest,
             is_measured=exact,
+            is_layered=sums.layered,
         )
         return self.finding(
             "seconds",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.onednn.data import PrimitiveData
-from tracelens.onednn.implementations import COMPUTE
+from tracelens.onednn.implementations import COMPUTE, Grade
 from tracelens.onednn.runs import Runs, groups, times
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
@@ -32,6 +32,18 @@ MIN_ITERATIONS = 3
 #: Parts of all executions, and of their time, that are tiny.
 MIN_SHARE = 0.8
 MIN_TIME = 0.5
+#: A product of fewer operations than this takes one core a fraction of a millisecond.
+SMALL_FLOPS = 4_000_000
+#: Operations per millisecond below which starting a small product costs more than the product:
+#: one core of any machine with vector units does ten times as much.
+SLOW_FLOPS_PER_MS = 2_000_000
+#: Below this, no hardware computes: an emulator does.
+EMULATED_FLOPS_PER_MS = 300_000
+#: Such products are reported from this median and this number of executions on. One that takes
+#: longer waited for a core (ENV001).
+MIN_SLOW_MS = 0.1
+MAX_SLOW_MS = 1.0
+MIN_SLOW = 3
 
 
 class ManyTinyPrimitives(Rule):
@@ -46,6 +58,9 @@ class ManyTinyPrimitives(Rule):
     The same few lines, thousands of times, each with a time of microseconds:
 
         onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_bf16,undef,src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0,attr-scratchpad:user attr-post-ops:sum,,8x64:64x64,0.00195312
+
+    Or a few lines of small products at a rate that one core exceeds tenfold: a 256x64 by 64x16
+    product in half a millisecond is 1 GFLOP/s.
 
     ## When it is harmless
     When the iteration is fast enough as it is. The log does not hold the time between primitives,
@@ -80,6 +95,8 @@ class ManyTinyPrimitives(Rule):
         products: int
         per_iteration: int
         median_ms: float
+        #: They take far longer than their work, however many they are.
+        is_slow: bool = False
 
     remedies = (
         Remedy(
@@ -107,6 +124,15 @@ class ManyTinyPrimitives(Rule):
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
             knob=Knob("one thread", env={"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}),
         ),
+        Remedy(
+            id="without-onednn",
+            text="Compare with ATen's own products: for such sizes, a call of oneDNN may cost more "
+            "than it saves.",
+            when="small products at a low rate",
+            applies=lambda data: data.is_slow,
+            setting="torch.backends.mkldnn.enabled = False",
+            proof="https://github.com/pytorch/pytorch/issues/123143",
+        ),
     )
 
     def check(
@@ -131,6 +157,7 @@ class ManyTinyPrimitives(Rule):
             or count < MIN_SHARE * sum(group.count for group in products)
             or ms < MIN_TIME * whole
         ):
+            yield from self._slow(products, run)
             return
         tiny.sort(key=lambda group: -group.count)
         data = self.Data.about(
@@ -157,6 +184,53 @@ class ManyTinyPrimitives(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+    def _slow(self, products: list[Runs], run: Table[RunFacts]) -> Iterator[Finding]:
+        """Yield the finding about small products that take far longer than their work."""
+        slow = sorted(filter(_is_slow, products), key=lambda group: -group.ms)
+        ms, count = sum(group.ms for group in slow), sum(group.count for group in slow)
+        if not slow or ms < MIN_TIME * sum(group.ms for group in products):
+            return
+        worst = slow[0]
+        rate = (worst.run.flops or 0) / worst.times.median / 1e6
+        data = self.Data.about(
+            run,
+            [group.rows[0] for group in slow],
+            ms=ms,
+            products=count,
+            per_iteration=0,
+            median_ms=worst.times.median,
+            is_slow=True,
+        )
+        yield self.finding(
+            "slow",
+            title=f"small products run at {rate:.2g} GFLOP/s: starting them costs most",
+            message=(
+                f"{times(count, 'product')} of less than {SMALL_FLOPS / 1e6:.0f} million "
+                f"operations took {length(ms)}. The slowest is {worst.label}, "
+                f"{length(worst.times.median)} each; one core computes that in a tenth of the "
+                "time. The rest is most likely the start of the threads and of the library."
+            ),
+            confidence=Confidence.LOW,
+            count=count,
+            evidence=[quote(group.rows[0], _often(group)) for group in slow[:3]],
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _is_slow(group: Runs) -> bool:
+    """Whether a small product took far longer than its work, on a fast implementation."""
+    flops, median = group.run.flops or 0, group.times.median
+    if flops < EMULATED_FLOPS_PER_MS * median:
+        return False
+    return (
+        group.count >= MIN_SLOW
+        and 0 < flops <= SMALL_FLOPS
+        and MIN_SLOW_MS <= median < MAX_SLOW_MS
+        and flops < SLOW_FLOPS_PER_MS * median
+        and group.grade("") is Grade.OPTIMISED
+    )
 
 
 def _often(group: Runs) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.onednn.data import descriptors, is_default_layout
+from tracelens.onednn.data import descriptors, has_plain_weights, is_default_layout
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
@@ -191,6 +191,7 @@ class ReferenceKernelDispatch(Rule):
             onednn=facts_of(log.facts).onednn,
             reasons=tuple(dict.fromkeys(reason.name for reason in reasons)),
             is_plain=is_default_layout(run),
+            has_plain_weights=has_plain_weights(run),
             fixed_in=fixed_in(run),
             source=run.mds[0].dtype if run.mds else "",
         )

@@ -5,6 +5,7 @@ Where the log has the recompiles, the rules about the causes say more, and say i
 
 from __future__ import annotations
 
+from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.remedies import Remedy
 
 __all__ = ["BY_CAUSE"]
@@ -56,5 +57,21 @@ BY_CAUSE = (
         "Take the branch on the size before the compiled function is called.",
         "RCP023",
     ),
-    _about("compile-forward", "Compile each model below the decorator that they share.", "RCP030"),
+    Remedy(
+        "compile-forward",
+        "Compile each model below the decorator that they share.",
+        when="RCP030 is the cause, and the decorator is not torch's own",
+        applies=lambda data: data.cause == "RCP030" and not is_torch_wrapper(data.file),
+        basis="tested",
+        proof="tests/advice/RCP030/compile-forward.py",
+    ),
+    Remedy(
+        "own-code-object",
+        "Define each function in a source file of your own, and compile that: what has no source "
+        "file (`exec`, a builtin) or is in a skipped one, torch runs inside this wrapper, whose "
+        "entries all of them share.",
+        when="the function is torch's own wrapper of a callable",
+        applies=lambda data: data.cause == "RCP030" and is_torch_wrapper(data.file),
+        proof="https://github.com/pytorch/pytorch/issues/124269",
+    ),
 )

@@ -215,8 +215,16 @@ def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place
 def _causes(limit: RecompileLimit, history: History | None) -> list[_Ranked]:
     """Return what kept changing: out of the history, else out of the one reason that is printed."""
     if history is not None:
-        return ranked(step.seen.record.failures for step in history.steps)
-    return ranked([(limit.reason,)] if limit.reason else [])
+        found = ranked(step.seen.record.failures for step in history.steps)
+    else:
+        found = ranked([(limit.reason,)] if limit.reason else [])
+    if not user_code.is_torch_wrapper(limit.file):
+        return found
+    # The object is the function that torch wraps: the entries are for different ones.
+    return [
+        (cause._replace(code="RCP030") if cause.code == "RCP008" else cause, count, values)
+        for cause, count, values in found
+    ]
 
 
 def _told(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.layers import LayerShapes, serves_layers
-from tracelens.dynamo.recompile_history import Series, histories, series, settles
+from tracelens.dynamo.recompile_history import Series, Step, histories, series, settles
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -20,6 +20,7 @@ from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import series_data
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.specialised import SpecializedSize
@@ -159,7 +160,8 @@ class TensorSizeKeepsChanging(RecompileRule):
     ) -> Finding:
         longest = max(group, key=lambda values: len(values.steps))
         steps = [step for values in group for step in values.steps]
-        certain = len(longest.steps) >= CERTAIN
+        changes = len(longest.steps) + len(longest.unrecorded)
+        certain = changes >= CERTAIN
         history, (_, _, _, source, index) = longest.history, longest.subject
         place = history.code(longest.steps[0], trees)
         sizes = longest.values
@@ -177,17 +179,27 @@ class TensorSizeKeepsChanging(RecompileRule):
             source,
             index,
             title=title,
-            message=f"{changed}: {len(steps)} recompiles. Dynamo makes a size dynamic when it "
+            message=f"{changed}: {_times(steps, longest)}. Dynamo makes a size dynamic when it "
             f"changes for the first time; {_WHY[held]}",
             severity=self.severity if certain else Severity.INFO,
             confidence=Confidence.HIGH if certain else Confidence.LOW,
-            count=len(steps),
+            count=len(steps) + len(longest.unrecorded),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
             cost=cost_of(steps, frames) if certain else None,
             advice=self.advise(data),
             data=data,
         )
+
+
+def _times(steps: list[Step], longest: Series) -> str:
+    times = plural(len(steps), "recompile")
+    before = len(longest.unrecorded)
+    return (
+        f"{times}, and {plural(before, 'entry', 'entries')} from before the log begins"
+        if before
+        else times
+    )
 
 
 #: Why a size that changes again was not a symbol.
