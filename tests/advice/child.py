@@ -10,7 +10,8 @@ The program defines ``step(number)``, which is called ``STEPS`` times (12 where 
 a program would be; then the same steps are called until half a second of CPU time has passed, which
 gives the time of a step. Prints one line of JSON: seconds of CPU of the first steps (compiling
 included), milliseconds of CPU of a later one, graphs that were compiled, a sum of what the first
-step returned. ``TRACE`` set to True records the later steps with torch's profiler.
+step returned. ``TRACE`` set to True records the later steps with torch's profiler; a program that
+records them itself writes its trace into the folder ``OUT``.
 """
 
 import contextlib
@@ -34,7 +35,7 @@ def main(program: str, out: str, setting: str = "") -> None:
 
     module = sys.modules["program"] = ModuleType("program")
     names: dict[str, Any] = module.__dict__
-    names |= {"__file__": program, "torch": torch}
+    names |= {"__file__": program, "torch": torch, "OUT": out}
     if setting:
         import torch._dynamo
         import torch._functorch.config

@@ -26,5 +26,14 @@ def test_a_place_is_a_line_with_the_calls_of_all_processes() -> None:
     ]
 
 
+def test_sizes_that_changed_are_told_where_it_was_asked_for() -> None:
+    process = _process(0)
+    process.sizes = {0: (8, 4, 8)}
+    lines = log_lines([process, process], whole=True).decode().splitlines()
+    assert [line for line in lines if "sizes" in line] == [
+        "# tracelens: sizes at /proj/a.py:3: 8, 4, 8"
+    ]
+
+
 def test_a_program_that_failed_may_have_been_about_to_call_it() -> None:
     assert _lines(_process(), whole=False) == []

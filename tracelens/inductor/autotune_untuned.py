@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from tracelens.dynamo.settings import Setting
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.inductor_debug import HashDetails
+    from tracelens.logs.recording import Asked
     from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = [
     "Cause",
     "Product",
     "Searched",
+    "asks_by_mode",
     "asks_by_setting",
     "asks_everywhere",
     "asks_for_search",
@@ -87,6 +89,12 @@ def asks_everywhere(metrics: CompilationMetrics) -> bool:
     """Whether the mode is on for the whole program; metrics do not show the mode of one call."""
     settings = metrics.settings
     return any(settings.get(f"inductor.{name}") is True for name in SEARCHES)
+
+
+def asks_by_mode(given: Iterable[Asked]) -> bool:
+    """Whether all that the program asked to be compiled, and called, is to be tuned."""
+    modes = [asked.mode for asked in given if asked.calls]
+    return bool(modes) and all(mode.startswith("max-autotune") for mode in modes)
 
 
 def asks_by_setting(setting: Setting) -> bool:

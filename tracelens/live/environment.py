@@ -91,10 +91,17 @@ def _asked(processes: Sequence[Process]) -> list[str]:
         known = (process.asked.get(call.number) for call in process.calls)
         calls.update(asked for asked in known if asked is not None)
     compiled = sum(len(process.compiles) for process in processes)
-    return [
+    lines = [
         f"# tracelens: asked {code} at {place}: {number} calls, {compiled} compilations in all\n"
         for (code, place), number in list(calls.items())[:MAX_ASKED]
     ]
+    sizes = dict.fromkeys(
+        f"# tracelens: sizes at {process.asked[number][1]}: {', '.join(map(str, seen))}\n"
+        for process in processes
+        for number, seen in process.sizes.items()
+        if number in process.asked
+    )
+    return [*lines, *list(sizes)[:MAX_ASKED]]
 
 
 def notes(processes: Sequence[Process]) -> list[str]:

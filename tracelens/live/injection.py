@@ -46,6 +46,7 @@ def environment(
     silent: Mapping[str, Value] | None = None,
     lively: bool = False,
     enough: Mapping[str, Any] | None = None,
+    sizes: bool = False,
 ) -> dict[str, str]:
     """Return the whole environment of a child.
 
@@ -65,6 +66,7 @@ def environment(
             exist.
         lively: Whether what is written to a pipe is passed on line by line, as on a terminal.
         enough: When to leave ``enough-PID`` in ``folder``, see :mod:`tracelens.live.early`.
+        sizes: Whether to note how the first dimension of a callable's first tensor changes.
     """
     spec = {
         "folder": str(folder.absolute()) if folder else None,
@@ -81,6 +83,7 @@ def environment(
         "silent": dict(silent or {}),
         "lively": lively,
         "enough": dict(enough) if enough else None,
+        "sizes": sizes,
     }
     path = [str(FOLDER), *filter(None, [base.get("PYTHONPATH", "")])]
     added = {SPEC: json.dumps(spec), "PYTHONPATH": os.pathsep.join(path)}

@@ -278,6 +278,7 @@ def _environment(wishes: Wishes, folder: Path, base: Mapping[str, str]) -> dict[
         lively=wishes.lively,
         silent={} if wishes.keep_caches else TUNE_ANEW,
         onednn="all" if full and switches.get("ONEDNN_VERBOSE") else "",
+        sizes=True,
     )
 
 

@@ -38,6 +38,8 @@ class Process:
     callables: dict[int, str] = field(default_factory=dict)
     #: How and where the program asked for each: ``torch.compile(Net)``, ``/proj/train.py:12``.
     asked: dict[int, tuple[str, str]] = field(default_factory=dict)
+    #: How the first dimension of its first tensor changed from call to call.
+    sizes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     compiles: list[Call] = field(default_factory=list)
     #: Steps that our own driver has timed, in blocks: seconds per step, number of steps.
@@ -168,10 +170,8 @@ def _take(process: Process, key: str, value: Any) -> None:
     match key:
         case "process":
             process.process = value
-        case "callable":
-            process.callables[int(value[0])] = str(value[1])
-            if len(value) == 4:
-                process.asked[int(value[0])] = (str(value[2]), str(value[3]))
+        case "callable" | "sizes":
+            _take_callable(process, key, value)
         case "set":
             process.settings.append((value[0], value[1], value[2]))
         case "force":
@@ -188,6 +188,16 @@ def _take(process: Process, key: str, value: Any) -> None:
             process.peak = int(value)
         case "ended":
             process.ended = int(value)
+
+
+def _take_callable(process: Process, key: str, value: Any) -> None:
+    number = int(value[0])
+    if key == "sizes":
+        process.sizes[number] = tuple(map(int, value[1]))
+        return
+    process.callables[number] = str(value[1])
+    if len(value) == 4:
+        process.asked[number] = (str(value[2]), str(value[3]))
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from tracelens.logs import Log, Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["Asked", "LeftOut", "Recorded", "Recording", "ended", "notes"]
+__all__ = ["Asked", "CalledWith", "LeftOut", "Recorded", "Recording", "ended", "notes"]
 
 
 class Recording(Log):
@@ -44,14 +44,24 @@ class Asked(Record):
 
     #: A function's or a class's name; that of a class of torch with its module.
     called: str
-    #: ``.compile()`` where the module's own method was used, else ``torch.compile``.
+    #: Something where the module's own method was used, else it was ``torch.compile``.
     method: str = ""
+    #: What it was given as ``mode``.
+    mode: str = ""
     file: str
     line: int
     #: Calls from outside compiled code.
     calls: int
     #: Compilations in all processes of the run, of whatever.
     compilations: int
+
+
+class CalledWith(Record):
+    """How the first dimension of a compiled callable's first tensor changed from call to call."""
+
+    file: str
+    line: int
+    sizes: tuple[int, ...] = ()
 
 
 class LeftOut(Record):

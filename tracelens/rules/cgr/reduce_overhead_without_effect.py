@@ -26,11 +26,14 @@ if TYPE_CHECKING:
         Partitions,
     )
     from tracelens.logs.inductor_debug import CompileStep, HashDetails
+    from tracelens.logs.recording import Asked
 
 __all__ = ["ReduceOverheadWithoutEffect"]
 
 #: The part of a cache key that holds the setting which the mode makes.
 SETTING = "inductor_config[triton.cudagraphs]"
+#: Modes of ``torch.compile`` that make it.
+MODES = frozenset({"reduce-overhead", "max-autotune"})
 #: Causes that are listed.
 MAX_CAUSES = 3
 
@@ -44,7 +47,10 @@ class ReduceOverheadWithoutEffect(Rule):
     longer compilations and buys nothing, and nothing says so at the end.
 
     ## What it looks like
-    On a CPU only the cache key tells what was asked for (``TORCH_LOGS="+inductor"``):
+    On a CPU the recording of ``tracelens run`` tells what was asked for, or the cache key
+    (``TORCH_LOGS="+inductor"``):
+
+        # tracelens: asked torch.compile(Net, mode=reduce-overhead) at /home/ana/proj/train.py:12: 30 calls, 2 compilations in all
 
         V1120 14:58:01.120000 23420 torch/_inductor/codecache.py:1643] [0/0] FX graph cache hash details for key fcyl3wkkcdy2hjppmrl4xbk5lh2yeqy3ahdpatw2hsxuyfx5pkrn:
         V1120 14:58:01.120000 23420 torch/_inductor/codecache.py:1646] [0/0] [cev5uo2jlwdhw2uyzcm7vr6cl23azjfw437f5r5lskm7spucos6] inductor_config[triton.cudagraphs]: True
@@ -91,7 +97,8 @@ class ReduceOverheadWithoutEffect(Rule):
             when="everything runs on the CPU",
             applies=lambda data: data.why == "cpu",
             code="model = torch.compile(model)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            basis="tested",
+            proof="tests/advice/CGR011/default-mode.py",
         ),
         Remedy(
             id="no-cudagraphs",
@@ -100,7 +107,8 @@ class ReduceOverheadWithoutEffect(Rule):
             applies=lambda data: data.why == "cpu",
             code='model = torch.compile(model, mode="max-autotune-no-cudagraphs")',
             since="2.1",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            basis="tested",
+            proof="tests/advice/CGR011/no-cudagraphs.py",
         ),
         Remedy(
             id="cudagraph-or-error",
@@ -132,6 +140,7 @@ class ReduceOverheadWithoutEffect(Rule):
         partitions: Table[Partitions],
         settings: Table[Setting],
         notes: Table[CudagraphNote],
+        given: Table[Asked],
     ) -> Iterator[Finding]:
         """Yield one finding about the whole log."""
         parts = any(row.record.recorded for row in partitions)
@@ -139,6 +148,7 @@ class ReduceOverheadWithoutEffect(Rule):
             return
         asked = [quote for row in details for quote in _asked(row)]
         asked += [row.quote() for row in settings if _switches_on(row.record)]
+        asked += [row.quote() for row in given if row.record.mode in MODES and row.record.calls]
         if asked and is_cpu_only(modules, graphs):
             yield self._on_cpu(asked)
         elif len(skips):

@@ -9,6 +9,7 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
+from tracelens.logs.recording import CalledWith
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
@@ -27,7 +28,7 @@ class RemainderData(FindingData):
 
 
 class NeedlessDynamicKernel(Rule):
-    """One smaller batch may have turned a function dynamic for good.
+    """One smaller batch turned a function dynamic for good.
 
     ## Why it matters
     The last batch of a data set is mostly smaller. It makes Dynamo compile the function once more,
@@ -35,20 +36,20 @@ class NeedlessDynamicKernel(Rule):
     slower: loops without known lengths, no tuning for the size that nearly all batches have.
 
     ## What it looks like
-    In the whole log one size changes, once, in the first dimension, to a smaller one:
+    In the whole log one size changes, once, in the first dimension, to a smaller one, and the
+    recording of ``tracelens run`` notes that the usual size came again, and no other:
 
         [0/2] [__recompiles] Recompiling function forward in /home/ana/proj/train.py:12
         [0/2] [__recompiles]     triggered by the following guard failure(s):
         [0/2] [__recompiles]     - 0/1: tensor 'x' size mismatch at index 0. expected 8, actual 4
+        # tracelens: sizes at /home/ana/proj/train.py:30: 8, 4, 8, 4
 
     ## When it is harmless
-    When the size really varies later on: calls with further sizes fit the new entry and leave no
-    line. The log cannot tell, hence a remark of low confidence. Any other change of a size, in any
-    function, and nothing is reported.
+    When the size really varies: calls with further sizes fit the new entry and leave no line of
+    torch. So without the recording's line nothing is reported, nor with any other change of a size.
 
     ## What to do
-    Drop the last batch or pad it. ``dynamic=False`` is right only where no further size comes: it
-    compiles a function again for each.
+    Drop the last batch or pad it.
 
     ## How a live run confirms it
     The program runs with ``dynamic=False``. Confirmed when the steps after the change get faster;
@@ -70,12 +71,13 @@ class NeedlessDynamicKernel(Rule):
             "drop-last",
             "Drop the last batch, with `drop_last=True` of the DataLoader, or pad it.",
             when="the smaller batch is the last of a data set",
-            basis="untestable",
-            proof="the log does not tell what calls come later",
+            code="DataLoader(dataset, batch_size=batch_size, drop_last=True)",
+            basis="tested",
+            proof="tests/advice/DYN003/drop-last.py",
         ),
     )
 
-    def check(self, recompiles: Table[Recompile]) -> Iterator[Finding]:
+    def check(self, recompiles: Table[Recompile], *, sizes: Table[CalledWith]) -> Iterator[Finding]:
         """Yield one finding for the whole log, however many functions the batch went through."""
         steps = [
             (place, row, failure)
@@ -90,10 +92,13 @@ class NeedlessDynamicKernel(Rule):
             and len(pairs) == 1
             and len(calls) == len(set(calls))
             and _is_remainder(*pairs)
+            and (back := _return(sizes, next(iter(pairs)))) is not None
         ):
-            yield self._finding(steps)
+            yield self._finding(steps, back)
 
-    def _finding(self, steps: list[tuple[Place, Seen[Recompile], GuardFailure]]) -> Finding:
+    def _finding(
+        self, steps: list[tuple[Place, Seen[Recompile], GuardFailure]], back: Seen[CalledWith]
+    ) -> Finding:
         _, first, failure = steps[0]
         record = first.record
         _, expected, actual = _pair(failure)
@@ -107,16 +112,17 @@ class NeedlessDynamicKernel(Rule):
             str(source),
             title=f"one batch of {actual} instead of {expected} made `{record.function}`{more} "
             f"dynamic",
-            message=f"The first dimension of `{source}` changed once, from {expected} to {actual}, "
-            f"and no other size changed in this log: as the last batch of a data set does. If all "
-            f"other batches have {expected}, the new entry serves them with slower code.",
-            confidence=Confidence.LOW,
+            message=f"The first dimension of `{source}` changed from {expected} to {actual} and "
+            f"back, and had no other size: as with the last batch of a data set. Since then the "
+            f"dynamic entry serves the batches of {expected}, too, with slower code.",
+            confidence=Confidence.MEDIUM,
             count=len(steps),
             where=user_code.where(user_code.best([own, *_line(failure, own), *failure.stack])),
             evidence=[
                 row.quote(f"entry {at.frame}", at=why.at, place=at)
                 for at, row, why in steps[:MAX_QUOTED]
-            ],
+            ]
+            + [back.quote("the usual size comes again")],
             advice=self.advise(data),
             data=data,
         )
@@ -134,6 +140,18 @@ def _is_remainder(change: tuple[int | None, str, str]) -> bool:
     index, expected, actual = change
     known = expected.isdecimal() and actual.isdecimal()
     return index == 0 and known and 1 < int(actual) < int(expected)
+
+
+def _return(
+    sizes: Table[CalledWith], change: tuple[int | None, str, str]
+) -> Seen[CalledWith] | None:
+    """Return the line that shows the usual size again after the smaller one, and no other size."""
+    usual, smaller = int(change[1]), int(change[2])
+    for row in sizes:
+        seen = row.record.sizes
+        if seen[:3] == (usual, smaller, usual) and set(seen) == {usual, smaller}:
+            return row
+    return None
 
 
 def _is_size(failure: GuardFailure) -> bool:

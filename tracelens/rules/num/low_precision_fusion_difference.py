@@ -84,7 +84,8 @@ class LowPrecisionFusionDifference(Rule):
             setting="torch._inductor.config.emulate_precision_casts = True",
             env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
             since="2.6",
-            proof="https://github.com/pytorch/pytorch/pull/145942",
+            basis="tested",
+            proof="tests/advice/NUM001/round-as-eager.py",
         ),
         Remedy(
             id="eager-generator",

@@ -17,7 +17,7 @@ from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, ti
 from tracelens.onednn.stories import primitive
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
-from tracelens.remedies import applicable
+from tracelens.remedies import Remedy, applicable
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
@@ -43,7 +43,18 @@ MIN_SHARE = 0.02
 #: Refusals that are spelled out.
 MAX_QUOTED = 4
 MAX_ADVICE = 4
-_REFERENCE = for_reference(("float32", "unsigned-activations", "without-onednn"), "ONE001")
+_REFERENCE = (
+    *for_reference(("float32", "unsigned-activations", "without-onednn"), "ONE001"),
+    Remedy(
+        id="see-refusals",
+        text="See why the faster implementations refused.",
+        when="the log has executions only",
+        applies=lambda data: data.is_silent,
+        env="ONEDNN_VERBOSE=all",
+        basis="untestable",
+        proof="it records more",
+    ),
+)
 
 
 class ReferenceKernelDispatch(Rule):
@@ -107,6 +118,9 @@ class ReferenceKernelDispatch(Rule):
 
     class Data(RefusedData):
         """The executions on the reference implementation."""
+
+        #: The log holds no refusals, and was not recorded with them.
+        is_silent: bool = False
 
     remedies = (*_REFERENCE, *for_recurrent())
 
@@ -189,6 +203,7 @@ class ReferenceKernelDispatch(Rule):
             ms=ms,
             share=log.all.share(ms),
             onednn=facts_of(log.facts).onednn,
+            is_silent=not (reasons or log.recorded),
             reasons=tuple(dict.fromkeys(reason.name for reason in reasons)),
             is_plain=is_default_layout(run),
             has_plain_weights=has_plain_weights(run),

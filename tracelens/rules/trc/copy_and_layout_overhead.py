@@ -87,7 +87,8 @@ class CopyAndLayoutOverhead(Rule):
             when="most of it is copies",
             applies=lambda data: not data.mostly_layout,
             code="torch.compile(model)",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+            basis="tested",
+            proof="tests/advice/TRC014/compile.py",
         ),
         Remedy(
             id="once",

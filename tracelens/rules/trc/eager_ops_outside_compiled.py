@@ -76,7 +76,8 @@ class EagerOpsOutsideCompiled(Rule):
             "the sampling.",
             code="step = torch.compile(step)",
             since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+            basis="tested",
+            proof="tests/advice/TRC008/compile.py",
         ),
     )
 

@@ -80,7 +80,8 @@ class SingleTensorOptimizer(Rule):
                 "(model.parameters(), fused=True)"
             ),
             since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/optim.html#default-algorithms",
+            basis="tested",
+            proof="tests/advice/TRC012/fused.py",
         ),
         Remedy(
             id="foreach",

@@ -12,6 +12,7 @@ from tracelens.inductor.autotune_untuned import (
     Cause,
     Product,
     Searched,
+    asks_by_mode,
     asks_by_setting,
     asks_everywhere,
     asks_for_search,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.settings import Setting
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.inductor_debug import CacheEvent, HashDetails
+    from tracelens.logs.recording import Asked
     from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["CpuMaxAutotuneInert"]
@@ -51,13 +53,14 @@ class CpuMaxAutotuneInert(Rule):
     ## What it looks like
     A call into the library, with a weight that is an input (``arg1_1``), in a graph that is
     compiled with ``max-autotune``. That it is, one sees from the tables of other products in the
-    same graph, or from the settings that TORCH_TRACE and ``TORCH_LOGS="+inductor"`` record:
+    same graph, from the settings that TORCH_TRACE and ``TORCH_LOGS="+inductor"`` record, or from the
+    mode that a recording of ``tracelens run`` notes:
 
         V1120 12:09:31.318000 4242 torch/_inductor/graph.py:2722] [0/0] [__output_code] def call(args):
         V1120 12:09:31.318000 4242 torch/_inductor/graph.py:2722] [0/0] [__output_code]     extern_kernels.addmm(arg2_1, reinterpret_tensor(arg0_1, (128, 256), (256, 1), 0), reinterpret_tensor(arg1_1, (256, 768), (1, 256), 0), alpha=1, beta=1, out=buf0)
 
-    The mode that a program passes to ``torch.compile`` is in neither the generated code nor the
-    environment. Where nothing else shows it, this rule says nothing.
+    Elsewhere the mode that a program passes to ``torch.compile`` is in neither the generated code
+    nor the environment. Where nothing shows it, this rule says nothing.
 
     ## When it is harmless
     In training, where weights change and cannot be packed: a note. For products of two activations
@@ -130,6 +133,7 @@ class CpuMaxAutotuneInert(Rule):
         settings: Table[HashDetails],
         lookups: Table[CacheEvent],
         metrics: Table[CompilationMetrics],
+        given: Table[Asked],
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
         asked = frames_of(row for row in settings if asks_for_search(row.record))
@@ -138,6 +142,8 @@ class CpuMaxAutotuneInert(Rule):
         spoken = frames_of(row for row in settings if asks_for_search(row.record))
         spoken -= frames_of(metrics)
         everywhere = {row.first.process for row in variables if asks_by_setting(row.record)}
+        if asks_by_mode(row.record for row in given):
+            everywhere |= {row.first.process for row in given}
         asked |= {f for f in frames_of(modules) if f[:2] in everywhere}
         cached = frames_of(row for row in lookups if row.record.outcome == "hit")
         tuned = Searched(tables)

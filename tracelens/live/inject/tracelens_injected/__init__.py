@@ -63,5 +63,13 @@ def begin(text: str) -> None:
             trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
             count = enough.Enough(spec["enough"], book) if spec.get("enough") else None
             sync = bool(spec.get("sync"))
-            steps.install(hook, book, trace=trace, sync=sync, enough=count, layout=layout)
+            steps.install(
+                hook,
+                book,
+                trace=trace,
+                sync=sync,
+                enough=count,
+                layout=layout,
+                sizes=bool(spec.get("sizes")),
+            )
     hook.activate()

@@ -5,6 +5,7 @@ The file is ``process-PID.jsonl``: each line is a JSON object with one key, or a
     {"process": {"pid": 42, "parent": 1, "argv": [...], "python": "3.11.2", "began": ns}}
     {"callable": [0, "Model", "torch.compile(Model)", "train.py:12"]}   number and name of a
                                             compiled callable, how and where it was asked for
+    {"sizes": [0, [8, 4, 8]]}               how the first dimension of its first tensor changed
     ["call", 0, start, end, cpu]            an outermost call of it; CPU time used before it
     ["compile", start, end]                 a compilation
     {"set": ["torch._inductor.config.freezing", false, true]}   a setting, before and after

@@ -23,6 +23,7 @@ from .enough import Enough
 from .hooks import Hooks
 from .journal import MANY, Journal
 from .layouts import Layout
+from .sizes import Sizes
 from .tracing import Tracing
 
 __all__ = ["install"]
@@ -43,6 +44,7 @@ def install(
     sync: bool = False,
     enough: Enough | None = None,
     layout: Layout | None = None,
+    sizes: bool = False,
 ) -> None:
     """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
 
@@ -59,7 +61,8 @@ def install(
             try:
                 number = next(numbers)
                 wait = _synchronize if sync else None
-                timed = _timed(result, number, journal, trace, wait, layout=layout)
+                seen = Sizes(journal, number) if sizes else None
+                timed = _timed(result, number, journal, trace, wait, layout=layout, sizes=seen)
                 dynamo.skip_code(timed.__code__)
             except Exception:
                 return result
@@ -81,6 +84,7 @@ def _timed(
     wait: Callable[[], None] | None,
     *,
     layout: Layout | None,
+    sizes: Sizes | None = None,
 ) -> Any:
     rows, clock, used = journal.rows, time.perf_counter_ns, time.process_time_ns
 
@@ -90,6 +94,8 @@ def _timed(
             return function(*args, **kwargs)
         if trace is not None and trace.active:
             trace.step(number)
+        if sizes is not None:
+            sizes.look(args, kwargs)
         if wait is not None:
             wait()
         _depth.inside = True
@@ -131,7 +137,7 @@ def _name(fn: Any) -> str:
 
 def _asked(fn: Any) -> list[str]:
     """Return how it was asked for, as code, and where: ``torch.compile(Net)``, ``train.py:12``."""
-    method, what, frame = False, fn, sys._getframe(1)
+    method, what, mode, frame = False, fn, "", sys._getframe(1)
     while frame.f_back is not None:
         name = str(frame.f_globals.get("__name__", ""))
         if name.partition(".")[0] not in {"torch", "contextlib", __name__.partition(".")[0]}:
@@ -139,10 +145,13 @@ def _asked(fn: Any) -> list[str]:
         if frame.f_code.co_name == "compile":
             method = method or name == "torch.nn.modules.module"
             # A module comes here as a function of Dynamo's that calls it.
-            what = frame.f_locals.get("self", frame.f_locals.get("model")) or what
+            given = frame.f_locals
+            what = given["self"] if method else given.get("model") or what
+            mode = f"mode={given['mode']}" if given.get("mode") not in {None, "default"} else mode
         frame = frame.f_back
     called = re.sub(r"[^\w.<>]", "_", _called(what))
-    code = f"{called}.compile()" if method else f"torch.compile({called})"
+    words = [mode] if method else [called, mode]
+    code = f"{called if method else 'torch'}.compile({', '.join(filter(None, words))})"
     return [code, f"{os.path.abspath(frame.f_code.co_filename)}:{frame.f_lineno}"]
 
 
