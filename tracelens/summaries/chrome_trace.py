@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
-from tracelens.traces import measured, memory, ranks, rows, sequences, span_rows
+from tracelens.traces import critical, measured, memory, ranks, rows, sequences, span_rows
 from tracelens.traces.peaks import Peak, peak
 from tracelens.traces.step_times import step_times
 
@@ -57,6 +57,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "regions": _regions(evidence, whole),
         "modules": _rows(evidence, span_rows.ModuleTime),
         "time": _rows(evidence, rows.Timeline),
+        "critical": _rows(evidence, critical.CriticalPath),
         "gaps": _rows(evidence, rows.DeviceGap),
         "kernels": _kernels(evidence),
         "ops": _operations(evidence),

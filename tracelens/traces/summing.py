@@ -15,6 +15,7 @@ from tracelens.logs.chrome_trace import (
     ModuleCall,
     PythonFunction,
 )
+from tracelens.traces.critical import critical_paths
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.device_rows import copies, kernels, syncs, unfused_attention
 from tracelens.traces.distortion import added_ms
@@ -103,6 +104,7 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
     )
     for times in device_times(reading, extent):
         rows = (*timelines(reading, times, steps), *gaps(reading, times, origin), *held(times))
+        rows = (*rows, *critical_paths(reading, times.device, origin))
         for row in rows:
             yield _seen(row, reading.path, times.first.first, times.first.text)
     for name, kernel in kernels(reading.devices.activities):
