@@ -12,6 +12,7 @@ from typing import Literal
 
 __all__ = [
     "ABOUT_THE_LOG",
+    "CALLS",
     "EMPTY_CACHES",
     "EXPECTED",
     "IN_THE_PROGRAM",
@@ -23,6 +24,14 @@ __all__ = [
 
 #: What a setting can hold.
 Value = bool | int | float | str | None
+
+
+#: What can be done around calls of compiled callables -> how it is shown.
+CALLS = {
+    "mark_dynamic": "torch._dynamo.maybe_mark_dynamic()",
+    "eager_first": "model(...) before torch.compile(model)",
+    "autocast": "torch.autocast()",
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,9 @@ class Knob:
     #: Arguments of every optimizer of torch's that has them: ``{"fused": True}``; ``tensor`` stands
     #: for what the program gives, in a tensor: ``{"lr": "tensor"}``.
     optimizer: Mapping[str, Value] = field(default_factory=dict)
+    #: What is done around calls of compiled callables: ``{"mark_dynamic": "x, 0"}`` before each,
+    #: ``{"eager_first": True}`` before the first, ``{"autocast": "bfloat16"}``.
+    call: Mapping[str, Value] = field(default_factory=dict)
     #: Whether results may differ; then the difference is measured as well.
     changes_results: bool = False
 
@@ -58,6 +70,7 @@ class Knob:
             f"torch.optim({name}=)": "torch.tensor(...)" if v == "tensor" else repr(v)
             for name, v in self.optimizer.items()
         }
+        shown |= {CALLS[name]: str(value) for name, value in self.call.items()}
         return shown | ({"model.to(memory_format=)": f"torch.{self.layout}"} if self.layout else {})
 
 

@@ -5,10 +5,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tracelens.experiment import Knob
+from tracelens.experiment import Knob, Value
 from tracelens.live import injection, process, steps
 from tracelens.live.steps import Steps
 
@@ -238,3 +239,54 @@ def test_arguments_of_optimizers_are_replaced_where_they_exist(
         "torch.optim(lr=)",
         "torch.optim(fused=)",
     }
+
+
+CALLED = """
+import json, torch
+from torch._dynamo.utils import counters
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.calls = None, 0
+
+    def forward(self, x):
+        if self.table is None:
+            self.table = torch.arange(4.0)
+        return x * self.table, x @ torch.ones(4, 4)
+
+torch.manual_seed(0)
+model = torch.compile(Model(), backend="eager")
+kinds = [str(model(torch.ones(n, 4))[1].dtype) for n in (3, 3, 5, 7)]
+print(json.dumps([kinds[-1], counters["stats"]["unique_graphs"], torch.rand(1).item()]))
+"""
+
+
+@pytest.mark.live
+def test_code_advice_that_is_one_call_is_made_around_calls(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Compilations: the table's, and the other size's; each is spared by what is advised."""
+
+    def called(name: str, **call: Value) -> tuple[Any, dict[str, bool], list[str]]:
+        folder = tmp_path / name
+        folder.mkdir()
+        env = injection.environment(Knob(name, call=call), folder, base=torch_environment)
+        found = tell(torch_python, env, CALLED)
+        (told,) = steps.processes(folder)
+        return found, {name: holds for name, holds, _ in told.force}, told.notes
+
+    bare: Any = tell(torch_python, torch_environment, CALLED)
+    dtype, graphs, random = bare
+    assert (dtype, graphs) == ("torch.float32", 3)
+    first = "model(...) before torch.compile(model)"
+    assert called("first", eager_first=True) == ([dtype, 2, random], {first: True}, [])
+    both, held, _ = called("both", eager_first=True, mark_dynamic="x, 0")
+    assert both == [dtype, 1, random]
+    assert held == {first: True, "torch._dynamo.maybe_mark_dynamic()": True}
+    found, held, notes = called("other", mark_dynamic="y, 0")
+    assert (found, held) == ([dtype, 3, random], {})
+    assert notes == ["torch._dynamo.maybe_mark_dynamic(): no compiled callable was given it"]
+    lower, held, _ = called("lower", autocast="bfloat16")
+    assert lower[0] == "torch.bfloat16"
+    assert held == {"torch.autocast()": True}

@@ -75,6 +75,7 @@ def environment(
         "compile": dict(knob.compile),
         "layout": knob.layout,
         "optimizer": dict(knob.optimizer),
+        "call": dict(knob.call),
         "steps": steps,
         "sync": sync,
         "trace": asdict(trace) if trace else None,

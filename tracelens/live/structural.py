@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracelens.experiment import Knob
+from tracelens.experiment import CALLS, Knob
 from tracelens.live.lab import Lab, Recorded, RunFailed
 from tracelens.live.trials import Outcome, Result, Trial
 from tracelens.live.workload import Side
@@ -13,7 +13,7 @@ __all__ = ["examine", "only_compiled", "without_effect"]
 #: Beginnings of settings and variables that only compiled code feels.
 _COMPILED = (
     "torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.compile(", "torch.fx.",
-    "TORCHDYNAMO_", "TORCHINDUCTOR_", "TORCH_COMPILE", "TRITON_",
+    "TORCHDYNAMO_", "TORCHINDUCTOR_", "TORCH_COMPILE", "TRITON_", CALLS["eager_first"],
 )  # fmt: skip
 _BY_CHANCE = "it rests on times, and came and went without a change when it was run once more"
 _NOT_SHOWN = "the finding did not show when the program was run again here"
@@ -123,7 +123,7 @@ def without_effect(knob: Knob, first: Recorded, second: Recorded) -> tuple[Outco
         plural = "s" * (threads != "1")
         return "no_effect", f"the program has {threads} thread{plural} with it and without"
     told = [note for note in second.notes if any(note.startswith(f"{n}:") for n in knob.settings)]
-    if told and knob.layout:
+    if told and (knob.layout or knob.call):
         return "not_applicable", "; ".join(dict.fromkeys(told))
     if told:
         return "no_effect", "; ".join(dict.fromkeys(told))
@@ -135,6 +135,7 @@ def _unforced(knob: Knob, second: Recorded) -> tuple[Outcome | None, str]:
     values = {name: value for name, holds, value in second.force if not holds}
     wanted = [*knob.env, *knob.config, *(f"torch.compile({name}=)" for name in knob.compile)]
     wanted += [f"torch.optim({name}=)" for name in knob.optimizer]
+    wanted += [CALLS[name] for name in knob.call]
     for name in wanted if second.told else ():
         if name in held:
             continue
@@ -142,8 +143,9 @@ def _unforced(knob: Knob, second: Recorded) -> tuple[Outcome | None, str]:
             return "no_effect", f"{name} was {values[name]} where it was needed"
         if name.startswith("torch.compile("):
             return "no_effect", f"{name}: the program never calls torch.compile"
-        if name.startswith("torch.optim("):
-            return "not_applicable", f"{name}: the program makes no such optimizer"
+        if name.startswith("torch.optim(") or name in CALLS.values():
+            what = "calls nothing compiled" if name in CALLS.values() else "makes no such optimizer"
+            return "not_applicable", f"{name}: the program {what}"
         if name in knob.env:
             return "no_effect", f"{name}: no process told that it had it"
         if name.startswith(_COMPILED):

@@ -117,6 +117,10 @@ class FirstDynamicRecompile(RecompileRule):
             since="2.3",
             basis="tested",
             proof="tests/advice/RCP003/mark-dynamic.py",
+            knob=lambda data: Knob(
+                f"dimension {data.dimension} of `{data.source}` marked dynamic before each call",
+                call={"mark_dynamic": f"{data.source}, {data.dimension}"},
+            ),
         ),
         Remedy(
             "nothing",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
-from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -70,6 +70,7 @@ class StateMutatedByForward(RecompileRule):
             "Call the model once before it is compiled: that call sets the state up.",
             basis="tested",
             proof="tests/advice/RCP031/first-call.py",
+            knob=Knob("called once before it is compiled", call={"eager_first": True}),
         ),
         Remedy(
             "in-init",

@@ -27,6 +27,7 @@ def begin(text: str) -> None:
     # Imported here: a Python that is not asked for anything pays nothing.
     from . import (
         about,
+        around,
         compiles,
         enough,
         force,
@@ -63,6 +64,9 @@ def begin(text: str) -> None:
             trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
             count = enough.Enough(spec["enough"], book) if spec.get("enough") else None
             sync = bool(spec.get("sync"))
+            calls = around.Around(spec["call"], book) if spec.get("call") else None
+            if calls is not None:
+                calls.install(hook)
             steps.install(
                 hook,
                 book,
@@ -71,5 +75,6 @@ def begin(text: str) -> None:
                 enough=count,
                 layout=layout,
                 sizes=bool(spec.get("sizes")),
+                around=calls,
             )
     hook.activate()

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .around import Around
 from .enough import Enough
 from .hooks import Hooks
 from .journal import MANY, Journal
@@ -45,6 +46,7 @@ def install(
     enough: Enough | None = None,
     layout: Layout | None = None,
     sizes: bool = False,
+    around: Around | None = None,
 ) -> None:
     """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
 
@@ -62,7 +64,10 @@ def install(
                 number = next(numbers)
                 wait = _synchronize if sync else None
                 seen = Sizes(journal, number) if sizes else None
-                timed = _timed(result, number, journal, trace, wait, layout=layout, sizes=seen)
+                call = functools.partial(around.call, result, fn, number) if around else None
+                timed = _timed(
+                    result, number, journal, trace, wait, layout=layout, sizes=seen, call=call
+                )
                 dynamo.skip_code(timed.__code__)
             except Exception:
                 return result
@@ -85,6 +90,7 @@ def _timed(
     *,
     layout: Layout | None,
     sizes: Sizes | None = None,
+    call: Callable[[Any, Any], Any] | None,
 ) -> Any:
     rows, clock, used = journal.rows, time.perf_counter_ns, time.process_time_ns
 
@@ -104,6 +110,8 @@ def _timed(
         try:
             if layout is not None:
                 args, kwargs = layout.prepared(args, kwargs)
+            if call is not None:
+                return call(args, kwargs)
             return function(*args, **kwargs)
         finally:
             if wait is not None:
