@@ -9,6 +9,7 @@ import pytest
 
 from tests.corpus import ROOT, cases, needs_corpus, truth
 from tracelens.grammars import Unreadable
+from tracelens.logs._starts import CompileStart
 from tracelens.logs.aot_graphs import AotGraph
 from tracelens.logs.cudagraphs import CudagraphSkip
 from tracelens.logs.graph_breaks import GraphBreak
@@ -207,3 +208,16 @@ def test_inputs_may_stand_on_lines_of_their_own() -> None:
 def test_an_envelope_that_was_cut_is_not_understood() -> None:
     with pytest.raises(Unreadable):
         TorchTrace.parse('{"describe_tensor": {"id": 1, "nd')
+
+
+def test_a_compilation_begins_with_the_stack_that_led_to_it() -> None:
+    """The second function is compiled below the call of the first, which is not in its stack."""
+    log = "fixtures/rules/GBR006-break-in-loop-skips-frame/fires-calls.log"
+    evidence, _ = read([str(Path(__file__).parents[2] / log)])
+    starts = [(p.frame, row.record.stack) for p, row in evidence.table(CompileStart).events()]
+    assert [(frame, stack[-1].function, stack[-1].line) for frame, stack in starts[:2]] == [
+        ("0/0", "forward", 7),
+        ("1/0", "arrange", 1),
+    ]
+    assert {stack[0].file for _, stack in starts} == {"/home/ana/proj/ragged.py"}
+    assert "forward" not in {frame.function for frame in starts[1][1]}

@@ -44,3 +44,18 @@ def test_the_limit_belongs_to_what_kept_changing() -> None:
 def test_recompiles_of_a_size_belong_to_the_line_that_needs_the_number() -> None:
     found = causes(told("DYN004-size-specialised-by-code/fires-int-key-text.log"))
     assert found["RCP002"] == "DYN004"
+
+
+def test_recompiles_below_a_lost_function_belong_to_what_broke_it() -> None:
+    """`arrange` is in another file: that the lost `forward` calls it, only the stacks tell."""
+    findings = told("GBR006-break-in-loop-skips-frame/fires-calls.log")
+    assert causes(findings)["GBR006"] == causes(findings)["RCP006"] == "GBR008"
+
+
+def test_without_the_stacks_recompiles_in_another_file_stand_by_themselves(tmp_path: Path) -> None:
+    log = FIXTURES / "GBR006-break-in-loop-skips-frame/fires-calls.log"
+    lines = [line for line in log.read_text().splitlines() if '"dynamo_start"' not in line]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    found = analyze(str(tmp_path / "run.log")).findings
+    (recompiles,) = (finding for finding in found if finding.code == "RCP006")
+    assert recompiles.explained_by is None

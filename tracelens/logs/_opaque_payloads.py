@@ -29,7 +29,6 @@ OPAQUE: dict[str, str] = {
     "describe_source": _INPUT,
     "describer_id": _INPUT,
     "dump_file": "the source of a generated module, which the graphs show",
-    "dynamo_start": "the stack of the call; the metrics name the function",
     "link": "an address of another system",
     "cprofile_manifold_url": "an address of another system",
     "torch._functorch.config": "the settings of AOTAutograd; no rule is about them",

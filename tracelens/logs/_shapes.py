@@ -25,7 +25,7 @@ from tracelens.logs.dynamic import (
     UnbackedSymbol,
 )
 
-__all__ = ["SHAPES", "FileName"]
+__all__ = ["SHAPES", "FileName", "RawFrame", "file_names"]
 
 
 class FileName(Record):
@@ -35,7 +35,9 @@ class FileName(Record):
     file: str
 
 
-class _Frame(msgspec.Struct):
+class RawFrame(msgspec.Struct):
+    """A frame of a stack, its file a number."""
+
     line: int | None = 0
     name: str | None = ""
     filename: int = -1
@@ -47,7 +49,7 @@ class _Symbol(msgspec.Struct):
     vr: str
     val: str = ""
     source: str = ""
-    user_stack: list[_Frame] | None = None
+    user_stack: list[RawFrame] | None = None
 
 
 class _Specialization(msgspec.Struct):
@@ -61,14 +63,14 @@ class _Condition(msgspec.Struct):
     #: ``eval`` or ``runtime_assert``.
     prefix: str = "eval"
     result: str = ""
-    user_stack: list[_Frame] | None = None
+    user_stack: list[RawFrame] | None = None
 
 
 class _Expression(msgspec.Struct):
     method: str
     result: str
     arguments: list[str] = []
-    user_stack: list[_Frame] | None = None
+    user_stack: list[RawFrame] | None = None
 
 
 class _Operator(msgspec.Struct):
@@ -86,7 +88,7 @@ class _Numbered(Record):
         values = dict(self)
         number, where = values.pop("number"), values["where"]
         if where is not None:
-            names = _names(evidence)
+            names = file_names(evidence)
             file = names.get((seen.first.input, seen.first.writer, number), "")
             values["where"] = where.model_copy(update={"file": file})
         kind: type[Record] = next(base for base in type(self).__bases__ if base is not _Numbered)
@@ -117,7 +119,8 @@ class NumberedDerived(_Numbered, Derived):
 _NAMES: WeakKeyDictionary[object, dict[tuple[str, str, int], str]] = WeakKeyDictionary()
 
 
-def _names(evidence: Evidence) -> dict[tuple[str, str, int], str]:
+def file_names(evidence: Evidence) -> dict[tuple[str, str, int], str]:
+    """Return the files by input, writer and number."""
     table = evidence.table(FileName)
     if table not in _NAMES:
         _NAMES[table] = {
@@ -127,7 +130,7 @@ def _names(evidence: Evidence) -> dict[tuple[str, str, int], str]:
     return _NAMES[table]
 
 
-def _where(stack: list[_Frame] | None) -> dict[str, Any]:
+def _where(stack: list[RawFrame] | None) -> dict[str, Any]:
     """Return the innermost of the user's frames."""
     if not stack:
         return {"where": None}

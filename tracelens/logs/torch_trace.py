@@ -25,6 +25,7 @@ from tracelens.logs._kinds import kind
 from tracelens.logs._opaque_payloads import reason
 from tracelens.logs._payloads import READERS
 from tracelens.logs._shapes import SHAPES
+from tracelens.logs._starts import start
 from tracelens.logs.graph_breaks import NotConverted
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -34,8 +35,9 @@ __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion
 #: What a record is about: the first key of its envelope, or the name of its artifact.
 _ABOUT = re.compile(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
 _EVENT = "chromium_event"
+_START = "dynamo_start"
 #: The records that are read; of the others, the ids are.
-_READ = frozenset({*READERS, *SHAPES, _EVENT, "compilation_metrics", "torch_version"})
+_READ = frozenset({*READERS, *SHAPES, _EVENT, _START, "compilation_metrics", "torch_version"})
 #: Failures after which Dynamo has its own way to go on; others end the program, or are suppressed.
 _SOFT = frozenset({"Unsupported", "UserError"})
 _LIMIT = "Dynamo recompile limit exceeded"
@@ -229,6 +231,8 @@ def _typed(name: str, record: StructuredRecord) -> Iterator[Record]:
             yield UnnamedRecompile(**dict(found)) if is_recompile else found
     elif name in SHAPES:
         yield SHAPES[name](_content(name, record.envelope))
+    elif name == _START:
+        yield start(_content(name, record.envelope))
     elif name == _EVENT:
         yield from _events.changes(record.payload)
     elif name == "torch_version":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.lost_calls import called_in_lost
 from tracelens.dynamo.specialised import SpecializedSize
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -149,6 +150,12 @@ class SizeSpecialisedByCode(Rule):
         if isinstance(data, SpecializedData) and data.defined_in:
             yield recompiles(data.defined_in, data.defined_at)
             yield "specialized", data.defined_in, data.defined_at
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what made Dynamo give up the function that calls it."""
+        data = self.data_of(finding)
+        if isinstance(data, SpecializedData) and data.defined_in:
+            yield called_in_lost(data.defined_in, data.defined_at)
 
     def _finding(self, group: list[Seen[SpecializedSize]]) -> Finding:
         record = group[0].record

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, lost_around, sites
+from tracelens.dynamo.lost_calls import LostCalls, called_in_lost
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.logs._stack import StackFrame
+from tracelens.logs._starts import CompileStart
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import EvidenceLine, Finding, Severity
@@ -27,6 +30,8 @@ class LostData(BreakData):
     is_loop: bool = False
     #: Files of the functions in ``lost``.
     lost_in: tuple[str, ...] = ()
+    #: Functions that are compiled by themselves since the lost one runs eagerly: where each begins.
+    calls: tuple[Line, ...] = ()
 
 
 class BreakInLoopSkipsFrame(Rule):
@@ -101,17 +106,25 @@ class BreakInLoopSkipsFrame(Rule):
         *LIBRARY,
     )
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
+    def check(
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        starts: Table[CompileStart],
+    ) -> Iterator[Finding]:
         """Yield one finding per function that was given up, the outermost of those of one break."""
         groups: dict[tuple[str, str], list[BreakSite]] = {}
         for site in sites(breaks, setup=setup):
             if site.skipped:
                 first = _lost(site)[0]
                 groups.setdefault((first.function, first.file), []).append(site)
+        inside = LostCalls(starts)
         for found in groups.values():
-            yield self._finding(found)
+            places = (place for site in found for place, seen in site.events)
+            yield self._finding(found, inside.of(places))
 
-    def _finding(self, found: list[BreakSite]) -> Finding:
+    def _finding(self, found: list[BreakSite], inside: Sequence[StackFrame]) -> Finding:
         lost = list(dict.fromkeys(one for site in found for one in _lost(site)))
         first, in_loop = lost[0], any(_loops(site) for site in found)
         shown = f"`{first.function}`" if first.function else "a function"
@@ -124,6 +137,9 @@ class BreakInLoopSkipsFrame(Rule):
             lost=tuple(one.function for one in lost),
             lost_in=tuple(one.file for one in lost),
             is_loop=in_loop,
+            calls=tuple(
+                Line(file=one.file, line=one.line, function=one.function) for one in inside
+            ),
         )
         others = ", ".join(
             f"`{one.function}` ({user_code.short(one.file, one.line)})"
@@ -152,6 +168,7 @@ class BreakInLoopSkipsFrame(Rule):
         data = self.data_of(finding)
         if isinstance(data, LostData):
             yield from dict.fromkeys(lost_around(file) for file in (data.file, *data.lost_in))
+            yield from (called_in_lost(one.file, one.line) for one in data.calls)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what broke the graph."""

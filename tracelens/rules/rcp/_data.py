@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from itertools import pairwise
 
+from tracelens.dynamo.lost_calls import called_in_lost
 from tracelens.logs.recompiles import (
     Aliasing,
     Check,
@@ -220,10 +221,11 @@ class RecompileRule(Rule):
             yield from (recompiles(one.file, one.line) for one in data.functions)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to the graph break behind which the function begins."""
+        """Belong to the graph break behind which the function begins, or to a lost caller."""
         data = self.data_of(finding)
         if isinstance(data, RecompileData):
             yield from told_by(data)
+            yield from (called_in_lost(one.file, one.line) for one in data.functions)
 
 
 def is_finite(data: RecompileData) -> bool:
