@@ -18,6 +18,7 @@ from tracelens.source import tally
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, peel, plain
 from tracelens.source.segment import Segmenter
+from tracelens.source.tally import Tally
 
 
 class Text(Record):
@@ -429,3 +430,31 @@ def test_counted_lines_at_the_end_of_a_block_interrupt_the_record() -> None:
     segmenter.feed(ended([line + b" b"]))
     (row,) = (row for row in segmenter.finish().table(Text) if row.record.text == "a\nb")
     assert row.first.jumps == ((1, 3),)
+
+
+def test_varied_lines_with_a_time_stamp_are_split_as_others_are() -> None:
+    of = Tally((b"onednn_verbose,v1,primitive,exec,", b"dnnl_verbose,exec,"))
+    marks = (b"onednn_verbose,", b"dnnl_verbose,")
+    heads = (
+        b"onednn_verbose,v1,primitive,exec,cpu,a",
+        b"onednn_verbose,v1,1795172338559.415039,primitive,exec,cpu,a",
+        b"dnnl_verbose,17951.5,exec,cpu,a",
+        b"onednn_verbose,v1,info,cpu",
+    )
+    lines = [b"%s,%d.5\n" % (heads[n % 4], n) for n in range(6_000)]
+    of.count(lines, b"", marks, 0)
+    assert of.splits
+    assert not of.ends
+    of.counts.clear()
+    of.count(lines, b"", marks, 6_000)
+    assert {head: len(ends) for head, ends in of.ends.items()} == dict.fromkeys(heads[:3], 1_500)
+    assert len(of.counts) == 1_500
+
+
+def test_lines_that_repeat_are_not_split() -> None:
+    of = Tally((b"onednn_verbose,",))
+    lines = [b"onednn_verbose,%d,%d.5\n" % (n % 3_500, n % 3_500) for n in range(22_500)]
+    for at in range(0, len(lines), 500):
+        of.count(lines[at : at + 500], b"", (b"onednn_verbose,",), at)
+    assert not of.splits
+    assert len(of.counts) == 3_500

@@ -154,7 +154,7 @@ def _later(times: Times) -> Iterator[tuple[float, int]]:
     left = Times()
     left.add(times.first)
     (first,) = left.buckets
-    for key, count in times.buckets.items():
+    for key, count in sorted(times.buckets.items()):
         rest = count - (key == first)
         if rest:
             yield min(2.0 ** ((key + 0.5) / Times.RESOLUTION), times.max), rest

@@ -8,6 +8,7 @@ What is counted is folded into descriptors and times now and then.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +23,8 @@ __all__ = ["Tally"]
 
 #: Distinct lines, or distinct beginnings of lines, that are kept before they are folded.
 FOLD = 20_000
+#: Distinct lines after which it is clear whether lines repeat.
+CLEAR = 4_000
 #: Ends of lines that are kept before they are folded.
 MAX_ENDS = 400_000
 #: Sightings per distinct line below which lines are split.
@@ -44,6 +47,9 @@ class Tally:
             timed: Beginnings of lines that a time ends, behind the last comma.
         """
         self.timed = timed
+        self._is_timed = re.compile(
+            b"|".join(_stamped(mark) for mark in timed) if timed else b"(?!)"
+        ).match
         #: Whether lines are split at their last comma.
         self.splits = False
         #: What stands before the last comma: all that stood behind it, in order.
@@ -84,9 +90,9 @@ class Tally:
             return self._split(lines, firsts, marks, before)
         counts = self.counts
         known = len(counts)
-        self._lines += len(lines)
         if self.pure and lines[0].startswith(marks):
             counts.update(lines)
+            self._consider(len(lines))
             new = list(islice(reversed(counts), len(counts) - known))
             others = [line for line in new if not line.startswith(marks)]
             if not others:
@@ -100,9 +106,15 @@ class Tally:
         else:
             flags = list(map(bytes.startswith, lines, repeat(marks)))
             counts.update(compress(lines, flags))
+            self._consider(flags.count(True))
         self._note_firsts(lines, list(islice(reversed(counts), len(counts) - known)), before)
         self.pure = False not in flags
         return _stretches(flags)
+
+    def _consider(self, more: int) -> None:
+        """Split the lines from now on where they hardly repeat, of which ``more`` were counted."""
+        self._lines += more
+        self.splits = len(self.counts) > CLEAR and self._lines < REPEATED * len(self.counts)
 
     def _split(
         self, lines: list[bytes], firsts: bytes, marks: tuple[bytes, ...], before: int
@@ -119,7 +131,7 @@ class Tally:
         for head, _, end in map(bytes.rpartition, wanted, repeat(b",")):
             ends[head].append(end)
         new = list(islice(reversed(ends), len(ends) - known))
-        if whole := {head for head in new if not head.startswith(self.timed)}:
+        if whole := {head for head in new if not self._is_timed(head)}:
             for head in whole:
                 del ends[head]
             new = [head for head in new if head not in whole]
@@ -169,7 +181,6 @@ class Tally:
                     _fold_line(folded, (log, rank), line, first, count)
                 else:
                     _fold_ends(folded, log, line, first, self.ends[line])
-        self.splits = self.splits or self._lines < REPEATED * len(self.counts)
         self._lines = 0
         self.counts.clear()
         self.ends.clear()
@@ -189,6 +200,15 @@ class Tally:
             yield first, count, rank, line
 
 
+def _stamped(mark: bytes) -> bytes:
+    """Return a pattern of ``mark``, where a time stamp may stand behind the marker and version."""
+    front, version, rest = mark.partition(b"v1,")
+    if not version:
+        front, comma, rest = mark.partition(b",")
+        front += comma
+    return re.escape(front + version) + rb"(?:\d{1,20}\.\d{1,9},)?+" + re.escape(rest)
+
+
 def _fold_line(
     folded: _Folded, of: tuple[type[Log], str], line: bytes, first: int, count: int
 ) -> None:
@@ -204,7 +224,7 @@ def _fold_line(
 def _fold_ends(folded: _Folded, log: type[Log], head: bytes, first: int, ends: list[bytes]) -> None:
     """Fold the lines that begin with ``head`` and a comma."""
     key, ms = log.measure((head + b"," + ends[0]).decode("utf-8", "replace").rstrip("\r\n"))
-    if ms is not None and _are_times(ends):
+    if ms is not None and _are_times(ends) and ms == float(ends[0]):
         entry = folded.setdefault((log, key, ""), (first, Times(), [0]))
         with suppress(ValueError):  # two points in a number
             entry[1].add_texts(ends)
