@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tracelens.render import Options, _first
-from tracelens.render._again import again
+from tracelens.render._again import again, program
 from tracelens.render.html import Html
 from tracelens.render.markdown import Markdown
 from tracelens.render.text import Text
-from tracelens.report import Advice, Cost, Finding, Outcome, Report, Severity, Verdict
+from tracelens.report import Advice, Cost, Finding, Outcome, Report, Run, Severity, Verdict
 
 
 def finding(code: str, cost: Cost | None = None, **changes: Any) -> Finding:
@@ -98,7 +98,7 @@ def test_no_evidence_draws_no_bar(one: Report) -> None:
     [
         ("GBR001", {"graph_breaks": 1}, "needs TORCH_TRACE"),
         ("GBR001", {"graph_breaks": 1, "torch_trace": 3}, "needs a profiler trace"),
-        ("GBR001", {"torch_trace": 3, "chrome_trace": 1}, "not to be told apart"),
+        ("GBR001", {"torch_trace": 3, "chrome_trace": 1}, "tracelens compare"),
         ("ONE001", {"output_code": 1}, "needs ONEDNN_VERBOSE=1"),
         ("NUM001", {"output_code": 1}, "about results"),
         ("XYZ001", {"output_code": 1}, "needs a profiler trace"),
@@ -171,3 +171,33 @@ def test_the_command_is_shown_once_and_last(one: Report) -> None:
     assert text.count("your_program.py") == 1
     assert text.rstrip().endswith("python your_program.py > run.log 2>&1")
     assert "torch.profiler" not in text
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (["/home/ana/proj/train.py"], "python /home/ana/proj/train.py"),
+        (["/home/ana/proj/train.py"] * 2, "python /home/ana/proj/train.py"),
+        (["/home/ana/proj/a.py", "/home/ana/proj/b.py"], "python your_program.py"),
+        (["/home/ana/a b.py"], "python your_program.py"),
+        (["/home/ana/$(x).py"], "python your_program.py"),
+        (["/venv/lib/site-packages/pytest/__main__.py"], "python your_program.py"),
+    ],
+)
+def test_the_command_names_the_program_where_it_is_known(
+    one: Report, files: list[str], said: str
+) -> None:
+    stacks = [{"stack": [{"file": file, "line": 3, "function": "<module>"}]} for file in files]
+    told = [finding("GBR001", data=data) for data in stacks]
+    assert program(with_(one, *told)) == said
+
+
+def test_what_another_run_has_recorded_shows_nothing_of_this_one(one: Report) -> None:
+    traced = one.inputs[0].model_copy(update={"path": "t.json", "kinds": {"chrome_trace": 1}})
+    logged = one.inputs[0].model_copy(update={"path": "a.log", "kinds": {"output_code": 1}})
+    runs = (Run(name="run1", inputs=("a.log",)), Run(name="run2", inputs=("t.json",)))
+    told = [finding("IND001", run=name) for name in ("run1", "run2")]
+    report = with_(one, *told, inputs=(logged, traced), runs=runs)
+    first, second = (_first.unknown_cost(each, report) for each in report.findings)
+    assert "needs a profiler trace" in first
+    assert "compare" in second

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.render.test_browser import browse, chromium
+from tracelens import analyze
 from tracelens.render import Options
 from tracelens.render.html import MAX_ARTICLES, Html
 from tracelens.report import Cost, Finding, Report, Severity, Where
 
 __all__ = ["chromium"]
 
+SAMPLE = Path(__file__).parents[2] / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
 #: Of the accessibility rules, in a major version that its authors keep compatible.
 AXE = "axe-core@4"
 CODES = ("GBR001", "ONE001", "RCP001", "IND002")
@@ -197,3 +199,15 @@ def test_two_findings_are_printed_on_two_pages(
     page.write_text(Html.render(report.model_copy(update={"findings": two}), Options()), "utf-8")
     browse(chromium, page, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     assert len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes())) <= 2
+
+
+def test_lines_that_were_not_understood_are_shown(tmp_path: Path) -> None:
+    line = "V0101 00:00:01.000000 123 torch/_newthing/brand_new.py:12] [0/0] [__new_thing] <b>plan"
+    log = tmp_path / "run.log"
+    log.write_text(f"{SAMPLE.read_text('utf-8')}{line} 1\n{line} 2\n", "utf-8")
+    report = analyze(str(log))
+    (site,) = report.coverage.known
+    assert (site.count, site.text) == (2, "<b>plan 1")
+    source = Html.render(report, Options())
+    assert "&lt;b&gt;plan 1" in source
+    assert "<b>plan" not in re.sub(r"<script.*?</script>", "", source, flags=re.DOTALL)

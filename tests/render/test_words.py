@@ -7,7 +7,8 @@ import pytest
 from tracelens.render import _words
 from tracelens.render._absent import missing
 from tracelens.render._again import again
-from tracelens.render._tables import about, layout
+from tracelens.render._table_words import about
+from tracelens.render._tables import layout
 from tracelens.render._words import plural
 from tracelens.report import Advice, Cost, Outcome, Report, Verdict
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_CHARACTERS",
     "MAX_DISTINCT",
+    "MAX_EXAMPLE",
     "MAX_RECORD_LINES",
     "MAX_SITES",
     "MAX_SPANS",
@@ -36,6 +37,8 @@ MAX_RECORD_LINES = 200_000
 MAX_UNREAD = 50
 #: Sites whose lines no grammar reads.
 MAX_SITES = 10_000
+#: Characters of a line that no grammar reads, which are kept to be shown.
+MAX_EXAMPLE = 300
 #: Compile ids that are timed.
 MAX_SPANS = 100_000
 

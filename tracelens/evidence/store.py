@@ -54,6 +54,7 @@ class Evidence:
         self.unread_lines = 0
         #: site -> [lines, first line]: written by torch or oneDNN, no grammar yet.
         self.known: dict[str, list[int]] = {}
+        self.examples: dict[str, str] = {}  # site -> the beginning of the first of these lines
         self.notes: dict[str, None] = {}
         #: (input, writer, compile id) -> when its records were written.
         self.spans: dict[tuple[str, str, str], Span] = {}
@@ -245,12 +246,13 @@ class Evidence:
         if isinstance(held, Unread):
             held.count += 1
 
-    def add_known(self, site: str, lines: int, line: int) -> None:
-        """Count ``lines`` lines that torch or oneDNN wrote and no grammar reads yet."""
+    def add_known(self, site: str, lines: int, line: int, text: str = "") -> None:
+        """Count lines that no grammar reads yet; the first one's ``text`` is kept, to be shown."""
         if site not in self.known and len(self.known) >= limits.MAX_SITES:
             self.notes[f"only the first {limits.MAX_SITES:,} sites were told apart"] = None
             site = "other sites"
         entry = self.known.setdefault(site, [0, line])
+        self.examples.setdefault(site, text[: limits.MAX_EXAMPLE])
         entry[0] += lines
         entry[1] = min(entry[1], line)
 
@@ -305,7 +307,7 @@ class Evidence:
         for name, number in other.kinds.items():
             self.kinds[name] = self.kinds.get(name, 0) + number
         for site, (lines, first) in other.known.items():
-            self.add_known(site, lines, first + shift)
+            self.add_known(site, lines, first + shift, other.examples[site])
         for key, span in other.spans.items():
             self._span(key, span._replace(line=span.line + shift))
         for phase, ticks in other.ticks.items():

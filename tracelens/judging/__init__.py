@@ -176,7 +176,12 @@ def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
         events=events or None,
         understood_events=evidence.understood_events if events else None,
         known=tuple(
-            KnownSite(site=site, count=count, first_line=first)
+            KnownSite(
+                site=site,
+                count=count,
+                first_line=first,
+                text=evidence.examples.get(site, "").strip(),
+            )
             for site, (count, first) in sites[:MAX_LISTED]
         ),
         unread=tuple(

@@ -5,7 +5,9 @@ All that decides whether there is such a command, and what is in it, is here.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from tracelens.render import _words
 from tracelens.render._absent import merged, missing, settings_of
@@ -19,6 +21,9 @@ __all__ = ["Again", "again"]
 _NOT_COMPILED = {"chrome_trace", "key_averages", "mkl_verbose", "nsys_stats", "onednn_verbose"}
 _MACHINE = {"cpu_info", "recording", "shared_libraries", "variables"}
 _PROGRAM = "python your_program.py"
+#: A path that a shell takes as it is; a log may hold any.
+_PLAIN = re.compile(r"(?:~/)?[\w./+-]{1,300}\.py\Z", re.ASCII)
+_LIBRARY = ("site-packages", "dist-packages")
 
 
 class Again(NamedTuple):
@@ -41,7 +46,7 @@ def again(report: Report) -> Again | None:
     absent = missing(report)
     if "recording" in kinds:
         wants = [words for words in unknown if "profiler trace" in words]
-        command = f"tracelens run --trace -- {_PROGRAM}" if wants else ""
+        command = f"tracelens run --trace -- {program(report)}" if wants else ""
         return _made([], len(wants), command)
     compiles = bool(kinds - _NOT_COMPILED - _MACHINE or report.tables.get("regions"))
     settings: dict[str, list[str]] = {}
@@ -53,8 +58,32 @@ def again(report: Report) -> Again | None:
         del settings[name]
     codes = absent.codes if settings else []
     return _made(
-        codes, len(unknown), f"{merged(settings)} {_PROGRAM} > run.log 2>&1" if settings else ""
+        codes,
+        len(unknown),
+        f"{merged(settings)} {program(report)} > run.log 2>&1" if settings else "",
     )
+
+
+def program(report: Report) -> str:
+    """Return how the user's program is run, where stacks of findings begin in one script alone."""
+    scripts = {script for finding in report.findings for script in _scripts(finding.data)}
+    found = next(iter(scripts)) if len(scripts) == 1 else ""
+    return f"python {found}" if found else _PROGRAM
+
+
+def _scripts(data: dict[str, Any]) -> Iterator[str]:
+    """Yield the script that a stack of calls began in, if it is one that can be named."""
+    stack = data.get("stack")
+    for line in stack[:1] if isinstance(stack, list | tuple) else ():
+        if not isinstance(line, dict) or line.get("function") != "<module>":
+            continue
+        file = line.get("file")
+        if isinstance(file, str) and _PLAIN.match(file) and not _is_library(file):
+            yield file
+
+
+def _is_library(file: str) -> bool:
+    return any(part in file for part in _LIBRARY)
 
 
 def _advised(report: Report) -> set[str]:

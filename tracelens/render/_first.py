@@ -135,7 +135,7 @@ def unknown_cost(finding: Finding, report: Report) -> str:
             return f"unknown: needs {how}"
     if any(advice.knob is not None for advice in finding.advice):
         return "unknown: `tracelens confirm` measures it"
-    return "unknown: not to be told apart in this log"
+    return "unknown: `tracelens compare` with a run after the change shows it"
 
 
 def _kinds(run: str, report: Report) -> set[str]:

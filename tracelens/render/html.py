@@ -18,7 +18,8 @@ from tracelens.render._contents import choices, contents
 from tracelens.render._prepare import prepare
 from tracelens.render._rule_pages import pages
 from tracelens.render._strings import elide, one_line, one_row, spans
-from tracelens.render._tables import About, Layout, about, layout
+from tracelens.render._table_words import About, about
+from tracelens.render._tables import Layout, layout
 from tracelens.render.views import Listing, Picture, View, discovered
 from tracelens.render.views.explore import fastest
 from tracelens.report import Coverage, EvidenceLine, Finding, Outcome, Report

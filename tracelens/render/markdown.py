@@ -12,7 +12,7 @@ from tracelens.render._again import again
 from tracelens.render._github import MAX_TEXT, code, details, fence, grid, paragraphs, text
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row
-from tracelens.render._tables import about as about_table
+from tracelens.render._table_words import about as about_table
 from tracelens.render._tables import layout
 from tracelens.report import Advice, Finding, Outcome, Report
 

@@ -12,7 +12,8 @@ from tracelens.render._absent import missing
 from tracelens.render._again import again
 from tracelens.render._prepare import prepare
 from tracelens.render._strings import elide, one_line, one_row, width, wrap
-from tracelens.render._tables import Layout, about, layout
+from tracelens.render._table_words import about
+from tracelens.render._tables import Layout, layout
 from tracelens.report import Advice, EvidenceLine, Finding, Outcome, Report
 
 __all__ = ["Text"]

@@ -110,7 +110,8 @@ def _known(parts: Iterable[Coverage]) -> list[KnownSite]:
         held = sites.get(site.site)
         if held is not None:
             count, first = held.count + site.count, min(held.first_line, site.first_line)
-            site = site.model_copy(update={"count": count, "first_line": first})  # noqa: PLW2901
+            told = {"count": count, "first_line": first, "text": held.text or site.text}
+            site = site.model_copy(update=told)  # noqa: PLW2901
         sites[site.site] = site
     return sorted(sites.values(), key=lambda site: (-site.count, site.first_line))[:MAX_LISTED]
 

@@ -105,6 +105,7 @@ class KnownSite(Model):
     site: str
     count: int
     first_line: int
+    text: str = Field(default="", description="the beginning of the first one")
 
 
 class UnreadText(Model):

@@ -39,7 +39,7 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
         with evidence.blaming(log):
             _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
-        evidence.add_known(site.label, len(record.body), record.line)
+        evidence.add_known(site.label, len(record.body), record.line, text.partition("\n")[0])
 
 
 def _switched(site: Site, *, debug: bool) -> str | None:
@@ -100,7 +100,8 @@ def _hand_over_structured(
         text = b"".join((body[0], *payload))[:-1].decode("utf-8", "replace")
         evidence.add(log, text, place, lines=len(body))
     elif skimmed.unknown:
-        evidence.add_known(f"{log.name} {skimmed.unknown}", len(body), block.line)
+        said = body[0].decode("utf-8", "replace")
+        evidence.add_known(f"{log.name} {skimmed.unknown}", len(body), block.line, said)
     else:
         evidence.skim(log, place, len(body))
 

@@ -321,7 +321,8 @@ class Segmenter:
             if block.ends_with(head.text.decode("utf-8", "replace")):
                 self._close_block(rank)
         elif head.logger:
-            self.evidence.add_known(site.label, 1, number)
+            said = head.text.decode("utf-8", "replace")
+            self.evidence.add_known(site.label, 1, number, said)
 
     def _may_lead(self, text: str, rank: str, number: int) -> bool:
         """Tell whether a bare line may go on with a block that began before this segment."""

@@ -96,7 +96,7 @@ class View:
     @classmethod
     def sheets(cls, report: Report) -> Iterator[Sheet]:
         """Yield the tables behind the drawings, which say the same in words and numbers."""
-        from tracelens.render._tables import about  # noqa: PLC0415 -- the two know each other
+        from tracelens.render._table_words import about  # noqa: PLC0415 -- for those who ask
 
         for name in cls.tables:
             if rows := report.tables.get(name):
