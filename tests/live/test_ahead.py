@@ -32,11 +32,13 @@ class Together:
         self.barrier = threading.Barrier(together, timeout=60)
         self.fail = fail
         self.runs: list[str] = []
+        self.seconds = 0.0
 
     def recorded(
         self, side: Side, folder: Path, seconds: float, stopped: Callable[[], bool] | None = None
     ) -> Recorded:
-        del folder, seconds
+        del folder
+        self.seconds = seconds
         self.runs.append(side.knob.text)
         if stopped is not None:
             self.barrier.wait()
@@ -89,6 +91,18 @@ def test_what_is_known_is_not_run_ahead(monkeypatch: pytest.MonkeyPatch) -> None
         assert child.runs == ["A"], "what is needed first is there"
         room.ahead([SIDES[1], SIDES[0], SIDES[2]])
         assert sorted(child.runs) == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(("expected", "least"), [(0.0, 490), (100.0, 490), (400.0, 850)])
+def test_a_program_that_took_long_before_may_take_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, expected: float, least: float
+) -> None:
+    """Half of the time would end it at every call, and nothing would ever be known."""
+    child = Together(together=1)
+    with Lab(base={}, seconds=1000, expected=expected) as room:
+        monkeypatch.setattr(room, "_child", child)
+        room.record(SIDES[0])
+    assert least - 100 < child.seconds <= max(least + 10, 2 * expected + 60)
 
 
 def test_an_interruption_ends_all() -> None:

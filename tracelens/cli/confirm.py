@@ -238,6 +238,7 @@ class _Job:
             whole=self._whole,
             keep=beside(self.path),
             at_once=MOST,
+            expected=_recorded_seconds(self.path.parent),
         )
 
     def _confirm(self, only: tuple[str, ...], seconds: float) -> None:

@@ -56,6 +56,7 @@ class Lab(AbstractContextManager["Lab"]):
         whole: Whether a timed program runs to its end even when it has made enough steps.
         keep: Where runs are kept, so that the next laboratory need not make them; None for nowhere.
         at_once: Recorded runs that may be made side by side, where processors are idle.
+        expected: Seconds that the program took when it was recorded before; 0 if unknown.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class Lab(AbstractContextManager["Lab"]):
         whole: bool = False,
         keep: Path | None = None,
         at_once: int = 1,
+        expected: float = 0.0,
     ) -> None:
         self._until = time.monotonic() + seconds
         self._progress = on_progress or _silent
         self._whole = whole
         self._at_once = at_once
+        self._expected = expected
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
         self._child = Child(dict(base), self._folder, memory)
         self._run_cache = RunCache(keep, base, self._folder)
@@ -134,7 +137,7 @@ class Lab(AbstractContextManager["Lab"]):
             return
         chosen = list(missing.values())[:room]
         self._progress(f"recording {len(chosen)} runs at once")
-        seconds = self._allowed(self.left * RECORD_SHARE)
+        seconds = self._allowed(self._first())
         found = ahead.at_once(
             chosen,
             lambda side, stopped: self._child.recorded(
@@ -204,7 +207,7 @@ class Lab(AbstractContextManager["Lab"]):
     def _record(self, side: Side) -> Recorded | RunFailed:
         self._progress(f"recording it {under(side)}")
         usual = self._usual(side)
-        seconds = self._allowed(usual * TIMES + MORE if usual else self.left * RECORD_SHARE)
+        seconds = self._allowed(usual * TIMES + MORE if usual else self._first())
         is_short = not usual or seconds >= self.left - 1  # the time was up, it did not hang
         try:
             return self._child.recorded(side, self.folder("recording"), seconds)
@@ -214,6 +217,14 @@ class Lab(AbstractContextManager["Lab"]):
             return failed
         except RunFailed as failed:
             return failed
+
+    def _first(self) -> float:
+        """Return the seconds that the first run may take.
+
+        One that took long before may take all that is left: the next call goes on with it.
+        """
+        share = self.left * RECORD_SHARE
+        return max(share, self._expected * TIMES + MORE) if self._expected else share
 
     def _usual(self, side: Side) -> float:
         """Return the seconds that the unchanged program takes when it is recorded; 0 if unknown."""
