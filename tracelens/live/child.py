@@ -107,6 +107,7 @@ class Child:
         *,
         cache: Path | None = None,
         plenty: Plenty | None = None,
+        outputs: bool = False,
     ) -> tuple[Steps, Finished]:
         """Run a side without logging, and return its steps and how it ended.
 
@@ -116,6 +117,7 @@ class Child:
             seconds: What it may take.
             cache: Where its compile caches are; None leaves them where they always are.
             plenty: How much of the run is enough; None lets it run to its end.
+            outputs: Whether the steps are to hold what the first calls return.
 
         Raises:
             RunFailed: The program did not end well.
@@ -127,7 +129,12 @@ class Child:
             finished = process.run(
                 side.workload.argv,
                 env=injection.environment(
-                    side.knob, folder, base=base, sync=True, enough=plenty.spec if plenty else None
+                    side.knob,
+                    folder,
+                    base=base,
+                    sync=True,
+                    enough=plenty.spec if plenty else None,
+                    outputs=outputs,
                 ),
                 cwd=side.workload.cwd,
                 limits=Limits(seconds=seconds, memory=self.memory),

@@ -46,6 +46,7 @@ def environment(
     silent: Mapping[str, Value] | None = None,
     lively: bool = False,
     enough: Mapping[str, Any] | None = None,
+    outputs: bool = False,
     sizes: bool = False,
 ) -> dict[str, str]:
     """Return the whole environment of a child.
@@ -65,6 +66,7 @@ def environment(
         silent: Torch settings besides those of ``knob``, which nobody misses where they do not
             exist.
         lively: Whether what is written to a pipe is passed on line by line, as on a terminal.
+        outputs: Whether to tell what the first calls of compiled callables return.
         enough: When to leave ``enough-PID`` in ``folder``, see :mod:`tracelens.live.early`.
         sizes: Whether to note how the first dimension of a callable's first tensor changes.
     """
@@ -83,6 +85,7 @@ def environment(
         "onednn": onednn,
         "silent": dict(silent or {}),
         "lively": lively,
+        "outputs": outputs,
         "enough": dict(enough) if enough else None,
         "sizes": sizes,
     }

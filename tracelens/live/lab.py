@@ -22,7 +22,9 @@ from tracelens.live import ahead, early, load
 from tracelens.live.child import Child, TooLong
 from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
+from tracelens.live.numerics import Output, difference
 from tracelens.live.process import Finished
+from tracelens.live.rows import EAGER
 from tracelens.live.run_cache import RunCache
 from tracelens.live.runs import Recorded, Run, RunFailed, run_of
 from tracelens.live.sides import (
@@ -81,6 +83,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._run_cache = RunCache(keep, base, self._folder)
         self._numbers = iter(range(1 << 30))
         self._recorded: dict[str, Recorded | RunFailed] = {}
+        self._compared: dict[str, tuple[Output, ...]] = {}
         self._timer = Timer(self)
 
     def __enter__(self) -> Self:
@@ -182,12 +185,12 @@ class Lab(AbstractContextManager["Lab"]):
         """Return how far a side's results are from eager: ``max_abs`` and ``max_rel``.
 
         Raises:
-            RunFailed: The workload is a command, whose results are not known, or it failed.
+            RunFailed: It failed, or it is a command whose calls had other arguments in each run.
             OutOfTime: The budget is used up.
         """
-        if not driven(side):
-            raise RunFailed("what a command computes is not known")
         self._progress("comparing results with eager")
+        if not driven(side):
+            return self._compare_command(side)
         result = self.folder("compare") / "result.json"
         options = ("--mode", "compare", "--result", str(result))
         workload = replace(side.workload, argv=(*side.workload.argv, *options))
@@ -197,6 +200,21 @@ class Lab(AbstractContextManager["Lab"]):
             return {name: float(found[name]) for name in ("max_abs", "max_rel")}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RunFailed(f"no result of the comparison: {error}") from error
+
+    def _compare_command(self, side: Side) -> dict[str, float]:
+        """Compare what the first calls of a command's compiled callables return."""
+        found = difference(*(self._outputs(one) for one in (side, Side(side.workload, EAGER))))
+        if found is None:
+            raise RunFailed("its calls had other arguments or weights in each run: set a seed")
+        return found
+
+    def _outputs(self, side: Side) -> tuple[Output, ...]:
+        key = key_of(side)
+        if key not in self._compared:
+            plenty = self._plenty(side, "step")
+            made, _ = self._run(side, None, self.left, plenty, outputs=True)
+            self._compared[key] = made.outputs
+        return self._compared[key]
 
     def _record_and_keep(self, side: Side) -> Recorded | RunFailed:
         found = self._record(side)
@@ -272,12 +290,20 @@ class Lab(AbstractContextManager["Lab"]):
         return early.wanted(recorded.steps, recorded.seconds)
 
     def _run(
-        self, side: Side, cache: Path | None, seconds: float, plenty: Plenty | None = None
+        self,
+        side: Side,
+        cache: Path | None,
+        seconds: float,
+        plenty: Plenty | None = None,
+        *,
+        outputs: bool = False,
     ) -> tuple[Steps, Finished]:
         """Run a side without logging."""
         allowed, folder = self._allowed(seconds), self.folder("told")
         try:
-            return self._child.plain(side, folder, allowed, cache=cache, plenty=plenty)
+            return self._child.plain(
+                side, folder, allowed, cache=cache, plenty=plenty, outputs=outputs
+            )
         except TooLong as failed:
             if self.left < 1:
                 raise OutOfTime from failed

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tracelens.live.numerics import Output
+
 __all__ = ["Call", "Process", "Steps", "processes", "read"]
 
 #: Seconds per nanosecond.
@@ -58,6 +60,8 @@ class Process:
     ended: int | None = None
     #: Bytes that were resident at the worst moment; 0 where that is not known.
     peak: int = 0
+    #: What the first calls returned, where that was asked.
+    outputs: list[Output] = field(default_factory=list)
 
     @property
     def marker(self) -> int | None:
@@ -89,6 +93,7 @@ class Process:
             run_seconds=max(0, (self.ended or last or began) - began) * _NS,
             settings=tuple(name for name, _, _ in self.settings),
             notes=tuple(self.notes),
+            outputs=tuple(self.outputs),
         )
 
 
@@ -136,6 +141,8 @@ class Steps:
     settings: tuple[str, ...] = ()
     #: What could not be done: a setting that does not exist, a trace that was not taken.
     notes: tuple[str, ...] = ()
+    #: What the first calls returned, where that was asked.
+    outputs: tuple[Output, ...] = ()
 
 
 def read(folder: Path) -> Steps:
@@ -184,6 +191,10 @@ def _take(process: Process, key: str, value: Any) -> None:
             process.sources = [str(path) for path in value]
         case "trace":
             process.trace = str(value[0])
+        case "output":
+            number, call, given, tensors = value
+            numbers = tuple(tuple(map(float, tensor)) for tensor in tensors)
+            process.outputs.append(Output(int(number), int(call), str(given), numbers))
         case "peak":
             process.peak = int(value)
         case "ended":

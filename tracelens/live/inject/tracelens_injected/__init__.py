@@ -36,6 +36,7 @@ def begin(text: str) -> None:
         layouts,
         logs,
         optimizers,
+        outputs,
         settings,
         steps,
         tracing,
@@ -76,5 +77,6 @@ def begin(text: str) -> None:
                 layout=layout,
                 sizes=bool(spec.get("sizes")),
                 around=calls,
+                outputs=outputs.Outputs(book) if spec.get("outputs") else None,
             )
     hook.activate()

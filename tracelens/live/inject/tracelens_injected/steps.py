@@ -24,6 +24,7 @@ from .enough import Enough
 from .hooks import Hooks
 from .journal import MANY, Journal
 from .layouts import Layout
+from .outputs import Outputs
 from .sizes import Sizes
 from .tracing import Tracing
 
@@ -47,6 +48,7 @@ def install(
     layout: Layout | None = None,
     sizes: bool = False,
     around: Around | None = None,
+    outputs: Outputs | None = None,
 ) -> None:
     """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
 
@@ -64,7 +66,11 @@ def install(
                 number = next(numbers)
                 wait = _synchronize if sync else None
                 seen = Sizes(journal, number) if sizes else None
-                call = functools.partial(around.call, result, fn, number) if around else None
+                call: Callable[[Any, Any], Any] | None = None
+                if around is not None:
+                    call = functools.partial(around.call, result, fn, number)
+                if outputs is not None:
+                    call = _watched(call or _plainly(result), fn, number, outputs)
                 timed = _timed(
                     result, number, journal, trace, wait, layout=layout, sizes=seen, call=call
                 )
@@ -79,6 +85,22 @@ def install(
         context.__call__ = made
 
     hooks.after("torch._dynamo.eval_frame", patch)
+
+
+def _plainly(function: FunctionType) -> Callable[[Any, Any], Any]:
+    return lambda args, kwargs: function(*args, **kwargs)
+
+
+def _watched(
+    call: Callable[[Any, Any], Any], original: Any, number: int, outputs: Outputs
+) -> Callable[[Any, Any], Any]:
+    def watched(args: Any, kwargs: Any) -> Any:
+        given = outputs.given(original, number, args, kwargs)
+        result = call(args, kwargs)
+        outputs.returned(number, given, result)
+        return result
+
+    return watched
 
 
 def _timed(
