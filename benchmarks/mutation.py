@@ -6,8 +6,9 @@
 A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
 loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
 rule fails: first its logs, one by one and all at once, of which the changed rule must say what the
-rule says (in a forked process, which is quick), then pytest on the table of thresholds, on the
-conditions of its advice and on every test module that names its code.
+rule says, with the conditions of its advice (``tests/test_together.py``) and the points where it
+changes its mind (``tests/test_decisions.py``), in a forked process, which is quick; then pytest on
+the table of thresholds and on every test module that names its code.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,11 @@ from tracelens.source import read
 from tracelens.testing import told
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.test_together import MAX_VARIED, conditions  # noqa: E402 -- the path is set above
+from tests.varying import decisions, logs  # noqa: E402
+
 CODE = re.compile(r'^    code = "([A-Z]{3}\d{3})"$', re.MULTILINE)
 COMPARISONS = (
     *("Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt"),
@@ -61,6 +67,7 @@ OPERATORS = (
     "core/NumberReplacer",
     "core/ZeroIterationForLoop",
 )
+Says = Callable[[type[Rule], Any], str]
 #: Seconds that one test run may take.
 LIMIT = 180
 
@@ -114,18 +121,17 @@ def tests_of(code: str) -> list[str]:
         and path.parent.name not in {"live", "fuzz", "advice"}
         and path.name not in {"test_matrix.py", "test_gallery.py", "test_house.py"}
     ]
-    together = f"tests/test_together.py::test_the_logs_of_a_rule_together[{code}]"
-    return ["tests/test_house.py::test_the_thresholds_of_the_rules", together, *named]
+    return ["tests/test_house.py::test_the_thresholds_of_the_rules", *named]
 
 
 class Logs:
     """What the rules say about their logs, asked in a forked process for each mutant."""
 
     def __init__(self) -> None:
-        self._read: dict[str, list[tuple[str, Any]]] = {}
+        self._read: dict[str, list[tuple[Says, Any, str]]] = {}
 
-    def _of(self, module: Path) -> list[tuple[str, Any]]:
-        """Return what the rule says about each of its logs, and the records of the log."""
+    def _of(self, module: Path) -> list[tuple[Says, Any, str]]:
+        """Return what to ask the rule about which logs, and what it says."""
         code = code_of(module)
         if code not in self._read:
             found = []
@@ -133,22 +139,25 @@ class Logs:
             folder = next((ROOT / "fixtures" / "rules").glob(f"{code}-*"))
             names = sorted(log.name for log in folder.iterdir())
             together = [name for name in names if name.startswith("fires-")]
-            for logs in (*([name] for name in names), together):
+            asked: list[tuple[Says, list[str]]] = [(_says, [name]) for name in names]
+            asked += [(_says_with_advice, together)]
+            asked += [(_decides, [name]) for name in logs(folder)]
+            for says, given in asked:
                 with contextlib.chdir(folder):
-                    given = read(logs)
-                found.append((_says(rule, given), given))
+                    held = read(given)
+                found.append((says, held, says(rule, held)))
             self._read = {code: found}  # of one rule at a time: records are large
         return self._read[code]
 
     def tell(self, module: Path, mutant: str) -> bool:
         """Tell whether a changed rule says something else about one of its logs."""
-        logs = self._of(module)
+        asked = self._of(module)
         if not (child := os.fork()):
             signal.alarm(LIMIT)
             sys.stdout = sys.stderr = io.StringIO()
             try:
                 rule = _rule(module, mutant)
-                os._exit(any(_says(rule, given) != said for said, given in logs))
+                os._exit(any(says(rule, given) != said for says, given, said in asked))
             except BaseException:
                 os._exit(1)
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
@@ -170,6 +179,20 @@ def _says(rule: type[Rule], given: Any) -> str:
     """Return all that the rule says of a log."""
     asked = rule()
     return told(judge(*given, rules=[asked]), asked)
+
+
+def _says_with_advice(rule: type[Rule], given: Any) -> str:
+    """Return all that the rule says of its logs, and when it would advise something else."""
+    asked = rule()
+    report = judge(*given, rules=[asked])
+    varied = report.findings[:MAX_VARIED] if rule.remedies else ()
+    advice = [line for finding in varied for line in conditions(asked, finding)]
+    return "".join([told(report, asked), *advice])
+
+
+def _decides(rule: type[Rule], given: Any) -> str:
+    """Return where the rule changes its mind about a log."""
+    return "\n".join(decisions(rule(), given[0]))
 
 
 def is_killed(checkout: Path, code: str) -> bool:

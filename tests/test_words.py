@@ -88,3 +88,25 @@ def test_counts() -> None:
     assert words.number(1234.0) == "1,234"
     assert words.number(0.01234) == "0.0123"
     assert words.number(math.nan) == "?"
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(3, ""), (4, " and 1 more"), (1004, " and 1,001 more")]
+)
+def test_how_many_more(count: int, told: str) -> None:
+    assert words.and_more(count, 3) == told
+
+
+def test_a_few_are_three_at_most() -> None:
+    assert words.few(range(2)) == [0, 1]
+    assert words.few(range(9)) == [0, 1, 2]
+
+
+def test_a_first_line_is_no_longer_than_a_title() -> None:
+    assert words.first_line("short\nand more") == "short"
+    assert words.first_line("x" * 159 + "yz") == "x" * 159 + "y"
+
+
+@pytest.mark.parametrize(("whole", "share"), [(8, 0.25), (0.5, 4), (0, 0), (-1, 0)])
+def test_a_share_of_nothing_is_none(whole: float, share: float) -> None:
+    assert words.share_of(2, whole) == share

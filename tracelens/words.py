@@ -7,10 +7,30 @@ tell would only make two figures of one thing look different.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TypeVar
 
-__all__ = ["exact_percent", "length", "listed", "number", "percent", "plural", "size"]
+__all__ = [
+    "and_more",
+    "exact_percent",
+    "few",
+    "first_line",
+    "length",
+    "listed",
+    "number",
+    "percent",
+    "plural",
+    "share_of",
+    "size",
+]
 
+T = TypeVar("T")
+
+#: Lines of one sort that a finding quotes.
+MAX_QUOTED = 3
+#: Characters of a message's first line that a title or a sentence holds.
+MAX_LINE = 160
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
@@ -79,3 +99,23 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     """Return the first names for a sentence, and how many more there are."""
     told = ", ".join(f"`{name}`" for name in names[:most])
     return told if len(names) <= most else f"{told} and {len(names) - most} more"
+
+
+def and_more(count: int, told: int) -> str:
+    """Return `` and 3 more`` behind the first ``told`` of ``count`` things, or nothing."""
+    return f" and {count - told:,} more" if count > told else ""
+
+
+def few(things: Iterable[T]) -> list[T]:
+    """Return the first few things: as many lines of one sort as a finding quotes."""
+    return list(islice(things, MAX_QUOTED))
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a message, no more of it than a title can hold."""
+    return text.partition("\n")[0][:MAX_LINE]
+
+
+def share_of(part: float, whole: float) -> float:
+    """Return which share of the whole a part is; of nothing it is none."""
+    return part / whole if whole > 0 else 0.0

@@ -11,6 +11,7 @@ from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["EmptyCudaGraph"]
 
@@ -95,7 +96,7 @@ class EmptyCudaGraph(Rule):
             "break left over, launches no kernel, and replaying it costs next to nothing.",
             confidence=self._sure(data.breaks),
             count=data.recordings,
-            evidence=[row.quote() for row in rows[:2]],
+            evidence=[row.quote() for row in few(rows)],
             advice=self.advise(data),
             data=data,
         )

@@ -11,6 +11,7 @@ from tracelens.logs.cudagraphs import CudagraphRecording, CudagraphSkip, Functio
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["GradsCopied"]
 
@@ -94,7 +95,7 @@ class GradsCopied(Rule):
             if in_use
             else "the log shows no sign of CUDA graphs; without them nothing is copied",
             count=hints.count,
-            evidence=[row.quote() for row in list(hints)[:2]],
+            evidence=[row.quote() for row in few(hints)],
             advice=self.advise(data),
             data=data,
         )

@@ -11,6 +11,7 @@ from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["PendingBackward"]
 
@@ -95,7 +96,7 @@ class PendingBackward(Rule):
             "replayed.",
             count=sum(row.count for row in rows),
             where=Where(file=place.file, line=place.line) if own and place.file else None,
-            evidence=[row.quote() for row in rows[:2]],
+            evidence=[row.quote() for row in few(rows)],
             advice=self.advise(data),
             data=data,
         )

@@ -11,6 +11,7 @@ from tracelens.logs.cudagraphs import FunctionRun, PointerChange, RerecordLimit
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import and_more
 
 __all__ = ["ReRecordUnstableAddress"]
 
@@ -176,5 +177,5 @@ class ReRecordUnstableAddress(Rule):
 
 def _named(changes: Sequence[PointerChange]) -> str:
     names = list(dict.fromkeys(change.input for change in changes))
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    more = and_more(len(names), MAX_NAMED)
     return ", ".join(f"`{name}`" for name in names[:MAX_NAMED]) + more

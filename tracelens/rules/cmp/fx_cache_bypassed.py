@@ -11,6 +11,7 @@ from tracelens.experiment import EMPTY_CACHES
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.logs.inductor_debug import CacheBypass
@@ -183,7 +184,7 @@ class FxCacheBypassed(Rule):
             message=f"Each start of the program compiles {them} again. Torch says: {reasons}.",
             harmless="it was switched off on purpose" if data.cause == _OFF else None,
             count=sum(row.count for row in rows),
-            evidence=[row.quote() for row in rows[:3]],
+            evidence=[row.quote() for row in few(rows)],
             cost=_cost(data),
             advice=self.advise(data),
             data=data,

@@ -11,6 +11,7 @@ from tracelens.experiment import EMPTY_CACHES
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import and_more
 
 if TYPE_CHECKING:
     from tracelens.logs.inductor_debug import CacheEvent, CompileThreads, HashDetails
@@ -151,7 +152,7 @@ class FxCacheMissedWhenWarm(Rule):
 
     def _changed(self, parts: tuple[str, ...], lookups: Sequence[Lookup]) -> Finding:
         named = ", ".join(f"`{part}`" for part in parts[:MAX_PARTS])
-        more = f" and {len(parts) - MAX_PARTS} more" if len(parts) > MAX_PARTS else ""
+        more = and_more(len(parts), MAX_PARTS)
         data = MissData(parts=parts, keys=len({lookup.key for lookup in lookups}))
         return self.finding(
             "changed",

@@ -25,6 +25,7 @@ from tracelens.report import (
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
+from tracelens.words import and_more
 
 __all__ = ["RankDivergentCompilation"]
 
@@ -318,5 +319,5 @@ def _quote(row: Seen[Frame], rank: str) -> EvidenceLine:
 
 
 def _listed(ranks: list[str]) -> str:
-    more = f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else ""
+    more = and_more(len(ranks), MAX_NAMED)
     return ", ".join(ranks[:MAX_NAMED]) + more

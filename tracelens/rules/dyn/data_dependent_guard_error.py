@@ -15,6 +15,7 @@ from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -218,7 +219,7 @@ class DataDependentGuardError(Rule):
             severity=Severity.INFO if data.went_on else grave,
             count=sum(row.count for row in rows),
             where=user_code.where(line),
-            evidence=[row.quote(at=_line_of_error(row)) for row in rows[:2]],
+            evidence=[row.quote(at=_line_of_error(row)) for row in few(rows)],
             advice=self.advise(data),
             data=data,
         )

@@ -15,6 +15,7 @@ from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specializ
 from tracelens.remedies import Remedy
 from tracelens.report import EvidenceLine, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["MarkDynamicSpecialised"]
 
@@ -232,7 +233,7 @@ class MarkDynamicSpecialised(Rule):
         )
         by = f", because of `{line.code}`" if line and line.code else ""
         guard = ""
-        quotes = [_quote(place, row, source) for place, row in events[:2]]
+        quotes = [_quote(place, row, source) for place, row in few(events)]
         if condition is not None:
             guard = f" The condition that did it is `{condition.record.expression}`."
             quotes.append(condition.quote("the condition", at=condition.record.at))

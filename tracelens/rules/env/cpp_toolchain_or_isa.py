@@ -16,6 +16,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.report.stories import NO_COMPILER, Story
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -251,7 +252,7 @@ class CppToolchainOrIsa(Rule):
             "scalar",
             title=f"generated C++ code uses no vector instructions{why}",
             message=(
-                f"None of the loops in {len(plain)} generated kernel{'s' * (len(plain) > 1)} "
+                f"None of the loops in {plural(len(plain), 'generated kernel')} "
                 "computes more than one number at a time."
             ),
             confidence=Confidence.HIGH if limits else Confidence.MEDIUM,

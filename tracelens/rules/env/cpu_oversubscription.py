@@ -16,7 +16,7 @@ from tracelens.onednn.waits import Writer, writers
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import length, plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -196,7 +196,7 @@ class CpuOversubscription(Rule):
             there = runtimes.within(row.first.input)
             many = [one for one in there if (one.record.nthr or 0) > row.record.count]
             if many:
-                cpus = f"{row.record.count} CPU{'s' * (row.record.count > 1)}"
+                cpus = plural(row.record.count, "CPU")
                 threads = many[0].record.nthr
                 data = self.Data.of(run, seen="counted", threads=threads, cpus=row.record.count)
                 yield self.finding(

@@ -10,6 +10,7 @@ from tracelens.logs.miopen import ChosenSolver, MissingDatabase, Workspace
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few, size
 
 __all__ = ["MiopenWorkspace"]
 
@@ -119,7 +120,7 @@ class MiopenWorkspace(Rule):
             confidence=Confidence.HIGH if data.naive else Confidence.MEDIUM,
             count=sum(row.count for row in short) or 1,
             evidence=[
-                *[row.quote() for row in short[:2]],
+                *[row.quote() for row in few(short)],
                 *[row.quote("the naive solver") for row in naive[:1]],
                 *[row.quote() for row in missing[:1]],
             ],
@@ -141,7 +142,7 @@ def _message(data: MiopenWorkspace.Data) -> str:
     if data.passed_over:
         names = ", ".join(f"`{name}`" for name in data.passed_over[:4])
         parts.append(
-            f"{names} would need up to {data.required_bytes / 1e6:.3g} MB of workspace and got "
+            f"{names} would need up to {size(data.required_bytes)} of workspace and got "
             "none or less."
         )
     if data.naive:

@@ -9,6 +9,7 @@ from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["Python3130Guards"]
 
@@ -72,7 +73,7 @@ class Python3130Guards(Rule):
                     "all its attributes before each call."
                 ),
                 count=sum(row.count for row in rows),
-                evidence=[row.quote() for row in rows[:3]],
+                evidence=[row.quote() for row in few(rows)],
                 advice=self.advise(data),
                 data=data,
             )

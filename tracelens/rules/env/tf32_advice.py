@@ -12,6 +12,7 @@ from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -113,7 +114,7 @@ class Tf32Advice(Rule):
                     "the rate of the plain cores."
                 ),
                 count=sum(row.count for row in rows),
-                evidence=[row.quote() for row in rows[:3]],
+                evidence=[row.quote() for row in few(rows)],
                 advice=self.advise(data),
                 data=data,
             )

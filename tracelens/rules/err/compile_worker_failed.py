@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
+from tracelens.words import first_line
 
 __all__ = ["CompileWorkerFailed"]
 
@@ -68,5 +69,5 @@ class CompileWorkerFailed(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        first = data.message.partition("\n")[0][:140]
+        first = first_line(data.message)
         return f"a compile worker failed{': ' + first if first else ''}"

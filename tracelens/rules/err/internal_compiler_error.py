@@ -7,6 +7,7 @@ from typing import ClassVar
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, gist
+from tracelens.words import first_line
 
 __all__ = ["InternalCompilerError"]
 
@@ -88,7 +89,7 @@ class InternalCompilerError(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
-        first = data.message.partition("\n")[0][:120]
+        first = first_line(data.message)
         told = f"{name}: {first}" if first else name
         if (backend := data.facts.get("backend", "inductor")) != "inductor":
             return f"the backend `{backend}` failed on a graph: {told}"

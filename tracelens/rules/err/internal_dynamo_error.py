@@ -7,6 +7,7 @@ from typing import ClassVar
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
 
@@ -89,7 +90,7 @@ class InternalDynamoError(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        first = data.message.partition("\n")[0][:140]
+        first = first_line(data.message)
         name = data.exception.rpartition(".")[2]
         return (
             f"Dynamo failed while it traced the program: {name}: {first}"

@@ -8,6 +8,7 @@ from typing import ClassVar
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.words import first_line
 
 __all__ = ["ProgramErrorUnderFakeTensors"]
 
@@ -144,7 +145,7 @@ class ProgramErrorUnderFakeTensors(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        first = _said(data).partition("\n")[0][:200]
+        first = first_line(_said(data))
         if _lacks_kernel(data):
             return f"an operator has no implementation for fake tensors: {first}"
         return f"an operation of the program fails on its tensors' shapes or dtypes: {first}"

@@ -13,6 +13,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, words
 from tracelens.rules.err._known import KNOWN, TITLES
+from tracelens.words import first_line
 
 if TYPE_CHECKING:
     from tracelens.logs import compile_errors
@@ -120,7 +121,7 @@ class UnexplainedError(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
-        first = data.message.partition("\n")[0].removeprefix(f"{data.exception}: ")[:140]
+        first = first_line(data.message.removeprefix(f"{data.exception}: "))
         if data.cause in TITLES:
             return f"{TITLES[data.cause]}: {first}" if first else TITLES[data.cause]
         told = first if not first or first.startswith(name) else f"{name}: {first}"

@@ -9,6 +9,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Advice, FindingData
 from tracelens.rules.err._breaks import same_break
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.words import first_line
 
 __all__ = ["UnsupportedUnderFullgraph"]
 
@@ -70,7 +71,7 @@ class UnsupportedUnderFullgraph(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what cannot be traced."""
-        first = data.message.partition("\n")[0][:160].rstrip(" .:")
+        first = first_line(data.message).rstrip(" .:")
         return f"fullgraph=True makes an error of a graph break: {first}"
 
     def advise(self, data: FindingData) -> tuple[Advice, ...]:

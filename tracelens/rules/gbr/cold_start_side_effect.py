@@ -16,6 +16,7 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import Line, cold_start
+from tracelens.words import few
 
 __all__ = ["ColdStartSideEffect"]
 
@@ -147,7 +148,7 @@ class ColdStartSideEffect(Rule):
             confidence=Confidence.MEDIUM,
             count=data.records,
             where=user_code.where(first.caller or first.line),
-            evidence=[line for site in cold[:2] for line in site.quotes()[:2]],
+            evidence=[line for site in few(cold) for line in few(site.quotes())],
             advice=self.advise(data),
             data=data,
         )

@@ -13,6 +13,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.logs.ddp import DdpBuckets
@@ -118,7 +119,7 @@ class DdpOptimizerSplit(Rule):
                 "Python between small graphs in every step; the model itself is not cut by them.",
                 count=records(wrapped),
                 where=user_code.where(line) if user_code.distance(line.file) == 0 else None,
-                evidence=[quote for site in wrapped[:2] for quote in site.quotes()[:2]],
+                evidence=[quote for site in few(wrapped) for quote in few(site.quotes())],
                 advice=self.advise(wrapper),
                 data=wrapper,
                 harmless="the model itself is not cut by them",
@@ -133,7 +134,7 @@ class DdpOptimizerSplit(Rule):
             message=f"DDPOptimizer cuts it where {most.cap / MIB:.3g} MiB of gradients are full, "
             "so that they are sent while the backward pass goes on.",
             count=sum(seen.count for seen in split),
-            evidence=[seen.quote() for seen in split[:2]],
+            evidence=[seen.quote() for seen in few(split)],
             advice=self.advise(data),
             data=data,
             harmless="the split lets gradients travel while the backward pass goes on",

@@ -14,6 +14,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import Line
+from tracelens.words import few
 
 __all__ = ["FirstCallOnlyBreaks"]
 
@@ -115,7 +116,7 @@ class FirstCallOnlyBreaks(Rule):
                 confidence=Confidence.MEDIUM,
                 count=count,
                 where=user_code.where(broken[0].line),
-                evidence=[*broken[0].quotes()[:2], group[0].quote("compiled again, without")],
+                evidence=[*few(broken[0].quotes()), group[0].quote("compiled again, without")],
                 advice=self.advise(data),
                 data=data,
                 harmless="the later calls run one graph",

@@ -13,6 +13,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, Line
+from tracelens.words import few, plural
 
 __all__ = ["LibraryBreakFixedUpstream"]
 
@@ -88,7 +89,7 @@ class LibraryBreakFixedUpstream(Rule):
             )
             yield self.finding(
                 package,
-                title=f"{count} graph break{'s' if count != 1 else ''} in `{package}` itself",
+                title=f"{plural(count, 'graph break')} in `{package}` itself",
                 message=(
                     "They are in the package, not in your program: "
                     f"{', '.join(list(places)[:MAX_LISTED])}"
@@ -98,7 +99,7 @@ class LibraryBreakFixedUpstream(Rule):
                 where=user_code.where(ranked[0].caller or ranked[0].line),
                 evidence=[
                     seen.quote(place=place)
-                    for site in ranked[:2]
+                    for site in few(ranked)
                     for place, seen in site.events[:1]
                 ],
                 advice=self.advise(data),

@@ -18,6 +18,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import Line
+from tracelens.words import few
 
 __all__ = ["ManySmallGraphs"]
 
@@ -125,7 +126,7 @@ class ManySmallGraphs(Rule):
             ),
             count=1,
             where=user_code.where(worst.line),
-            evidence=[seen.quote(place=place) for place, seen in worst.events[:2]],
+            evidence=[seen.quote(place=place) for place, seen in few(worst.events)],
             advice=self.advise(data),
             data=data,
         )

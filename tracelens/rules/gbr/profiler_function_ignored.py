@@ -9,6 +9,7 @@ from tracelens.experiment import EXPECTED
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["ProfilerFunctionIgnored"]
 
@@ -63,5 +64,5 @@ class ProfilerFunctionIgnored(Rule):
                 count=count,
                 data=AnnotationData(annotations=count),
                 harmless="nothing but the name of a range in a profile is lost",
-                evidence=[seen.quote() for seen in found[:2]],
+                evidence=[seen.quote() for seen in few(found)],
             )

@@ -15,6 +15,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["FragileGuardPrediction"]
 
@@ -160,7 +161,7 @@ class FragileGuardPrediction(Rule):
             where=user_code.where(frame) or entry.record.where,
             evidence=[
                 seen.entry.quote(f"entry {seen.entry.record.id}", at=seen.number.at)
-                for seen in group[:3]
+                for seen in few(group)
             ],
             advice=self.advise(data),
             data=data,

@@ -11,6 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.grd._data import GuardData, guard_data
+from tracelens.words import few
 
 __all__ = ["SlowPythonGuards"]
 
@@ -96,7 +97,7 @@ class SlowPythonGuards(Rule):
             f"same object; {entry.checks} guards are checked in all.{took}",
             count=len(group),
             where=entry.where,
-            evidence=[worst.quote(f"entry {entry.id}", at=at) for at in lines[:3]]
+            evidence=[worst.quote(f"entry {entry.id}", at=at) for at in few(lines)]
             or [worst.quote(f"{len(conditions)} of {KIND} below", at=root_line(worst))],
             advice=self.advise(data),
             data=data,

@@ -15,7 +15,7 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.words import listed, plural, size
+from tracelens.words import few, listed, plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -106,7 +106,7 @@ class ComplexOpsNotLowered(Rule):
             message=_message(shown, len(calls), moved),
             count=max(1, len(calls)),
             where=user_code.where(frame),
-            evidence=[*warned[:1], *(line for one in shown[:3] for line in one.quotes()[:1])],
+            evidence=[*warned[:1], *(line for one in few(shown) for line in one.quotes()[:1])],
             advice=self.advise(data),
             data=data,
         )

@@ -23,7 +23,7 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.words import listed, plural, size
+from tracelens.words import few, listed, plural, size
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -164,7 +164,7 @@ class FallbackKernel(Rule):
             harmless="a library is what they are for, or they are your own",
             data=self.Data(operators=tuple(names), calls=0, bytes=0),
             count=len(names),
-            evidence=[one.hints[0].quote(at=one.hints[0].record.at) for one in right[:3]],
+            evidence=[one.hints[0].quote(at=one.hints[0].record.at) for one in few(right)],
         )
 
 

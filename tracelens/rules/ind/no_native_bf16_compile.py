@@ -10,6 +10,7 @@ from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 __all__ = ["NoNativeBf16Compile"]
 
@@ -77,7 +78,7 @@ class NoNativeBf16Compile(Rule):
                 message="Graphs with bfloat16 inputs or outputs run in eager mode: the device has "
                 "no bfloat16 arithmetic.",
                 count=sum(row.count for row in rows),
-                evidence=[row.quote() for row in rows[:2]],
+                evidence=[row.quote() for row in few(rows)],
                 advice=self.advise(data),
                 data=data,
             )

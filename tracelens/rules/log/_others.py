@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice
 from tracelens.rules.log._parts import Part
-from tracelens.words import length
+from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.logs.foreign import ForeignLine
@@ -81,7 +81,7 @@ def triton(tuned: Table[KernelTuned]) -> Iterator[Part]:
             env="TRITON_CACHE_AUTOTUNING=1",
         ),
         count,
-        [row.quote() for row in rows[:2]],
+        [row.quote() for row in few(rows)],
         whole=True,
     )
 
@@ -117,7 +117,7 @@ def helion(steps: Table[SearchStep], done: Table[SearchDone]) -> Iterator[Part]:
             env="HELION_AUTOTUNE_EFFORT=quick",
         ),
         sum(row.count for row in rows),
-        [row.quote() for row in rows[:2]],
+        [row.quote() for row in few(rows)],
         whole=True,
     )
 

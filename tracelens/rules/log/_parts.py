@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
-from tracelens.words import length
+from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable, LooseChoices
@@ -128,7 +128,7 @@ def of(
     for kind, held in by_kind.items():
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")
-        quotes = [seen.quote() for seen in held[:2]]
+        quotes = [seen.quote() for seen in few(held)]
         yield Part(words.what, words.means, words.rest, advice, _count(held), quotes)
     if len(rows):
         yield _choices(list(rows))
@@ -158,7 +158,7 @@ def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
             code='print(prof.key_averages().table(sort_by="self_cuda_time_total", row_limit=30))',
         ),
         sum(seen.count for seen in held),
-        [seen.quote() for seen in held[:2]],
+        [seen.quote() for seen in few(held)],
     )
 
 
@@ -192,7 +192,7 @@ def heads(
                 basis="source",
             ),
             tables.count,
-            [row.quote() for row in list(tables)[:2]],
+            [row.quote() for row in few(tables)],
         )
     if 0 < len(again) <= FEW_HEADS and not any(row.record.failures for row in again):
         one = next(iter(again)).record
@@ -208,7 +208,7 @@ def heads(
                 basis="source",
             ),
             again.count,
-            [row.quote() for row in list(again)[:2]],
+            [row.quote() for row in few(again)],
         )
     if 0 < refused.count <= FEW_HEADS and sum(kinds.values()) == refused.count:
         no = next(iter(refused)).record
@@ -224,7 +224,7 @@ def heads(
                 basis="source",
             ),
             refused.count,
-            [row.quote() for row in list(refused)[:2]],
+            [row.quote() for row in few(refused)],
         )
 
 
@@ -249,7 +249,7 @@ def of_nsys(tables: Table[NsysTable], launches: Sized) -> Iterator[Part]:
             basis="source",
         ),
         sum(row.count for row in kernels),
-        [row.quote() for row in kernels[:2]],
+        [row.quote() for row in few(kernels)],
         whole=True,
     )
 
@@ -276,7 +276,7 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
             basis="source",
         ),
         sum(row.count for row in rows),
-        [row.quote() for row in rows[:2]],
+        [row.quote() for row in few(rows)],
     )
 
 
@@ -301,5 +301,5 @@ def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
             basis="source",
         ),
         sum(row.count for row in rows),
-        [row.quote() for row in rows[:2]],
+        [row.quote() for row in few(rows)],
     )

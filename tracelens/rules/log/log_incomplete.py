@@ -12,6 +12,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.log import _others, _parts
+from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -177,7 +178,7 @@ class LogIncomplete(Rule):
         for seen in not_read:
             record = seen.record
             ways = [
-                f"{lines:,} line{'s' * (lines > 1)} {words}"
+                f"{plural(lines, 'line')} {words}"
                 for lines, words in (
                     (record.known, "of sites that no grammar reads yet"),
                     (record.refused, "that a grammar refused"),
@@ -202,7 +203,7 @@ class LogIncomplete(Rule):
                 "shortened",
                 title=f"the recording leaves {record.lines:,} lines out",
                 message=f"Between the log's head and its tail {record.lines:,} lines "
-                f"({record.bytes / 1e6:,.0f} MB) were not kept: counts are lower bounds.",
+                f"({size(record.bytes)}) were not kept: counts are lower bounds.",
                 evidence=[seen.quote("what was left out")],
                 harmless="what it holds is judged as far as it goes",
                 advice=self.advise(self.Data(how="shortened")),

@@ -11,6 +11,7 @@ from tracelens.logs.graph_code import FxGraph, TensorType
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -121,7 +122,7 @@ class LowPrecisionFusionDifference(Rule):
                     "differ from those of eager code."
                 ),
                 count=random.count,
-                evidence=[row.quote() for row in list(random)[:2]],
+                evidence=[row.quote() for row in few(random)],
                 advice=self.advise(data),
                 data=data,
             )

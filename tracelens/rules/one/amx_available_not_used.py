@@ -19,7 +19,7 @@ from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import percent
+from tracelens.words import few, percent
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -154,7 +154,7 @@ class AmxAvailableNotUsed(Rule):
                 next(iter(isas)).quote("AMX is there")
                 if witness is None
                 else quote(witness.rows[0], "AMX is there"),
-                *(quote(group.rows[0], f"{group.count} times") for group in found[:3]),
+                *(quote(group.rows[0], f"{group.count} times") for group in few(found)),
             ],
             cost=spent.cost(ms, "upper_bound"),
             advice=self.advise(data),

@@ -16,6 +16,7 @@ from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -147,7 +148,7 @@ class DisguisedReferenceGemm(Rule):
             ),
             confidence=Confidence.MEDIUM if isa.startswith("AArch64") else Confidence.LOW,
             count=count,
-            evidence=[quote(group.rows[0], f"{group.count} times") for group in slow[:3]],
+            evidence=[quote(group.rows[0], f"{group.count} times") for group in few(slow)],
             cost=spent.cost(saving, "estimated" if all(known) else "upper_bound"),
             advice=self.advise(data),
             data=data,
@@ -172,7 +173,7 @@ class DisguisedReferenceGemm(Rule):
                 harmless="ONE001 reports the primitive around it, where its time matters",
                 confidence=Confidence.MEDIUM,
                 count=sum(row.count for row in inner),
-                evidence=[quote(row, "plain loops on this machine") for row in inner[:2]],
+                evidence=[quote(row, "plain loops on this machine") for row in few(inner)],
                 data=self.Data.about(
                     run, inner, executions=sum(row.count for row in inner), is_nested=True
                 ),

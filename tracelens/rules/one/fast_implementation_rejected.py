@@ -22,6 +22,7 @@ from tracelens.onednn.runs import instruction_set, is_unrolled
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -142,7 +143,7 @@ class FastImplementationRejected(Rule):
             chosen=tuple(refused.chosen),
             shapes=tuple(sorted(refused.shapes))[:MAX_SHAPES],
         )
-        said = "; ".join(str(refusal) for refusal in messages[:3])
+        said = "; ".join(str(refusal) for refusal in few(messages))
         chosen = ", ".join(f"`{impl}`" for impl in list(refused.chosen)[:3])
         shapes = "one shape" if len(refused.shapes) == 1 else f"{len(refused.shapes)} shapes"
         return self.finding(
@@ -152,7 +153,7 @@ class FastImplementationRejected(Rule):
             message=f"For {shapes}: {said}. What ran instead: {chosen}.",
             confidence=Confidence.MEDIUM,
             count=len(messages),
-            evidence=[refusal.quote for refusal in messages[:3]],
+            evidence=[refusal.quote for refusal in few(messages)],
             advice=self.advise(data),
             data=data,
         )

@@ -14,6 +14,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -136,7 +137,7 @@ class ImplicitPrecisionDowngrade(Rule):
                 f"{said.why}. Results differ from float32 ones in the third digit."
             ),
             count=count,
-            evidence=[quote(g.rows[0], arithmetic_.why) for g, arithmetic_ in found[:3]],
+            evidence=[quote(g.rows[0], arithmetic_.why) for g, arithmetic_ in few(found)],
             advice=self.advise(data),
             data=data,
         )
@@ -160,5 +161,5 @@ class ImplicitPrecisionDowngrade(Rule):
             harmless="the products were computed in float32 all the same",
             count=count,
             data=data,
-            evidence=[quote(g.rows[0], "a permission, not a proof") for g, _ in found[:2]],
+            evidence=[quote(g.rows[0], "a permission, not a proof") for g, _ in few(found)],
         )

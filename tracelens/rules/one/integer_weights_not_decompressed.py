@@ -17,6 +17,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -132,7 +133,7 @@ class IntegerWeightsNotDecompressed(Rule):
                 severity=Severity.INFO if accused else Severity.WARNING,
                 confidence=Confidence.HIGH if count > 1 else Confidence.MEDIUM,
                 count=count,
-                evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
+                evidence=[quote(group.rows[0], f"{group.count} times") for group in few(found)],
                 cost=None if accused else spent.cost(ms, "upper_bound"),
                 advice=self.advise(data),
                 data=data,

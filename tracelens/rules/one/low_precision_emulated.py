@@ -18,7 +18,7 @@ from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -168,7 +168,7 @@ class LowPrecisionEmulated(Rule):
             ),
             confidence=Confidence.HIGH if compared else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
+            evidence=[quote(group.rows[0], f"{group.count} times") for group in few(found)],
             cost=spent.cost(saving, "estimated") if compared else None,
             advice=self.advise(data),
             data=data,

@@ -14,7 +14,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import length, percent
+from tracelens.words import few, length, percent
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -180,7 +180,7 @@ class ManyTinyPrimitives(Rule):
             ),
             confidence=Confidence.LOW,
             count=count,
-            evidence=[quote(group.rows[0], _often(group)) for group in tiny[:3]],
+            evidence=[quote(group.rows[0], _often(group)) for group in few(tiny)],
             advice=self.advise(data),
             data=data,
         )

@@ -20,6 +20,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -180,7 +181,7 @@ class PlainLayoutWeights(Rule):
             ),
             confidence=Confidence.LOW if data.is_excerpt else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(row, f"{row.count} times") for row in found[:3]],
+            evidence=[quote(row, f"{row.count} times") for row in few(found)],
             advice=self.advise(data),
             data=data,
         )

@@ -14,7 +14,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -144,7 +144,7 @@ class PrimitiveCacheThrash(Rule):
             severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,
             confidence=Confidence.HIGH if count >= 2 * MIN_AGAIN else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(row, f"{row.count} times") for row in again[:3]],
+            evidence=[quote(row, f"{row.count} times") for row in few(again)],
             cost=Cost(ms=ms, share=share, basis="measured", of="oneDNN's creations and executions"),
             advice=self.advise(data),
             data=data,

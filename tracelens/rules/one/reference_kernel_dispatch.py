@@ -21,6 +21,7 @@ from tracelens.remedies import Remedy, applicable
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -181,7 +182,7 @@ class ReferenceKernelDispatch(Rule):
             count=group.count,
             where=log.lines.of(group.rows),
             evidence=[
-                *(quote(row, "reference") for row in group.rows[:2]),
+                *(quote(row, "reference") for row in few(group.rows)),
                 *log.lines.quotes(group.rows),
                 *(refusal.quote for refusal in why[:MAX_QUOTED]),
             ],
@@ -235,8 +236,8 @@ class ReferenceKernelDispatch(Rule):
                 confidence=Confidence.MEDIUM,
                 count=count,
                 evidence=[
-                    *(quote(row, row.record.prop_kind) for row in rows[:2]),
-                    *(quote(row, "matrix product inside") for row in inner[:2]),
+                    *(quote(row, row.record.prop_kind) for row in few(rows)),
+                    *(quote(row, "matrix product inside") for row in few(inner)),
                 ],
                 cost=log.all.cost(ms, "upper_bound"),
                 advice=applicable(for_recurrent(), data),

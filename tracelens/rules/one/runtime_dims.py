@@ -16,6 +16,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -135,7 +136,7 @@ class RuntimeDims(Rule):
     ) -> Finding:
         chosen = dict.fromkeys(row.record.impl for row in made)
         fast = all(grade(primitive, impl, isa) is Grade.OPTIMISED for impl in chosen)
-        what = ", ".join(f"`{impl}`" for impl in list(chosen)[:3]) or "not in the log"
+        what = ", ".join(f"`{impl}`" for impl in few(chosen)) or "not in the log"
         count = sum(row.count for row in made)
         said = (
             f"{primitive} was made or run {times(count, 'time')} with open sizes. " if made else ""
@@ -160,8 +161,8 @@ class RuntimeDims(Rule):
             confidence=Confidence.MEDIUM,
             count=max(1, count),
             evidence=[
-                *(quote(row, "open sizes") for row in made[:2]),
-                *(row.quote("refused") for row in refused[:2]),
+                *(quote(row, "open sizes") for row in few(made)),
+                *(row.quote("refused") for row in few(refused)),
             ],
             advice=self.advise(data),
             data=data,

@@ -15,6 +15,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -171,7 +172,7 @@ class SlowReorderImplementation(Rule):
             severity=Severity.WARNING if spent.share(ms) >= WARN_SHARE else Severity.INFO,
             confidence=Confidence.HIGH if best else Confidence.MEDIUM,
             count=count,
-            evidence=[quote(group.rows[0], f"{group.count} times") for group in found[:3]],
+            evidence=[quote(group.rows[0], f"{group.count} times") for group in few(found)],
             cost=spent.cost(max(0.0, ms - needed), "estimated" if best else "upper_bound"),
             advice=self.advise(data),
             data=data,

@@ -13,6 +13,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import few
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -137,7 +138,7 @@ class StrictAccumulationF16(Rule):
             confidence=Confidence.HIGH if proof else Confidence.MEDIUM,
             count=count,
             evidence=[
-                *(quote(group.rows[0], f"{group.count} times") for group in found[:2]),
+                *(quote(group.rows[0], f"{group.count} times") for group in few(found)),
                 *([quote(proof, "adds in float32")] if proof else []),
             ],
             advice=self.advise(data),

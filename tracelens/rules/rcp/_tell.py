@@ -14,6 +14,7 @@ from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of
+from tracelens.words import and_more
 
 __all__ = ["data_about", "listed", "series_data", "tell"]
 
@@ -136,5 +137,5 @@ def _spread(group: Group) -> str:
     if not others:
         return ""
     names = ", ".join(f"`{name}`" for name in others[:MAX_FUNCTIONS])
-    more = f" and {len(others) - MAX_FUNCTIONS} more" if len(others) > MAX_FUNCTIONS else ""
+    more = and_more(len(others), MAX_FUNCTIONS)
     return f" The same change recompiled {names}{more}."

@@ -11,7 +11,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
 from tracelens.traces.views import COMPUTING, computing
-from tracelens.words import length, percent
+from tracelens.words import few, length, percent
 
 __all__ = ["AttentionNotFusedInTrace"]
 
@@ -114,7 +114,7 @@ class AttentionNotFusedInTrace(Rule):
             count=found.n,
             evidence=[
                 row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
-                for row in kernels[:2]
+                for row in few(kernels)
             ],
             cost=Cost(ms=found.ms, share=share, basis="upper_bound", of=COMPUTING),
             advice=self.advise(data),

@@ -13,7 +13,7 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import CopyTime, SyncTime, Timeline
 from tracelens.traces.views import View, stories, views, where_of
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["BlockingCopy"]
 
@@ -112,7 +112,7 @@ class BlockingCopy(Rule):
             rows.sort(key=lambda row: (-row.idle_after_ms, -row.ms))
             blocked = view.total("idle_blocked_ms") if rows else 0.0
             every = view.run.window.record.ms
-            part = min(1.0, view.window_ms / every) if every > 0 else 0.0
+            part = min(1.0, share_of(view.window_ms, every))
             after = part * sum(row.idle_after_ms for row in rows)
             waits = part * sum(
                 row.record.ms for row in syncs.within(view.source) if "emcpy" not in row.record.call

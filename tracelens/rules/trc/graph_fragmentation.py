@@ -14,7 +14,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
-from tracelens.words import length
+from tracelens.words import length, share_of
 
 __all__ = ["GraphFragmentation"]
 
@@ -100,7 +100,7 @@ class GraphFragmentation(Rule):
         for run in runs(windows, steps):
             nested = run.total("nested")
             frames = _frames(run)
-            between = run.total("eager_ms") / run.ms if run.ms else 0.0
+            between = share_of(run.total("eager_ms"), run.ms)
             if nested or (len(frames) > 1 and between >= MIN_BETWEEN):
                 known = Compiled(compiled, run.window.first.input)
                 yield self._finding(run, frames, regions, known)

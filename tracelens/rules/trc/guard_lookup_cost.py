@@ -15,7 +15,7 @@ from tracelens.rules import Rule
 from tracelens.traces.distortion import PER_OPERATOR_US
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["GuardLookupCost"]
 
@@ -154,5 +154,5 @@ def _added(run: Run, stages: list[Seen[DispatchStage]]) -> float:
     """Return what the profiler can have added to these spans, which hold no Python of their own."""
     window = run.window.record
     spans = sum(row.count for row in stages)
-    share = min(1.0, run.ms / window.ms) if window.ms > 0 else 0.0
+    share = min(1.0, share_of(run.ms, window.ms))
     return share * spans * PER_OPERATOR_US / 1000

@@ -15,7 +15,7 @@ from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import SyncTime, Timeline
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories, where_of
-from tracelens.words import length, percent
+from tracelens.words import few, length, percent
 
 __all__ = ["HostDeviceSync"]
 
@@ -143,7 +143,7 @@ class HostDeviceSync(Rule):
         causes = ", ".join(f"`{row.record}` {row.count} times" for row in readers)
         what = f" In the whole trace, operators that need a result: {causes}." if causes else ""
         places.sort(key=lambda place: -place.idle_after_ms)
-        frames = [place.user_frame for place in places[:3]]
+        frames = [place.user_frame for place in few(places)]
         data = Waiting(
             waits=int(run.total("waits")),
             idle_after_ms=idle,
@@ -164,8 +164,8 @@ class HostDeviceSync(Rule):
             confidence=Confidence.HIGH if several and run.steps else Confidence.MEDIUM,
             count=int(run.total("waits")),
             evidence=[
-                *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in waits[:3]],
-                *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in readers[:3]],
+                *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in few(waits)],
+                *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in few(readers)],
             ],
             cost=Cost(ms=idle, share=idle / run.ms, basis="upper_bound", of=run.of),
             where=where_of(frames[0]) if frames else None,

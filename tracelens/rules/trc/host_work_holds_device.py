@@ -15,7 +15,7 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.views import View, generated, stories, views, where_of
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["HostWorkHoldsDevice"]
 
@@ -111,7 +111,7 @@ class HostWorkHoldsDevice(Rule):
         for view in views(windows, steps, timelines, held):
             late = view.total("idle_not_launched_ms")
             every = sum(row.ms for row in view.held if row.cause == "not_launched")
-            part = min(1.0, late / every) if every else 0.0
+            part = min(1.0, share_of(late, every))
             keep = 1 - view.bound_ms / late if late else 0.0
             sums: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
             for row in view.held:

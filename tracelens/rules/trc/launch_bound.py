@@ -15,7 +15,7 @@ from tracelens.traces.printed import DeviceProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE
 from tracelens.traces.views import View, generated, stories, views
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["LaunchBound"]
 
@@ -213,7 +213,7 @@ def _is_launching(told: PrintedProfile) -> bool:
 def _in_long_gaps(view: View) -> float:
     """Return the time in gaps that some line of Python is to blame for, in the steady steps."""
     every = view.run.window.record.ms
-    part = min(1.0, view.window_ms / every) if every > 0 else 0.0
+    part = min(1.0, share_of(view.window_ms, every))
     return part * sum(
         row.long_ms for row in view.held if row.cause == "not_launched" and not generated(row.frame)
     )

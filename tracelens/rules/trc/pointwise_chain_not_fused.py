@@ -13,13 +13,14 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.rows import Timeline
 from tracelens.traces.views import COMPUTING, computing, stories
-from tracelens.words import length, percent
+from tracelens.words import and_more, length, percent
 
 __all__ = ["PointwiseChainNotFused"]
 
 MIN_SHARE = 0.05
 MIN_SEQUENCES = 10
 MAX_TOLD = 4
+MAX_NAMED = 8
 
 
 class Chains(FindingData):
@@ -126,8 +127,8 @@ class PointwiseChainNotFused(Rule):
 
 
 def _names(chain: Chain) -> str:
-    more = f" and {len(chain.kernels) - 8} more" if len(chain.kernels) > 8 else ""
-    return " + ".join(f"`{name}`" for name in chain.kernels[:8]) + more
+    more = and_more(len(chain.kernels), MAX_NAMED)
+    return " + ".join(f"`{name}`" for name in chain.kernels[:MAX_NAMED]) + more
 
 
 def _save(rows: list[Seen[Chain]]) -> float:

@@ -16,13 +16,14 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
-from tracelens.words import length, percent
+from tracelens.words import and_more, few, length, percent
 
 __all__ = ["RecompileInsideWindow"]
 
 #: Less than this, milliseconds, is no compilation.
 MIN_MS = 1.0
 MAX_QUOTED = 4
+MAX_NAMED = 8
 
 
 class Compiling(FindingData):
@@ -137,7 +138,7 @@ class RecompileInsideWindow(Rule):
             evidence=[
                 *[
                     row.quote(f"compiles for {length(row.record.compile_ms or 0.0)}")
-                    for row in late[:3]
+                    for row in few(late)
                 ],
                 *_quotes(phases, ids),
             ],
@@ -176,15 +177,15 @@ class RecompileInsideWindow(Rule):
 def _named(word: str, numbers: list[str]) -> str:
     if not numbers:
         return f"{word}s"
-    more = f" and {len(numbers) - 6} more" if len(numbers) > 6 else ""
-    return f"{word} {', '.join(numbers[:6])}{more}"
+    more = and_more(len(numbers), MAX_NAMED)
+    return f"{word} {', '.join(numbers[:MAX_NAMED])}{more}"
 
 
 def _what(ids: list[str]) -> str:
     if not ids:
         return ""
-    more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
-    return f" (compile ids {', '.join(f'`{name}`' for name in ids[:8])}{more})"
+    more = and_more(len(ids), MAX_NAMED)
+    return f" (compile ids {', '.join(f'`{name}`' for name in ids[:MAX_NAMED])}{more})"
 
 
 def _quotes(phases: Sequence[Seen[CompilePhase]], ids: list[str]) -> list[EvidenceLine]:
@@ -192,6 +193,6 @@ def _quotes(phases: Sequence[Seen[CompilePhase]], ids: list[str]) -> list[Eviden
     frames = [row for row in notes if row.record.phase.startswith("entire_frame")]
     timed = sorted((row for row in phases if not row.record.values), key=lambda row: -row.ms)
     return [
-        *[row.quote(f"{length(row.ms)} in {row.count} spans") for row in timed[:2]],
+        *[row.quote(f"{length(row.ms)} in {row.count} spans") for row in few(timed)],
         *[row.quote() for row in (frames or notes)[:MAX_QUOTED]],
     ]

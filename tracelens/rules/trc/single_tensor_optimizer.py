@@ -12,7 +12,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["SingleTensorOptimizer"]
 
@@ -112,7 +112,7 @@ class SingleTensorOptimizer(Rule):
                 if row.record.call == "step" and not row.record.category.startswith("gpu_")
             ]
             n = run.n if run.steps else max(1, sum(row.count for row in rows))
-            share = run.total("optimizer_ms") / run.ms if run.ms > 0 else 0.0
+            share = share_of(run.total("optimizer_ms"), run.ms)
             if multi >= n:
                 continue  # it takes lists of tensors; what is left are counters and the like
             if rows and single >= MIN_OPERATORS * n and share >= MIN_SHARE:

@@ -15,6 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import and_more
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -231,7 +232,7 @@ def _flops(table: AutotuneTable) -> int:
 
 def _names(rows: Rows) -> str:
     names = list(dict.fromkeys(label(row.record) for row in rows))
-    more = f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
+    more = and_more(len(names), MAX_TOLD)
     return ", ".join(names[:MAX_TOLD]) + more
 
 

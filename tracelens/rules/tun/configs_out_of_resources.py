@@ -11,6 +11,7 @@ from tracelens.inductor.autotune_drops import Search, dropped, measured, quote
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -92,7 +93,7 @@ class ConfigsOutOfResources(Rule):
         data = self.Data.of(run, candidates=count, required=most, limit=limit, measured=ran)
         yield self.finding(
             "shared memory",
-            title=f"{count} candidate kernel{'s' if count > 1 else ''} did not fit on this GPU",
+            title=f"{plural(count, 'candidate kernel')} did not fit on this GPU",
             message=(
                 f"Needed: {need or 'more shared memory than this GPU has'}. The search went on "
                 "without." + (f" {ran} other templates were measured." if ran else "")

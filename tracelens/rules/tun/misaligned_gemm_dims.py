@@ -16,6 +16,7 @@ from tracelens.logs.autotune import AutotuneTable
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import and_more
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -113,7 +114,7 @@ class MisalignedGemmDims(Rule):
     def _finding(self, size: int, rows: Rows, run: Table[RunFacts]) -> Finding:
         rows = sorted(rows, key=lambda row: -_ms(row))
         names = ", ".join(label(row.record) for row in rows[:MAX_TOLD])
-        more = f" and {len(rows) - MAX_TOLD} more" if len(rows) > MAX_TOLD else ""
+        more = and_more(len(rows), MAX_TOLD)
         table = rows[0].record
         unit = _unit(table)
         what = f"{unit} elements of {table.dtype}" if table.dtype else "4 elements of any type"

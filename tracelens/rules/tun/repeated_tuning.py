@@ -15,7 +15,7 @@ from tracelens.logs.autotune import AutotuneTable
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -156,7 +156,7 @@ class RepeatedTuning(Rule):
             confidence=Confidence.HIGH if sure else Confidence.LOW,
             count=sum(len(events) - 1 for events in found),
             evidence=[
-                _quote(place, row) for events in found[:MAX_TOLD] for place, row in events[:2]
+                _quote(place, row) for events in found[:MAX_TOLD] for place, row in few(events)
             ],
             # Ranks search side by side: their seconds do not add up.
             cost=None

@@ -15,6 +15,7 @@ from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.words import and_more, plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -131,7 +132,7 @@ class Tf32DisabledInTemplates(Rule):
         count = len(found)
         data = self.Data.about(run, found, products=count, is_warned=bool(warned))
         names = ", ".join(label(row.record) for row in found[:MAX_TOLD])
-        more = f" and {count - MAX_TOLD} more" if count > MAX_TOLD else ""
+        more = and_more(count, MAX_TOLD)
         sure = (
             "torch warns that this GPU has TF32"
             if warned
@@ -140,7 +141,7 @@ class Tf32DisabledInTemplates(Rule):
         lines = [_quote(row) for row in found[:MAX_TOLD]]
         return self.finding(
             "tf32",
-            title=f"{count} float32 matrix product{'s' if count > 1 else ''} tuned without TF32",
+            title=f"{plural(count, 'float32 matrix product')} tuned without TF32",
             message=f"{names}{more}: every template was compiled without TF32; {sure}.",
             confidence=Confidence.HIGH if warned else Confidence.MEDIUM,
             count=count,
