@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,21 @@ def ask(python: str, code: str, *args: str) -> dict[str, Any]:
     return dict(json.loads(lines[-1]))
 
 
+def versions(options: argparse.Namespace) -> dict[str, str]:
+    """Return which releases were asked."""
+    said = {}
+    if options.hta_python:
+        code = "import importlib.metadata as m; print(m.version('HolisticTraceAnalysis'))"
+        said["HolisticTraceAnalysis"] = _output(options.hta_python, "-c", code)
+    if options.amd:
+        said["AMD TraceLens"] = _output("git", "-C", options.amd, "rev-parse", "HEAD")
+    return said
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def shown(row: dict[str, Any]) -> str:
     """Return one trace as rows of Markdown."""
     fields = ("window", "busy", "compute", "exposed_comm", "exposed_copy", "idle", "cpu_s", "mb")
@@ -115,7 +131,8 @@ def main() -> None:
         found.append(row)
         print(shown(row), flush=True)
     if options.output:
-        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        about = {"date": date.today().isoformat(), "versions": versions(options), "traces": found}
+        options.output.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

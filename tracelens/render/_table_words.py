@@ -37,6 +37,11 @@ _KNOWN = {
         ("phase", "runs", "seconds"),
     ),
     "copies": About("Copies", "What was copied between host and devices."),
+    "critical": About(
+        "Critical path",
+        "What each step waits for, walked backwards from its end: the parts add up to it.",
+        ("phase", "ms", "host_ms", "data_ms", "compute_ms", "comm_ms", "longest"),
+    ),
     "errors": About(
         "Errors", "Exceptions of torch in the log.", ("error", "message", "where", "count")
     ),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracelens.logs._trace_events import Complete
     from tracelens.traces.activity import Activities
 
-__all__ = ["Collectives"]
+__all__ = ["Collectives", "alone_ms", "longest_alone"]
 
 #: Different collectives that are told apart, and events that are kept.
 MAX_KEYS = 2_000
@@ -134,3 +134,22 @@ def _factor(key: _Key) -> float:
         return 2 * most
     alike = ("allgather", "reducescatter", "alltoall", "all2all")
     return most if any(each in word for each in alike) else 1.0
+
+
+def alone_ms(kinds: Sequence[CollectiveTime], words: Sequence[str]) -> float:
+    """Return for how long collectives of a kind run with nothing computed meanwhile."""
+    return sum(
+        kind.exposed_ms
+        for kind in kinds
+        if any(word in kind.name.lower().replace("_", "") for word in words)
+    )
+
+
+def longest_alone(kinds: Sequence[CollectiveTime]) -> list[CollectiveTime]:
+    """Return the collectives that run alone longest, each name once."""
+    sums: dict[str, CollectiveTime] = {}
+    for kind in kinds:
+        held = sums.get(kind.name)
+        total = kind.exposed_ms + (held.exposed_ms if held else 0.0)
+        sums[kind.name] = kind.model_copy(update={"exposed_ms": total})
+    return sorted(sums.values(), key=lambda kind: -kind.exposed_ms)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
 from tracelens.traces.measured import SelfTime, Step, Window
 from tracelens.traces.rows import KernelTime, Timeline
@@ -26,6 +27,8 @@ MIN_SHARE = 0.05
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
 MIN_WORK = 0.5
+#: Share of the critical path from which on the host is what a busy device waits for.
+MIN_HELD = 0.5
 #: What limits kernels of a kind, as a rule.
 REGIMES = {
     "gemm": "compute",
@@ -49,6 +52,8 @@ class Shares(FindingData):
     #: Kind of kernel -> share of the time in which the GPU computes; of the CPU, of the trace.
     kinds: dict[str, float]
     on_cpu: bool = False
+    #: Share of the critical path that the host has.
+    host_share: float = 0.0
 
 
 class DeviceBound(Rule):
@@ -66,6 +71,9 @@ class DeviceBound(Rule):
 
     A program on the CPU is its own device: the note says what its operators compute. Compiled code
     has no events inside; with ``torch._inductor.config.cpp.enable_kernel_profile`` its kernels do.
+
+    Where the critical path is mostly the host's though the device is busy, the note says so: faster
+    kernels then bring little.
 
     ## When it is harmless
     Always: it is what a well-fed device looks like, and a note of severity ``none``.
@@ -95,6 +103,7 @@ class DeviceBound(Rule):
         kernels: Table[KernelTime],
         steps: Table[Step],
         own: Table[SelfTime],
+        paths: Table[CriticalPath],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
         for run in runs(windows, steps):
@@ -103,7 +112,11 @@ class DeviceBound(Rule):
             idle = view.total("idle_ms")
             if view.run.window.record.kernels < MIN_KERNELS or idle >= IDLE * view.window_ms:
                 continue
-            yield self._finding(view, list(kernels.within(view.source)))
+            known = paths.within(view.source) if view.run.window.record.waits else ()
+            mine = [row.record for row in known]
+            whole = sum(path.ms for path in mine)
+            held = sum(path.host_ms + path.data_ms for path in mine) / whole if whole else 0.0
+            yield self._finding(view, list(kernels.within(view.source)), held)
 
     def _on_cpu(self, run: Run, own: list[Seen[SelfTime]]) -> Iterator[Finding]:
         """Yield what a program on the CPU computes."""
@@ -132,7 +145,7 @@ class DeviceBound(Rule):
             ),
         )
 
-    def _finding(self, view: View, kernels: list[Seen[KernelTime]]) -> Finding:
+    def _finding(self, view: View, kernels: list[Seen[KernelTime]], held: float) -> Finding:
         shares: defaultdict[str, float] = defaultdict(float)
         for row in kernels:
             shares[row.record.kind] += row.record.share or 0.0
@@ -152,7 +165,7 @@ class DeviceBound(Rule):
                 f"arithmetic limits as a rule take {percent(limited['compute'])}, those that "
                 f"memory limits {percent(limited['memory'])}."
             ),
-            harmless="it has work nearly all the time" + (f": {told}" if told else ""),
+            harmless=_reason(held) + (f": {told}" if told else ""),
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
             evidence=[
@@ -162,5 +175,16 @@ class DeviceBound(Rule):
                     for row in longest
                 ],
             ],
-            data=Shares(busy_share=round(busy, 6), kinds={k: round(v, 6) for k, v in named}),
+            data=Shares(
+                busy_share=round(busy, 6),
+                kinds={k: round(v, 6) for k, v in named},
+                host_share=round(held, 6),
+            ),
         )
+
+
+def _reason(held: float) -> str:
+    """Return why a busy device is no defect, and whether faster kernels would help."""
+    if held < MIN_HELD:
+        return "it has work nearly all the time"
+    return f"it has work, though for {percent(held)} of the time the steps wait for the host"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -11,6 +12,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.traces.collectives import alone_ms, longest_alone
+from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
 from tracelens.traces.rows import CollectiveTime
 from tracelens.traces.views import stories
@@ -23,6 +26,8 @@ MAX_QUOTED = 4
 MAX_TOLD = 3
 #: Share of the exposed time from which on a kind of collective is what it is about.
 MOST = 0.5
+#: Share of the exposed time that the critical path has at least where nothing is said of it.
+LITTLE = 0.8
 #: What passes messages between hosts; of the others the device has kernels.
 HOST = frozenset({"gloo", "mpi", "ucc"})
 _EXCHANGES = ("alltoall", "all2all", "sendrecv", "send", "recv")
@@ -39,6 +44,17 @@ class Exposed(FindingData):
     #: Whether all-to-alls, sends and receives are.
     exchanges: bool = False
     on_host: bool = False
+    #: Of the critical path, where it is known: what there is to gain at most.
+    path_ms: float | None = None
+
+
+class _Shown(NamedTuple):
+    """What a trace shows of the collectives of one device."""
+
+    kernels: list[Seen[DeviceKernel]]
+    kinds: list[CollectiveTime]
+    header: TraceHeader
+    paths: list[CriticalPath]
 
 
 class ExposedCollectives(Rule):
@@ -121,6 +137,7 @@ class ExposedCollectives(Rule):
         exposed: Table[CollectiveTime],
         spans: Table[Collective],
         headers: Table[TraceHeader],
+        paths: Table[CriticalPath],
     ) -> Iterator[Finding]:
         """Yield one finding per device, or host, that waits in collectives."""
         for window in windows:
@@ -133,7 +150,10 @@ class ExposedCollectives(Rule):
             kinds = [row.record for row in exposed.within(source)]
             for device in devices.within(source):
                 if device.record.span_ms > 0 and _share(device.record) >= MIN_SHARE:
-                    yield self._finding(device.record, shown, kinds, header)
+                    # Without the calls that wait the path cannot go from the host to the device.
+                    known = list(paths.within(source)) if window.record.waits else []
+                    mine = [p.record for p in known if p.record.device == device.record.device]
+                    yield self._finding(device.record, _Shown(shown, kinds, header, mine))
 
     def _on_host(
         self, window: Seen[Window], rows: list[Seen[Collective]], header: TraceHeader
@@ -163,42 +183,43 @@ class ExposedCollectives(Rule):
             confidence=Confidence.MEDIUM,
             count=n,
             evidence=[row.quote(f"{row.count} times, {length(row.ms)} in all") for row in rows],
-            cost=Cost(
-                ms=data.exposed_ms,
-                share=data.exposed_ms / whole.ms,
-                basis="upper_bound",
-                of="the trace",
-            ),
+            cost=_cost(data.exposed_ms, whole.ms, "the trace"),
             advice=self.advise(data),
             data=data,
         )
 
-    def _finding(
-        self,
-        device: DeviceBusy,
-        rows: list[Seen[DeviceKernel]],
-        kinds: list[CollectiveTime],
-        header: TraceHeader,
-    ) -> Finding:
-        rows.sort(key=lambda kernel: -kernel.ms)
+    def _finding(self, device: DeviceBusy, shown: _Shown) -> Finding:
+        kernels, kinds, header, paths = shown
+        rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
         share = _share(device)
         alone = sum(kind.exposed_ms for kind in kinds)
+        on_path = sum(path.comm_ms for path in paths) if paths else device.exposed_ms
+        most = min(device.exposed_ms, on_path)
+        path = (
+            f" Of the critical path they take {length(on_path)}: the host is late meanwhile, or "
+            "something else waits longer."
+            if most < LITTLE * device.exposed_ms
+            else ""
+        )
         data = Exposed(
             collective_ms=device.collective_ms,
             exposed_ms=device.exposed_ms,
             of_ms=device.span_ms,
-            reduces=_alone(kinds, ("allreduce",)) >= MOST * alone,
-            exchanges=_alone(kinds, _EXCHANGES) >= MOST * alone > 0,
+            path_ms=on_path,
+            reduces=alone_ms(kinds, ("allreduce",)) >= MOST * alone,
+            exchanges=alone_ms(kinds, _EXCHANGES) >= MOST * alone > 0,
         )
-        told = ", ".join(f"`{kind.name}` {length(kind.exposed_ms)}" for kind in _longest(kinds))
+        told = ", ".join(
+            f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
+        )
         return self.finding(
             "collectives",
             title=f"collectives run alone for {percent(share)} of the time on {rank}",
             message=(
                 f"Collectives take {length(device.collective_ms)}; for "
                 f"{length(device.exposed_ms)} of that nothing else runs on the device"
-                f"{': ' if told else ''}{told}.{_world(header)} "
+                f"{': ' if told else ''}{told}.{path}{_world(header)} "
                 "A slower rank would look the same on this one."
             ),
             confidence=Confidence.MEDIUM,
@@ -207,15 +228,14 @@ class ExposedCollectives(Rule):
                 kernel.quote(f"{kernel.count} times, {length(kernel.ms)} in all")
                 for kernel in rows[:MAX_QUOTED]
             ],
-            cost=Cost(
-                ms=device.exposed_ms,
-                share=share,
-                basis="upper_bound",
-                of="the time from the first kernel to the last",
-            ),
+            cost=_cost(most, device.span_ms, "the time from the first kernel to the last"),
             advice=self.advise(data),
             data=data,
         )
+
+
+def _cost(ms: float, whole: float, of: str) -> Cost:
+    return Cost(ms=ms, share=ms / whole, basis="upper_bound", of=of)
 
 
 def _share(device: DeviceBusy) -> float:
@@ -224,22 +244,3 @@ def _share(device: DeviceBusy) -> float:
 
 def _world(header: TraceHeader) -> str:
     return f" {header.world_size} ranks take part." if header.world_size else ""
-
-
-def _alone(kinds: list[CollectiveTime], words: tuple[str, ...]) -> float:
-    """Return for how long collectives of a kind run with nothing computed meanwhile."""
-    return sum(
-        kind.exposed_ms
-        for kind in kinds
-        if any(word in kind.name.lower().replace("_", "") for word in words)
-    )
-
-
-def _longest(kinds: list[CollectiveTime]) -> list[CollectiveTime]:
-    """Return the collectives that run alone longest, each name once."""
-    sums: dict[str, CollectiveTime] = {}
-    for kind in kinds:
-        held = sums.get(kind.name)
-        total = kind.exposed_ms + (held.exposed_ms if held else 0.0)
-        sums[kind.name] = kind.model_copy(update={"exposed_ms": total})
-    return sorted(sums.values(), key=lambda kind: -kind.exposed_ms)[:MAX_TOLD]
