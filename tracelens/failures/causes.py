@@ -108,7 +108,7 @@ PHRASES = (
     ),
     Phrase(
         "kernel-image",
-        r"devicekernelimageisinvalid|nokernelimageisavailable|providedPTXwascompiledwithanunsupportedtoolchain"
+        r"devicekernelimageisinvalid|TritonError\[\w+\]:Code:98|Messs?age:invaliddevicefunction|nokernelimageisavailable|providedPTXwascompiledwithanunsupportedtoolchain"
         r"|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION)",
     ),
     Phrase(

@@ -35,12 +35,16 @@ _FRAME = re.compile(r"\s{0,400}(?:[╭╰┌└├┏┗╔╚╞].{0,3}[─━�
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
 
 
+#: Modules of torch that log an error and then raise it.
+_RAISES = re.compile(rb"E\d{4} [^]]*triton_heuristics\.py:\d+\]")
+
+
 class Bare(NamedTuple):
     """One line, as it was written before anything was put around it."""
 
     number: int
     text: str
-    #: Torch's logger wrote it: whoever logs an error goes on.
+    #: Torch's logger wrote it: whoever logs an error goes on, but for those of ``_RAISES``.
     logged: bool
 
 
@@ -54,11 +58,12 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
         elif line[:1] == b"{" and (inner_lines := _of_json(line)):
             found.setdefault(rank, []).extend(Bare(number, one, False) for one in inner_lines)
             continue
-        match = TORCH.match(line)
+        head, match = b"", TORCH.match(line)
         if match is not None:
-            line = line[match.end() :].removeprefix(b" ")
+            head, line = match[0], line[match.end() :].removeprefix(b" ")
         text = line.decode("utf-8", "replace").replace("\xa0", " ").rpartition("\r")[2]
-        found.setdefault(rank, []).append(Bare(number, _bare(text), match is not None))
+        logged = match is not None and _RAISES.search(head) is None
+        found.setdefault(rank, []).append(Bare(number, _bare(text), logged))
     return found
 
 

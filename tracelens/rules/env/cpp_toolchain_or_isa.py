@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -32,7 +33,11 @@ MIN_KERNELS = 4
 #: Elements of a loop that would fill vector registers.
 MIN_ELEMENTS = 64
 #: What a compiler says without OpenMP's header or library.
-NO_OPENMP = ("OpenMP support not found", "'omp.h' file not found", "omp.h: No such file", "-lgomp")
+NO_WORKING = "No working C++ compiler"
+NO_OPENMP = re.compile(
+    r"OpenMP support not found|'omp\.h' file not found|omp\.h: No such file|cannot find -lgomp"
+    r"|library not found for -lg?omp"
+)
 #: Settings that switch vector code off, and the values that do.
 SCALAR = {
     "ATEN_CPU_CAPABILITY": ("default",),
@@ -187,7 +192,7 @@ class CppToolchainOrIsa(Rule):
                 _line(missing[0]),
                 run,
             )
-        no_omp = [row for row in failures if any(words in row.text for words in NO_OPENMP)]
+        no_omp = [row for row in failures if NO_OPENMP.search(row.text)]
         if no_omp:
             yield self._broken(
                 "openmp", "the C++ compiler has no OpenMP", no_omp, _line(no_omp[0]), run
@@ -286,8 +291,6 @@ def _system(text: str) -> str | None:
 
 def _line(row: Seen[Failure]) -> EvidenceLine:
     """Quote the line of the error, not the head of its traceback."""
-    words = ("No working C++ compiler", *NO_OPENMP)
     lines = row.text.split("\n")
-    return row.quote(
-        at=next((n for n, line in enumerate(lines) if any(w in line for w in words)), 0)
-    )
+    telling = (n for n, line in enumerate(lines) if NO_WORKING in line or NO_OPENMP.search(line))
+    return row.quote(at=next(telling, 0))
