@@ -123,11 +123,30 @@ def test_an_archive_that_is_none_of_logs_is_refused(
         analyze(str(archive))
 
 
-@pytest.mark.parametrize("keep", [10, 400, -30])
-def test_a_damaged_archive_is_said_to_be_one(keep: int, tmp_path: Path) -> None:
+def archive_of(tmp_path: Path, name: str = "run.log") -> Path:
     archive = tmp_path / "a.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("run.log", LOG.read_text("utf-8"))
+        file.writestr(name, LOG.read_text("utf-8"))
+    return archive
+
+
+@pytest.mark.parametrize("keep", [10, 400, -30])
+def test_what_only_begins_like_an_archive_is_no_folder(keep: int, tmp_path: Path) -> None:
+    archive = archive_of(tmp_path)
     archive.write_bytes(archive.read_bytes()[:keep])
+    with pytest.raises(SourceError, match="a zip archive"):
+        analyze(str(archive))
+
+
+def test_a_damaged_archive_is_said_to_be_one(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path)
+    data = bytearray(archive.read_bytes())
+    data[60:80] = bytes(20)
+    archive.write_bytes(data)
     with pytest.raises(SourceError, match="cannot be unpacked"):
         analyze(str(archive))
+
+
+def test_a_checkpoint_is_no_folder_of_logs(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="a PyTorch checkpoint"):
+        analyze(str(archive_of(tmp_path, "archive/data.pkl")))

@@ -114,5 +114,5 @@ def test_known_tables_have_a_place_and_a_brief_form() -> None:
     assert keys == ["where", "type", "gb", "count"]
     grid = layout(rows, 9, about("graph_breaks").brief)
     assert [cell.text for cell in grid.rows[0]] == ["a.py:3", "t", "1"]
-    assert about("something_new").title == "something new"
+    assert about("something_new").title == "Something new"
     assert all(cell.bar < 0 for cell in grid.rows[0])

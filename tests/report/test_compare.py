@@ -217,6 +217,21 @@ def test_eager_and_compiled_stand_side_by_side_with_their_spread(report: Report)
     assert "2.5 x" in text(found)
 
 
+def test_results_stand_beside_times_where_somebody_compared_them(report: Report) -> None:
+    operators = [{"category": "cpu_op", "name": "aten::mm", "count": 3, "self_ms": 1.0}]
+    eager = timed(report, 20.0, operators=operators)
+    regions, tried = [{"name": "0/0"}], [{"setting": "unchanged", "error": 0.0125}]
+    compiled = timed(report, 8.0, operators=operators, regions=regions)
+    with_error = timed(report, 8.0, operators=operators, regions=regions, explore=tried)
+    assert [one.error for one in compare([eager, with_error]).modes] == [None, 0.0125]
+    for renderer in FORMATS:
+        if renderer.name != "json":
+            shown = renderer.load().render(compare([eager, with_error]), Options())
+            assert "0.0125" in shown, renderer.name
+            plain = renderer.load().render(compare([eager, compiled]), Options())
+            assert "gainst eager" not in plain
+
+
 def test_what_differs_beside_the_logs_is_said(report: Report) -> None:
     said = report.environment.model_copy(update={"torch": "2.6.0", "threads": 4})
     other = report.model_copy(update={"environment": said})

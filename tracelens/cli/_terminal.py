@@ -64,7 +64,8 @@ def _hush() -> None:
 
 def say(message: str, *, hint: str = "") -> None:
     """Write one line about the run to standard error, without control characters."""
-    line = f"tracelens: {message.rstrip('. ')}."
+    said = message.rstrip(". ")
+    line = f"tracelens: {said}" if said.endswith("?") else f"tracelens: {said}."
     if hint:
         line += f" Hint: {hint}"
     printable = "".join(char if char.isprintable() else " " for char in line)

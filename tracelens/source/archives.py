@@ -16,14 +16,18 @@ __all__ = ["unpacked"]
 
 #: The folder of logs in a bundle, and what marks it as one.
 LOGS, REPORT = "logs/", "report.json"
+#: What marks a checkpoint.
+CHECKPOINT = "data.pkl"
 #: Members of an archive; bytes of all of them, and of one for each that is stored.
 MAX_MEMBERS, MAX_BYTES, MAX_RATIO = 10_000, 16 << 30, 300
 _FREE = 64 << 20
 _CHUNK = 1 << 20
 
 
-def unpacked(name: str) -> dict[str, Path]:
+def unpacked(name: str) -> dict[str, Path] | None:
     """Return where the members of the archive ``name`` lie, by ``ARCHIVE/MEMBER``.
+
+    None of what only begins like an archive, and of a checkpoint of PyTorch, which is one.
 
     Of a bundle, those are its logs. They lie under names of ours in a folder of this process, which
     goes when it ends: no name in an archive is the name of a file.
@@ -31,8 +35,12 @@ def unpacked(name: str) -> dict[str, Path]:
     Raises:
         SourceError: It is damaged, encrypted, too large, or holds no file.
     """
+    if not zipfile.is_zipfile(name):
+        return None
     try:
         with zipfile.ZipFile(name) as archive:
+            if any(PurePosixPath(one).name == CHECKPOINT for one in archive.namelist()):
+                return None
             wanted = _wanted(archive, name)
             _check(wanted, name)
             folder = Path(tempfile.mkdtemp(dir=_scratch()))

@@ -100,8 +100,11 @@ def _members(name: str) -> list[str]:
 
     held = [member for member in _UNPACKED if member.startswith(f"{name}/")]
     if not held:
-        _UNPACKED.update(unpacked(name))
-        held = [member for member in _UNPACKED if member.startswith(f"{name}/")]
+        found = unpacked(name)
+        if found is None:  # whoever reads it says what it is
+            return [name]
+        _UNPACKED.update(found)
+        held = list(found)
     return held
 
 

@@ -90,11 +90,14 @@ def _modes(comparison: Comparison) -> Iterator[str]:
             "-" if one.time.min is None else milliseconds(one.time.min),
             "-" if one.time.max is None else milliseconds(one.time.max),
             "1" if one.speedup is None else f"{number(one.speedup)} x",
+            "-" if one.error is None else number(one.error),
         ]
         for one in comparison.modes
     ]
-    heads = ["", "mean ± std", "min", "max", "speed-up"]
-    numeric = [False, True, True, True, True]
+    heads = ["", "mean ± std", "min", "max", "speed-up", "error against eager"]
+    if all(one.error is None for one in comparison.modes):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    numeric = [False, *[True] * (len(heads) - 1)]
     yield f"### Eager and compiled: {comparison.modes[0].what}\n\n{grid(heads, rows, numeric)}"
 
 

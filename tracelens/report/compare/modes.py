@@ -13,6 +13,8 @@ __all__ = ["mode", "modes"]
 
 #: Tables that only a compiled program fills.
 _COMPILED = ("frames", "regions", "kernels", "compile_phases", "autotune")
+#: The row of the what-if table of the program as it is.
+UNCHANGED = "unchanged"
 #: What may have been timed, best first, and in which words.
 _KINDS = {"step": "one step", "trace": "the whole trace"}
 
@@ -36,8 +38,16 @@ def modes(reports: Sequence[Report], names: Sequence[str]) -> list[Mode]:
     for kind, what in _KINDS.items():
         times = [_time(report, kind) for report in reports]
         if all(times):
-            return _rows(names, said, what, [time for time in times if time is not None])
+            errors = [_error(report) for report in reports]
+            return _rows(names, said, what, [time for time in times if time is not None], errors)
     return []
+
+
+def _error(report: Report) -> float | None:
+    """Return how far results are from those of eager, where a what-if table has compared them."""
+    found = (row for row in rows(report, "explore") if row.get("setting") == UNCHANGED)
+    error = next((row.get("error") for row in found), None)
+    return float(error) if isinstance(error, int | float) else None
 
 
 def _rows(
@@ -45,6 +55,7 @@ def _rows(
     said: Sequence[Literal["eager", "compiled", "unknown"]],
     what: str,
     times: Sequence[Spread],
+    errors: Sequence[float | None],
 ) -> list[Mode]:
     base = times[said.index("eager")]
     return [
@@ -54,8 +65,9 @@ def _rows(
             what=what,
             time=time,
             speedup=round(base.mean / time.mean, 3) if time is not base and time.mean else None,
+            error=error if how == "compiled" else None,
         )
-        for name, how, time in zip(names, said, times, strict=True)
+        for name, how, time, error in zip(names, said, times, errors, strict=True)
     ]
 
 
