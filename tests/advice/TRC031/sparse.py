@@ -1,5 +1,6 @@
 """A large table, trained on small batches."""
 # logs: none
+# adapted: two lines
 # graphs: 0
 
 TRACE = True

@@ -26,7 +26,7 @@ def _kept(data: BreakData) -> str | None:
 
 
 class ScalarFromTensor(SiteRule):
-    """A number is read out of a tensor: ``.item()``, ``.tolist()``, ``int(t)``, ``float(t)``.
+    """A value is read out of a tensor: ``.item()``, ``int(t)``, ``torch.equal(a, b)``.
 
     ## Why it matters
     The value is not known while the code is compiled, so the graph ends there. What follows is a
@@ -41,7 +41,8 @@ class ScalarFromTensor(SiteRule):
         [0/0] [__graph_breaks]   Explanation: Dynamo does not support tracing `Tensor.item()`.
 
     Up to torch 2.6 the reason reads ``Tensor.item``; ``int(t)`` gives "Data dependent operator"
-    with ``aten._local_scalar_dense``. Warning and record are one break.
+    with ``aten._local_scalar_dense``. Warning and record are one break. ``torch.equal`` and
+    ``torch.allclose`` break as "Data dependent operator", too: they answer with a bool of Python.
 
     ## When it is harmless
     In code that runs once per epoch, such as logging a loss outside the hot loop, or in validation.
@@ -62,7 +63,7 @@ class ScalarFromTensor(SiteRule):
     code = "GBR001"
     name = "scalar-from-tensor"
     severity = Severity.WARNING
-    families: ClassVar[frozenset[str]] = frozenset({"scalar"})
+    families: ClassVar[frozenset[str]] = frozenset({"scalar", "data_dependent"})
     experiment = Experiment(
         Knob(
             "scalars stay in the graph",
@@ -87,7 +88,7 @@ class ScalarFromTensor(SiteRule):
             "capture-scalars",
             "Let Dynamo capture the number as a symbol.",
             when="no branch or loop of Python depends on the number in the same line",
-            applies=lambda data: not data.code.startswith(CONTROL),
+            applies=lambda data: not data.name and not data.code.startswith(CONTROL),
             setting="torch._dynamo.config.capture_scalar_outputs = True",
             env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
             since="2.1",
@@ -99,9 +100,19 @@ class ScalarFromTensor(SiteRule):
             "read-outside",
             "Return the tensor, and read the number outside of the compiled function.",
             when="a line of your own, or one that the log does not name",
-            applies=lambda data: not data.package,
+            applies=lambda data: not data.name and not data.package,
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",
+        ),
+        Remedy(
+            "answer-as-tensor",
+            "Keep the answer a tensor and choose with `torch.where`, or ask before the compiled "
+            "function is called.",
+            when="an operator that answers with a bool or a number of Python",
+            applies=lambda data: bool(data.name) and not data.package,
+            code=lambda data: "same = (a == b).all()" if data.name == "aten.equal" else None,
+            basis="tested",
+            proof="tests/advice/GBR001/answer-as-tensor.py",
         ),
         *LIBRARY,
     )
@@ -109,7 +120,16 @@ class ScalarFromTensor(SiteRule):
     def what(self, site: BreakSite) -> str:
         """Say what is read."""
         where = "" if site.line.file else " at a place that the log does not name"
+        if name := self.named(site):
+            return f"`{name}` answers with a value of Python that depends on the data{where}"
         return f"a number is read out of a tensor{where}"
+
+    def named(self, site: BreakSite) -> str:
+        """Return the operator, ``aten.equal``, where it is not one that reads a number."""
+        cause = site.record.cause
+        if site.family != "data_dependent" or cause is None or cause.context is None:
+            return ""
+        return cause.context.operator.removesuffix(".default")
 
     def graded(self, site: BreakSite) -> Severity:
         """Grade all alike: a number that is read waits for the device."""
