@@ -106,7 +106,8 @@ class CppKernelNotVectorised(Rule):
             text="Replace the operator, or keep it out of the part that is hot.",
             when="an operator without a vector form",
             applies=lambda data: data.cause == "lanes",
-            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            basis="tested",
+            proof="tests/advice/IND005/other-operator.py",
         ),
         Remedy(
             id="precompute",

@@ -112,7 +112,7 @@ class CpuInferenceNotFrozen(Rule):
             since="2.1",
             proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
         ),
-        bfloat16(),
+        bfloat16("IND004"),
         Remedy(
             id="float32",
             text="Use float32: this CPU multiplies neither float16 nor bfloat16, and freezing "

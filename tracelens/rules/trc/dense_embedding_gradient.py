@@ -85,7 +85,8 @@ class DenseEmbeddingGradient(Rule):
                 not data.fused and bool({"Adam", "AdamW", "SGD", "Adagrad"} & {*data.optimizers})
             ),
             since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/optim.html#default-algorithms",
+            basis="tested",
+            proof="tests/advice/TRC031/fused.py",
         ),
     )
 

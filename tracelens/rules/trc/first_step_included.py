@@ -69,7 +69,8 @@ class FirstStepIncluded(Rule):
             id="warm-up",
             text="Warm up before recording.",
             code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
-            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+            basis="tested",
+            proof="tests/advice/TRC020/warm-up.py",
         ),
     )
 
