@@ -111,6 +111,24 @@ def test_kernels_of_a_graph_are_not_launched_one_by_one() -> None:
     assert "TRC002" not in found([*kernels, launch(0, 40, "cudaGraphLaunch")])
 
 
+def busy_beside(asked: float) -> list[Json]:
+    """Return a busy step of 1 ms, whose last kernel is asked for at ``asked``."""
+    names = [{"args": {"correlation": number}} for number in range(11)]
+    calls = [launch(2 * at, 1) | names[at] for at in range(10)] + [launch(asked, 1) | names[10]]
+    ran = [kernel("sgemm", 20 + 85 * at, 85) | names[at] for at in range(10)]
+    last = [kernel("sgemm", 945, 55) | names[10]]
+    return [*steps(1_000), *calls, *ran, *last, launch(21, 1, "cudaStreamSynchronize")]
+
+
+@pytest.mark.parametrize("asked", [100, 940], ids=["in time", "late"])
+def test_a_busy_device_may_still_be_what_nobody_waits_for(asked: float) -> None:
+    """The last kernel waits for those before it, or, asked for late, for the host."""
+    finding = found(busy_beside(asked))["TRC030"]
+    assert finding.severity is Severity.NONE
+    assert ("wait for the host" in (finding.harmless or "")) == (asked == 940)
+    assert finding.data["host_share"] == pytest.approx(0.94 if asked == 940 else 0, abs=0.03)
+
+
 # Real traces.
 
 
