@@ -44,6 +44,14 @@ def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> N
     assert replacement(old, report(old), report(elsewhere)) is None
 
 
+def test_sizes_that_recompile_take_the_place_of_what_they_made_dynamic() -> None:
+    """Static sizes end DYN003, and every size is compiled for: that is no success."""
+    old = finding("DYN003", severity=Severity.INFO)
+    many = finding("RCP002", 2, severity=Severity.WARNING)
+    assert replacement(old, report(old), report(many)) == many
+    assert replacement(old, report(old, many), report(many)) is None
+
+
 def test_what_no_place_is_known_of_is_replaced_by_the_same_rule_only() -> None:
     """Freezing may turn one library's unfused call into another's."""
     old = finding("IND002", where=None, count=2)

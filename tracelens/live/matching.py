@@ -88,10 +88,16 @@ def _replaces(finding: Finding, other: Finding) -> bool:
         as_bad = other.severity.rank <= finding.severity.rank
         return other.code == finding.code and as_bad and other.count >= finding.count
     return (
-        other.code[:3] == finding.code[:3]
+        _family(other) == _family(finding)
         and _same_function(finding, other)
         and other.severity.rank <= min(finding.severity.rank, Severity.WARNING.rank)
     )
+
+
+def _family(finding: Finding) -> str:
+    """Return the family: to be compiled anew, or to be made dynamic, is the same question."""
+    family = finding.code[:3]
+    return "RCP" if family == "DYN" else family
 
 
 def _same_function(finding: Finding, other: Finding) -> bool:
