@@ -67,6 +67,7 @@ _COMPILER = re.compile(
 _GENERATED = re.compile(
     r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"
 )
+_WRAPPER = re.compile(r"/torch/_dynamo/(?:eval_frame|external_utils)\.py$")
 _LOCAL = re.compile(r"/torch/_dynamo/(?:eval_frame|convert_frame|external_utils)\.py$")
 
 #: What a stage comes down to when it is told apart by backends.
@@ -98,9 +99,12 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
         return _OF_CAUSE[cause]
     if "triton" in message.lower() and "CompilationError" in message:
         return "triton"
-    for path in reversed(list(paths)):
+    known = [_slashed(path) for path in paths]
+    # Everything that torch keeps out of Dynamo runs through a wrapper in these.
+    inner = [path for path in known if not _WRAPPER.search(path)]
+    for path in (*reversed(inner), *reversed(known)):
         for pattern, name in _OF_PATH:
-            if pattern.search(_slashed(path)):
+            if pattern.search(path):
                 return name
     if "backend=" in message or "nductor" in message:
         return "inductor"

@@ -15,7 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
-__all__ = ["OWNERS", "FailureData", "FailureRule", "gist", "without_compiling", "words"]
+__all__ = ["OWNERS", "FailureData", "FailureRule", "disabled", "gist", "without_compiling", "words"]
 
 #: Characters of a message that a finding tells.
 MAX_MESSAGE = 900
@@ -162,6 +162,17 @@ class FailureRule(Rule):
 def _told_by_others(failure: Failure) -> bool:
     """Tell whether it says no more than that an error was suppressed, which GBR013 does."""
     return failure.suppressed and failure.cause in {*GENERAL, "fake-tensors", "fullgraph"}
+
+
+def disabled(data: FailureData) -> str:
+    """Return how to leave the function out: in a package, from outside of it."""
+    if not user_code.package(data.file) or not data.function.isidentifier():
+        return "@torch.compiler.disable"
+    owner = f"OWNER.{data.function}"
+    return (
+        f"{owner} = torch.compiler.disable({owner})  # OWNER: the class or module that "
+        f"defines it, at {user_code.short(data.file, data.line)}"
+    )
 
 
 def gist(message: str) -> str:

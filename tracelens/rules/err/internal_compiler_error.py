@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, gist
+from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, disabled, gist
 from tracelens.words import first_line
 
 __all__ = ["InternalCompilerError"]
@@ -44,6 +44,15 @@ class InternalCompilerError(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler"})
     remedies = (
         Remedy(
+            "out-of-place",
+            "The line changes a view of a tensor in place: do it out of place, or on a clone.",
+            when="AOTAutograd cannot make a view again",
+            applies=lambda data: data.message.startswith("Cannot view a tensor with shape"),
+            code="x = x.masked_fill(mask, 0.0)  # not x.masked_fill_(mask, 0.0)",
+            basis="tested",
+            proof="tests/advice/ERR017/out-of-place.py",
+        ),
+        Remedy(
             "bisect",
             "Find the stage: the first of these that fails is it.",
             code=(
@@ -73,7 +82,7 @@ class InternalCompilerError(FailureRule):
                 if d.function
                 else "Leave the function that fails out meanwhile, and report the bug."
             ),
-            code="@torch.compiler.disable",
+            code=disabled,
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),

@@ -6,10 +6,15 @@ from typing import ClassVar
 
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, disabled, gist
 from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
+
+
+def _looks_up(data: FailureData) -> bool:
+    said = f"{data.exception} {data.message}"
+    return any(name in said for name in ("PackageNotFound", "ModuleNotFound", "ImportError"))
 
 
 class InternalDynamoError(FailureRule):
@@ -47,20 +52,30 @@ class InternalDynamoError(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-dynamo"})
     remedies = (
         Remedy(
+            "call-first",
+            "Call it once before compiling: what is looked up in the first call (a version, an "
+            "import) is mostly kept.",
+            when="a package or a module is not found",
+            applies=_looks_up,
+            code="model(*inputs)  # eagerly, before torch.compile(model)",
+            basis="tested",
+            proof="tests/advice/ERR018/call-first.py",
+        ),
+        Remedy(
             "disable",
             lambda d: (
                 f"Leave `{d.function}` out of what is compiled."
                 if d.function
                 else "Leave the function out of what is compiled."
             ),
-            code="@torch.compiler.disable",
+            code=disabled,
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "inner",
             "Or compile a module inside of it, in place of the whole.",
-            code="model.encoder.compile()  # not torch.compile(model)",
+            code="part.compile()  # of the modules of the model, those that work",
             since="2.2",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),

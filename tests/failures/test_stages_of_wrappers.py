@@ -1,0 +1,44 @@
+"""Whose a failure is, and what to leave out, with wrappers and libraries in between."""
+
+import pytest
+
+from tracelens.failures.stages import stage
+from tracelens.rules.err._failure_rule import FailureData, disabled
+
+TORCH = "/home/ana/venv/lib/python3.11/site-packages/torch"
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [("_functorch/_aot_autograd/utils.py", "aot"), ("_inductor/graph.py", "inductor")],
+)
+def test_the_wrapper_that_switches_dynamo_off_is_no_stage(inner: str, expected: str) -> None:
+    paths = [
+        f"{TORCH}/_dynamo/output_graph.py",
+        f"{TORCH}/{inner}",
+        f"{TORCH}/_dynamo/eval_frame.py",
+        f"{TORCH}/_subclasses/fake_tensor.py",
+    ]
+    assert stage("internal-compiler", paths) == expected
+
+
+def test_where_nothing_else_tells_the_wrapper_does() -> None:
+    assert stage("internal-compiler", [f"{TORCH}/_dynamo/eval_frame.py"]) == "dynamo"
+
+
+def failed(file: str, function: str) -> FailureData:
+    return FailureData(cause="internal-compiler", stage="aot", file=file, line=7, function=function)
+
+
+def test_a_function_of_the_program_is_decorated() -> None:
+    assert disabled(failed("/home/ana/proj/model.py", "forward")) == "@torch.compiler.disable"
+
+
+def test_a_function_of_a_library_is_left_out_from_outside() -> None:
+    """Nobody edits an installed file; the line names its class only by its place."""
+    told = disabled(failed("/venv/lib/python3.11/site-packages/fast/attention.py", "forward"))
+    code, _, remark = told.partition("  # ")
+    assert code == "OWNER.forward = torch.compiler.disable(OWNER.forward)"
+    assert remark.endswith("fast/attention.py:7")
+    lambda_ = failed("/venv/lib/python3.11/site-packages/fast/attention.py", "<lambda>")
+    assert disabled(lambda_) == "@torch.compiler.disable"
