@@ -89,6 +89,7 @@ def _of_variables(variables: Table[EnvironmentVariable]) -> _Told:
 
 
 def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
+    told: set[tuple[str, str, str, str]] = set()  # one key after the other says much the same
     for details in keys:
         lines = details.record.body.split("\n")
         firsts = {(p.input, p.writer): p for p in reversed(details.places)}.values()
@@ -99,7 +100,10 @@ def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
                 line = numbers.get(part.part, 0)
                 full = f"torch._inductor.config.{name.removesuffix(']')}"
                 for place in firsts:
-                    yield full, part.value, place.moved(line), lines[line]
+                    what = (full, part.value, place.input, place.writer)
+                    if what not in told:
+                        told.add(what)
+                        yield full, part.value, place.moved(line), lines[line]
 
 
 def _of_messages(

@@ -211,6 +211,8 @@ class Table(Generic[R]):
 
     def __init__(self, rows: Iterable[Seen[R]] = ()) -> None:
         self._rows = sorted(rows, key=lambda row: (row.first.input, row.first.line))
+        #: What :meth:`events` returns, once somebody has asked.
+        self._events: list[tuple[Place, Seen[R]]] | None = None
 
     def __iter__(self) -> Iterator[Seen[R]]:
         return iter(self._rows)
@@ -230,7 +232,9 @@ class Table(Generic[R]):
 
     def where(self, wanted: Callable[[R], bool]) -> Table[R]:
         """Return the rows whose record is wanted."""
-        return Table(row for row in self._rows if wanted(row.record))
+        table: Table[R] = Table()
+        table._rows = [row for row in self._rows if wanted(row.record)]  # in order as they are
+        return table
 
     def within(self, source: str) -> Table[R]:
         """Return the rows of one input, with what that input alone shows of each."""
@@ -238,5 +242,7 @@ class Table(Generic[R]):
 
     def events(self) -> list[tuple[Place, Seen[R]]]:
         """Return every remembered occurrence in the order of the input."""
-        pairs = [(place, row) for row in self._rows for place in row.places]
-        return sorted(pairs, key=lambda pair: (pair[0].input, pair[0].line))
+        if self._events is None:
+            pairs = [(place, row) for row in self._rows for place in row.places]
+            self._events = sorted(pairs, key=lambda pair: (pair[0].input, pair[0].line))
+        return list(self._events)
