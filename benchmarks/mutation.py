@@ -7,8 +7,8 @@ A mutant is a module below ``tracelens/rules`` with one comparison, boolean oper
 loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
 rule fails: first its logs, one by one and all at once, of which the changed rule must say what the
 rule says, with the conditions of its advice (``tests/test_together.py``) and the points where it
-changes its mind (``tests/test_decisions.py``), in a forked process, which is quick; then pytest on
-the table of thresholds and on every test module that names its code.
+changes its mind (``tests/test_decisions.py``) and the table of thresholds, in a forked process,
+which is quick; then pytest on every test module that names its code, which ``--quick`` leaves out.
 """
 
 from __future__ import annotations
@@ -114,14 +114,13 @@ def code_of(module: Path) -> str:
 
 def tests_of(code: str) -> list[str]:
     """Return the pytest arguments that run the other tests of a rule."""
-    named = [
+    return [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if code in path.read_text(encoding="utf-8")
         and path.parent.name not in {"live", "fuzz", "advice"}
         and path.name not in {"test_matrix.py", "test_gallery.py", "test_house.py"}
     ]
-    return ["tests/test_house.py::test_the_thresholds_of_the_rules", *named]
 
 
 class Logs:
@@ -142,6 +141,7 @@ class Logs:
             asked: list[tuple[Says, list[str]]] = [(_says, [name]) for name in names]
             asked += [(_says_with_advice, together)]
             asked += [(_decides, [name]) for name in logs(folder)]
+            found.append((_limits, None, _limits(rule, None)))
             for says, given in asked:
                 with contextlib.chdir(folder):
                     held = read(given)
@@ -190,13 +190,26 @@ def _says_with_advice(rule: type[Rule], given: Any) -> str:
     return "".join([told(report, asked), *advice])
 
 
+def _limits(rule: type[Rule], given: Any) -> str:
+    """Return the named numbers and words of the rule's module, as the table of thresholds does."""
+    del given
+    named = {}
+    for name, value in vars(sys.modules[rule.__module__]).items():
+        members = value if isinstance(value, tuple | frozenset) else (value,)
+        if name.isupper() and all(isinstance(one, int | float | str) for one in members):
+            named[name] = repr(sorted(value, key=str) if isinstance(value, frozenset) else value)
+    return str(named)
+
+
 def _decides(rule: type[Rule], given: Any) -> str:
     """Return where the rule changes its mind about a log."""
     return "\n".join(decisions(rule(), given[0]))
 
 
 def is_killed(checkout: Path, code: str) -> bool:
-    """Tell whether another test of the rule fails in ``checkout``."""
+    """Tell whether another test that names the rule fails in ``checkout``."""
+    if not tests_of(code):
+        return False
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     env = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
     env["XDG_CACHE_HOME"] = str(checkout / "cache")
@@ -240,6 +253,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", default="", help="codes that begin with this")
     parser.add_argument("--least", type=float, default=0.0, help="share to kill, else exit 1")
+    parser.add_argument("--quick", action="store_true", help="without pytest: a lower bound")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -256,10 +270,12 @@ def main() -> None:
             path = module.relative_to(ROOT)
             original = module.read_text(encoding="utf-8")
             killed = logs.tell(module, mutant)
-            if not killed:
+            if not killed and not options.quick:
                 (checkout / path).write_text(mutant, encoding="utf-8")
                 killed = is_killed(checkout, code_of(module))
                 (checkout / path).write_text(original, encoding="utf-8")
+                if killed and is_killed(checkout, code_of(module)):
+                    sys.exit(f"the tests that name {code_of(module)} fail without any change")
             diff = [
                 line
                 for line in difflib.unified_diff(original.split("\n"), mutant.split("\n"), n=0)
@@ -276,6 +292,7 @@ def main() -> None:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         day = datetime.datetime.now(datetime.UTC).date().isoformat()
         result = {"date": day, "seed": options.seed, "mutants": len(rows), "killed": kills}
+        result["quick"] = options.quick
         survived = [row for row in rows if not row["killed"]]
         options.output.write_text(json.dumps(result | {"survived": survived}, indent=2) + "\n")
     sys.exit(kills < options.least * len(rows))
