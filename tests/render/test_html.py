@@ -149,7 +149,7 @@ def test_every_finding_has_an_anchor_and_a_word(reports: dict[str, Report]) -> N
 
 def test_a_table_of_any_name_is_drawn(reports: dict[str, Report]) -> None:
     source = Html.render(reports["autotune"], Options())
-    assert "something new <span" in source
+    assert "Something new <span" in source
     assert '<th scope="col" class="number">best ms</th>' in source
     assert source.count('<svg class="bar" role="img"') == 2
     assert "<title>ms: 39,329</title>" in source

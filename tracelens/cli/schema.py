@@ -10,6 +10,7 @@ import typer
 
 from tracelens.cli._app import app
 from tracelens.cli._terminal import emit
+from tracelens.errors import UsageError, closest
 
 __all__ = ["schema"]
 
@@ -25,18 +26,27 @@ class Contract(StrEnum):
 @app.command()
 def schema(
     of: Annotated[
-        Contract, typer.Argument(help="report.json, `compare -f json`, or [tool.tracelens].")
-    ] = Contract.REPORT,
+        str,
+        typer.Argument(
+            metavar="report|comparison|settings",
+            help="report.json, `compare -f json`, or [tool.tracelens].",
+            show_default=False,
+        ),
+    ] = Contract.REPORT.value,
 ) -> None:
     """Print the JSON Schema of report.json, of a comparison, or of a project's settings."""
-    if of is Contract.SETTINGS:
+    names = [one.value for one in Contract]
+    if of not in names:
+        hint = closest(of, names, f"one of {', '.join(names)}")
+        raise UsageError(f"nothing called {of!r} has a schema", hint=hint)
+    if of == Contract.SETTINGS:
         from tracelens.config import Config
 
         found = Config.model_json_schema() | {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "[tool.tracelens]",
         }
-    elif of is Contract.COMPARISON:
+    elif of == Contract.COMPARISON:
         from tracelens.report.compare import Comparison
 
         found = Comparison.model_json_schema(mode="serialization")

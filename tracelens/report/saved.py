@@ -131,7 +131,8 @@ def _decoded(path: str) -> Any:
     except UnicodeDecodeError:
         raise SourceError(f"{path}: not a tracelens report: not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+        hint = "" if text.lstrip()[:1] in {b"{", b"["} else f"tracelens analyze {path} reads a log"
+        raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}", hint=hint) from None
     except RecursionError:
         raise SourceError(f"{path}: not a tracelens report: nested too deeply") from None
 
