@@ -1,5 +1,6 @@
 """A compiled module with many guards and little work."""
 # logs: none
+# expect: faster
 # adapted: a line is too long
 
 TRACE = True

@@ -118,7 +118,8 @@ class FxCacheBypassed(Rule):
             applies=lambda data: data.cause == "pass",
             code="from torch._inductor.custom_graph_pass import CustomGraphPass",
             since="2.6",
-            proof="torch/_inductor/custom_graph_pass.py",
+            basis="tested",
+            proof="tests/advice/CMP002/pass-uuid.py",
         ),
         Remedy(
             "mark-cacheable",

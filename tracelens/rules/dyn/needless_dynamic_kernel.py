@@ -163,7 +163,10 @@ def _is_argument(failure: GuardFailure) -> bool:
     check = failure.check
     if not isinstance(check, TensorMismatch):
         return False
-    return not any(part[:1].isdecimal() for part in check.source.path.split("["))
+    path = check.source.path
+    if check.source.name in {"args", "kwargs"}:  # of a function that takes whatever it is given
+        path = path.partition("]")[2]
+    return not any(part[:1].isdecimal() for part in path.split("["))
 
 
 def _pair(failure: GuardFailure) -> tuple[int | None, str, str]:

@@ -74,7 +74,8 @@ class DenseEmbeddingGradient(Rule):
                 "torch.nn.Embedding(rows, width, sparse=True); "
                 "torch.optim.SparseAdam(embedding.parameters())"
             ),
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
+            basis="tested",
+            proof="tests/advice/TRC031/sparse.py",
         ),
         Remedy(
             id="fused",

@@ -60,7 +60,8 @@ class EmptyProfile(Rule):
                 "schedule=torch.profiler.schedule(wait=1, warmup=1, active=3), "
                 'on_trace_ready=lambda p: p.export_chrome_trace("trace.json"))'
             ),
-            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+            basis="tested",
+            proof="tests/advice/TRC032/on-trace-ready.py",
         ),
     )
 

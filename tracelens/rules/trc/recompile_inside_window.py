@@ -86,7 +86,8 @@ class RecompileInsideWindow(Rule):
             id="warm-up",
             text="Warm up with every shape before recording.",
             code="torch.profiler.schedule(wait=1, warmup=2, active=3)",
-            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+            basis="tested",
+            proof="tests/advice/TRC003/warm-up.py",
         ),
     )
 

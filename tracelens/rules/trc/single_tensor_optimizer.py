@@ -96,7 +96,8 @@ class SingleTensorOptimizer(Rule):
             text="Or compile the step.",
             code="step = torch.compile(optimizer.step)",
             since="2.2",
-            proof="https://docs.pytorch.org/tutorials/recipes/compiling_optimizer.html",
+            basis="tested",
+            proof="tests/advice/TRC012/compile.py",
         ),
     )
 
