@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
 from tracelens.traces import critical, measured, memory, ranks, rows, sequences, span_rows
-from tracelens.traces.peaks import Peak, peak
+from tracelens.traces.data_sheets import DataSheet
+from tracelens.traces.peaks import peak, reach
 from tracelens.traces.step_times import step_times
 
 #: What the log of a run has beside its trace, for compiled regions to be joined with it.
@@ -159,17 +160,13 @@ def _operations(evidence: Evidence) -> list[dict[str, Any]]:
     return found
 
 
-def _bound(work: measured.KernelWork, limits: Peak | None) -> dict[str, Any]:
+def _bound(work: measured.KernelWork, limits: DataSheet | None) -> dict[str, Any]:
     """Return what limits an operation at best, and how much of that it reaches."""
-    if limits is None:
+    each = work.ms / work.count
+    found = limits and reach(limits, flops=work.flops, moved=work.bytes, dtype=work.dtype, ms=each)
+    if not found:
         return {"bound": None, "share_of_bound": None}
-    rate = limits.tf32 if work.dtype == "f32" else limits.half
-    computing, moving = work.flops / rate / 1e9, work.bytes / limits.bandwidth / 1e6
-    bound = "compute" if computing >= moving else "memory"
-    return {
-        "bound": bound,
-        "share_of_bound": round(max(computing, moving) / (work.ms / work.count), 4),
-    }
+    return {"bound": found[0], "share_of_bound": round(found[1], 4)}
 
 
 def _kernels(evidence: Evidence) -> list[dict[str, Any]]:

@@ -10,8 +10,9 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.data_sheets import DataSheet
 from tracelens.traces.measured import KernelWork, TraceHeader
-from tracelens.traces.peaks import Peak, peak
+from tracelens.traces.peaks import peak, reach
 from tracelens.traces.rows import Timeline
 from tracelens.traces.views import COMPUTING, computing
 from tracelens.words import length, percent
@@ -152,7 +153,8 @@ class KernelBelowRoofline(Rule):
                 if row.record.kind in KINDS
                 and row.record.ms >= MIN_SHARE * busy
                 and row.record.ms >= MIN_MS * row.record.count
-                and (found := _reached(row, limits)).reached < LOW
+                and (found := _reached(row, limits)) is not None
+                and found.reached < LOW
             ]
             if low:
                 yield self._finding(name, sorted(low, key=lambda one: -one.lost), busy)
@@ -197,17 +199,14 @@ class KernelBelowRoofline(Rule):
         )
 
 
-def _reached(row: Seen[KernelWork], limits: Peak) -> _Reached:
+def _reached(row: Seen[KernelWork], limits: DataSheet) -> _Reached | None:
     work = row.record
-    moving = work.bytes / limits.bandwidth / 1e6
-    rate = limits.single if work.dtype == "f32" else limits.half
-    computing = work.flops / rate / 1e9
     each = work.ms / work.count
-    if work.dtype == "f32" and computing > each:
-        # Faster than plain cores can be: TF32.
-        computing = work.flops / limits.tf32 / 1e9
-    bound = "memory" if moving > computing else "arithmetic"
-    return _Reached(row, max(moving, computing) / each, bound)
+    found = reach(limits, flops=work.flops, moved=work.bytes, dtype=work.dtype, ms=each)
+    if found is None:
+        return None
+    bound, reached = found
+    return _Reached(row, reached, "memory" if bound == "memory" else "arithmetic")
 
 
 def _told(one: _Reached) -> str:
