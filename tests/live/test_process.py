@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.live.running import is_alive
 from tracelens.errors import UsageError
 from tracelens.live import process, watchdog
 from tracelens.live.process import Finished, Limits, StreamName
+from tracelens.live.process_tree import ProcessTree
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -100,6 +101,19 @@ def test_a_child_that_ignores_every_signal_is_killed() -> None:
     )
     finished, _, _ = run(code, Limits(seconds=0.5, patience=0.3))
     assert (finished.reason, finished.signal) == ("time", signal.SIGKILL)
+
+
+def test_a_limit_of_time_is_kept_whatever_the_patience() -> None:
+    """Twice the patience of a Ctrl-C went by before."""
+    code = (
+        "import signal, time\n"
+        "for n in (signal.SIGINT, signal.SIGTERM): signal.signal(n, signal.SIG_IGN)\n"
+        "while True: time.sleep(1)"
+    )
+    finished, _, _ = run(code, Limits(seconds=0.5, patience=300.0, grace=0.2))
+    assert (finished.reason, finished.signal) == ("time", signal.SIGKILL)
+    assert finished.seconds < 300
+    assert Limits().grace < Limits().patience
 
 
 def test_memory_counts_the_whole_family() -> None:
@@ -257,15 +271,36 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     assert (finished.reason, finished.code, out) == ("", 0, "done\n")
 
 
-@pytest.mark.parametrize("away", [False, True])
-def test_nobody_outlives_a_tracelens_that_is_killed(tmp_path: Path, away: bool) -> None:
-    """Silent, so that no closed pipe would end them; one has left the session."""
-    child = (
+def start_apart(folder: Path, then: str) -> str:
+    """Return a program that starts another one in a session and an environment of its own."""
+    note = f"import os, pathlib, time; pathlib.Path({str(folder)!r}, str(os.getpid())).touch(); "
+    return (
+        f"{note}\n"
+        "import subprocess, sys\n"
+        f"code = {note + 'time.sleep(60)'!r}\n"
+        "subprocess.Popen([sys.executable, '-c', code], env={}, start_new_session=True)\n"
+        f"{then}"
+    )
+
+
+def forked(folder: Path, *, away: bool) -> str:
+    """Return a silent program that forks: no closed pipe would end it."""
+    return (
         "import os, pathlib, time\n"
         f"if os.fork() == 0 and {away}: os.setsid()\n"
-        f"pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()\n"
+        f"pathlib.Path({str(folder)!r}, str(os.getpid())).touch()\n"
         "time.sleep(60)"
     )
+
+
+@pytest.mark.parametrize("how", ["near", "away", "apart", "apart and talking"])
+def test_nobody_outlives_a_tracelens_that_is_killed(tmp_path: Path, how: str) -> None:
+    """One that talks ends by itself at a broken pipe, and would leave its own child an orphan."""
+    if how.startswith("apart"):
+        talk = "while True: print('x' * 99, flush=True)"
+        child = start_apart(tmp_path, talk if how.endswith("talking") else "time.sleep(60)")
+    else:
+        child = forked(tmp_path, away=how == "away")
     code = (
         "import os, sys\n"
         "from tracelens.live import process\n"
@@ -283,12 +318,33 @@ def test_nobody_outlives_a_tracelens_that_is_killed(tmp_path: Path, away: bool) 
     assert gone(*pids)
 
 
+def test_a_tree_remembers_who_has_left_it(tmp_path: Path) -> None:
+    """Its parent dead, its session and environment its own: what was seen once is known."""
+    child = start_apart(tmp_path, "sys.stdin.read()")
+    told: list[tuple[int, int]] = []
+    popen = subprocess.Popen(
+        [sys.executable, "-c", child], stdin=subprocess.PIPE, start_new_session=True
+    )
+    tree = ProcessTree(popen.pid, b"no mark", on_new=lambda *one: told.append(one))
+    end = time.monotonic() + 30
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    apart = {int(path.name) for path in tmp_path.iterdir()} - {popen.pid}
+    assert tree.members() == {popen.pid, *apart}
+    popen.communicate()
+    assert ProcessTree(popen.pid, b"no mark").members() == set()
+    heir = ProcessTree(popen.pid, b"no mark", known=told)
+    assert heir.members() == apart
+    heir.send(signal.SIGKILL)
+    assert gone(*apart)
+
+
 def test_the_watchdog_goes_with_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     watchdogs: list[int] = []
     start = watchdog.Watchdog.__init__
 
-    def note(self: watchdog.Watchdog, leader: int, mark: str) -> None:
-        start(self, leader, mark)
+    def note(self: watchdog.Watchdog, leader: int, mark: str, *, holds: Sequence[int] = ()) -> None:
+        start(self, leader, mark, holds=holds)
         assert self._popen is not None
         watchdogs.append(self._popen.pid)
 

@@ -10,11 +10,13 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
 
 from tests.live.running import TRACELENS, Run, is_alive, runner
+from tracelens.live import facts
 
 ONEDNN = (
     "onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx512_core,forward_inference,"
@@ -272,3 +274,80 @@ def test_what_a_program_does_not_read_is_left_for_the_next(
         timeout=120,
     )
     assert done.stdout == "for the next\n"
+
+
+# A disk that is full, and a recording that is cut short. A limit on the size of a file raises as a
+# full disk does, and needs no disk of its own.
+
+FULL = (
+    "import resource, sys, tracelens.cli as cli; "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room})); sys.exit(cli.main())"
+)
+TALKS = "import random\nfor _ in range(9999): print(random.random())\nraise SystemExit(7)\n"
+
+
+def test_a_full_disk_changes_no_exit_code(environment: dict[str, str], tmp_path: Path) -> None:
+    code = FULL.format(room=30_000)
+    argv = [sys.executable, "-c", code, "run", "-o", str(tmp_path), "--", sys.executable, "-c"]
+    done = subprocess.run(
+        [*argv, TALKS], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 7
+    assert done.stdout.count("\n") == 9999
+    assert done.stderr.count("the log is not complete: File too large") == 1
+    told = json.loads((tmp_path / "environment.json").read_text())
+    assert (told["exit_code"], told["finished"]["code"]) == (7, 7)
+    assert told["notes"] == ["the log is not complete: File too large"]
+
+
+def test_facts_that_no_longer_fit_are_cut_to_how_the_program_ended(
+    tmp_path: Path,
+) -> None:
+    facts.begin_environment(tmp_path, {"command": ["a"], "machine": {}})
+    assert json.loads((tmp_path / facts.NAME).read_text())["complete"] is False
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    whole = {"command": ["a"], "exit_code": 7, "processes": ["x" * 2 * facts.ROOM]}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (facts.ROOM, limits[1]))
+    try:
+        said = facts.end_environment(tmp_path, whole)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "File too large" in said
+    kept = json.loads((tmp_path / facts.NAME).read_text())
+    assert (kept["exit_code"], kept["command"], kept["complete"]) == (7, ["a"], False)
+    assert facts.end_environment(tmp_path, whole) == ""
+    assert json.loads((tmp_path / facts.NAME).read_text())["processes"] == whole["processes"]
+    assert [path.name for path in tmp_path.iterdir()] == [facts.NAME]
+
+
+def test_a_recording_killed_at_its_first_line_has_it(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    child = "import time; print('first', flush=True); time.sleep(60)"
+    argv = [*TRACELENS, "run", "-o", str(tmp_path / "run"), "--", sys.executable, "-c", child]
+    tool = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE)
+    assert tool.stdout is not None
+    assert tool.stdout.readline() == b"first\n"
+    log = tmp_path / "run" / "log.txt.gz"
+    end = time.monotonic() + 30
+    while log.stat().st_size <= 10 and time.monotonic() < end:
+        time.sleep(0.01)
+    tool.kill()
+    tool.communicate()
+    assert zlib.decompressobj(31).decompress(log.read_bytes()) == b"first\n"
+    told = json.loads((log.parent / "environment.json").read_text())
+    assert (told["command"][-1], told["complete"]) == (child, False)
+
+
+def test_an_empty_log_says_that_its_recording_was_cut_short(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    facts.begin_environment(tmp_path, {"command": ["a"]})
+    (tmp_path / "log.txt.gz").write_bytes(gzip.compress(b""))
+    argv = [*TRACELENS, "analyze", str(tmp_path)]
+    for said in ("an empty log: its recording was cut short", "an empty file"):
+        done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert said in done.stderr
+        facts.write_environment(tmp_path, {"command": ["a"]})

@@ -17,8 +17,10 @@ HEAD = 256 << 20
 TAIL = 256 << 20
 #: The tail is kept in this many pieces; the oldest goes when a new one is due.
 PIECES = 8
-#: Seconds that what was logged may wait before it is in the file.
+#: Seconds that what was logged may wait before it is in the file; at the beginning less, each time
+#: twice as long as before: a run may be killed in its first second.
 WAIT = 1.0
+FIRST_WAIT = 0.02
 #: Bytes compressed at a time.
 CHUNK = 1 << 20
 
@@ -38,6 +40,7 @@ class LogFile:
         self._file = path.open("w+b", buffering=0)
         self._packer = zlib.compressobj(1, zlib.DEFLATED, 31)
         self._flushed = time.monotonic()
+        self._wait = 0.0
         self._waiting = False
         self._tail: deque[_Piece] = deque()
         #: What was left out.
@@ -60,9 +63,10 @@ class LogFile:
 
     def tick(self) -> None:
         """Have in the file what has waited long enough."""
-        if self._waiting and time.monotonic() - self._flushed >= WAIT:
+        if self._waiting and time.monotonic() - self._flushed >= min(self._wait, WAIT):
             self._file.write(self._packer.flush(zlib.Z_SYNC_FLUSH))
             self._flushed = time.monotonic()
+            self._wait = max(FIRST_WAIT, min(2 * self._wait, WAIT))
             self._waiting = False
 
     def close(self, last: bytes = b"") -> None:

@@ -21,9 +21,10 @@ from typing import IO, Any, TextIO, cast
 
 from tracelens.errors import TracelensError, UsageError
 from tracelens.live import environment
+from tracelens.live.facts import write_environment
 from tracelens.live.inject.tracelens_injected import about
 from tracelens.live.logfile import LogFile
-from tracelens.live.recording import MORE, Artifacts, prepare, write_environment
+from tracelens.live.recording import MORE, Artifacts, prepare
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.steps import Process
 from tracelens.report import Report

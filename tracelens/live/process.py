@@ -57,6 +57,8 @@ class Limits:
     output: int | None = None
     #: Seconds from SIGINT to SIGTERM, and from there to SIGKILL.
     patience: float = 10.0
+    #: The same where its time is up: somebody waits for the end that was asked for.
+    grace: float = 3.0
     #: Seconds that what it leaves behind may run on after its end.
     linger: float = 2.0
 
@@ -178,8 +180,11 @@ class _Child:
         self._enough = enough
         self._began = time.monotonic()
         self._popen = _start(argv, {**env, MARK: mark}, cwd, stdin)
-        self._tree = ProcessTree(self._popen.pid, f"{MARK}={mark}".encode())
-        self._watchdog = Watchdog(self._popen.pid, f"{MARK}={mark}")
+        pipes = [pipe.fileno() for pipe in (self._popen.stdout, self._popen.stderr) if pipe]
+        self._watchdog = Watchdog(self._popen.pid, f"{MARK}={mark}", holds=pipes)
+        self._tree = ProcessTree(
+            self._popen.pid, f"{MARK}={mark}".encode(), on_new=self._watchdog.tell
+        )
         self._selector = selectors.DefaultSelector()
         self._received: list[signal.Signals] = []
         self._reason: Reason = ""
@@ -262,7 +267,7 @@ class _Child:
             return
         if self._reason:
             if now >= self._urge_at:
-                self._urge(now, self._limits.patience)
+                self._urge(now, self._patience())
             return
         if self._enough is not None and self._enough.reached():
             self._reason = "enough"
@@ -291,7 +296,15 @@ class _Child:
 
     def _stop(self, reason: Reason, now: float) -> None:
         self._reason = reason
-        self._urge(now, self._limits.patience)
+        self._urge(now, self._patience())
+
+    def _patience(self) -> float:
+        """How long to wait for what was sent; SIGTERM comes second, to who had time already."""
+        limits = self._limits
+        if self._reason != "time":
+            return limits.patience
+        is_first = signal.SIGINT in self._next
+        return min(limits.patience, limits.grace if is_first else 1.0)
 
     def _urge(self, now: float, patience: float) -> None:
         """Send the next stronger signal, and wait before the one after it."""

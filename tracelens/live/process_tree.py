@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +36,19 @@ class ProcessTree:
     environment holds the mark.
     """
 
-    def __init__(self, leader: int, mark: bytes) -> None:
+    def __init__(
+        self,
+        leader: int,
+        mark: bytes,
+        *,
+        known: Iterable[tuple[int, int]] = (),
+        on_new: Callable[[int, int], None] | None = None,
+    ) -> None:
         self.leader = leader
         self._mark = mark
         # (pid, start time): numbers are used again.
-        self._known: set[tuple[int, int]] = set()
+        self._known: set[tuple[int, int]] = set(known)
+        self._on_new = on_new
 
     def members(self, *, thorough: bool = False) -> set[int]:
         """Return the living processes of the tree, with or without its leader alive.
@@ -54,7 +63,11 @@ class ProcessTree:
             grown = len(ours)
             ours |= {stat.pid for stat in found if stat.parent in ours}
         alive = [stat for stat in found if stat.pid in ours and stat.state not in "ZX"]
-        self._known |= {(stat.pid, stat.started) for stat in alive}
+        new = {(stat.pid, stat.started) for stat in alive} - self._known
+        self._known |= new
+        if self._on_new is not None:
+            for pid, started in new:
+                self._on_new(pid, started)
         return {stat.pid for stat in alive}
 
     def _is_ours(self, stat: _Stat, *, thorough: bool) -> bool:
@@ -70,14 +83,26 @@ class ProcessTree:
 
     def send(self, number: signal.Signals, *, group_only: bool = False) -> None:
         """Send a signal to the child's process group and, unless told not to, to all members."""
+        # Who they are is asked first: when the child is dead, nobody's parent leads to it.
+        members = set() if group_only else self._held(number)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.leader, number)
-        if group_only:
-            return
-        for pid in self.members(thorough=True):
+        for pid in members:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if os.getpgid(pid) != self.leader:
                     os.kill(pid, number)
+
+    def _held(self, number: signal.Signals) -> set[int]:
+        """Return the members; those that are to be killed are stopped, so that none starts more."""
+        members = self.members(thorough=True)
+        stopped: set[int] = set()
+        while number is signal.SIGKILL and (new := members - stopped):
+            for pid in new:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGSTOP)
+            stopped |= new
+            members |= self.members(thorough=True)
+        return members
 
 
 def _processes() -> list[_Stat]:

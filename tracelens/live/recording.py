@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import IO, Any, Literal
 from tracelens.errors import SourceError, UsageError
 from tracelens.experiment import UNCHANGED, Knob, Value
 from tracelens.live import ending, environment, injection, load, process, steps
+from tracelens.live.facts import begin_environment, end_environment
 from tracelens.live.injection import Trace
 from tracelens.live.logfile import LogFile
 from tracelens.live.process import Enough, Finished, Limits, StreamName
@@ -29,7 +29,6 @@ from tracelens.live.run_cache import beside
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.stdin import Copied
 from tracelens.live.steps import Process
-from tracelens.version import __version__
 
 __all__ = [
     "Artifacts",
@@ -38,7 +37,6 @@ __all__ = [
     "prepare",
     "record",
     "unused",
-    "write_environment",
 ]
 
 Artifacts = Literal["full", "lean"]
@@ -166,6 +164,7 @@ def record(
     wishes = wishes or Wishes()
     facts: dict[str, Any] = {"command": list(argv), "machine": environment.machine(base)}
     tape = _Tape(folder, wishes, show or _nowhere)
+    begin_environment(folder, facts)
     killed = load.killed_for_memory()
     try:
         with Copied(stdin, folder) as given:
@@ -197,8 +196,9 @@ def record(
         "processes": [environment.told(one) for one in told],
         "notes": notes,
     }
-    write_environment(folder, facts)
-    shutil.rmtree(folder / TOLD, ignore_errors=True)
+    shutil.rmtree(folder / TOLD, ignore_errors=True)  # first: the disk may be full
+    if missing := end_environment(folder, facts):
+        notes.append(missing)
     compiles = sum(len(one.compiles) for one in told)
     sources = tuple(sorted({path for one in told for path in one.sources}))
     return Recording(folder, finished, tuple(notes), len(told), compiles, sources, ended)
@@ -229,16 +229,13 @@ class _Tape:
         """Pass on unfinished lines: a prompt, a progress bar."""
         for stream, splitter in self._splitters.items():
             self._pass_on(stream, Pieces(shown=splitter.pause()))
-        self.log.tick()
+        self._tried(self.log.tick)
 
     def close(self, last: bytes) -> None:
         """Write what is left."""
         for stream, splitter in self._splitters.items():
             self._pass_on(stream, splitter.close())
-        try:
-            self.log.close(last)
-        except OSError as error:
-            self.notes.append(f"the log is not complete: {error.strerror}")
+        self._tried(self.log.close, last)
 
     def _pass_on(self, stream: StreamName, pieces: Pieces) -> None:
         if pieces.shown:
@@ -246,11 +243,16 @@ class _Tape:
         self._keep(pieces.logged)
 
     def _keep(self, lines: bytes) -> None:
+        self._tried(self.log.write, lines)
+
+    def _tried(self, what: Callable[..., None], *given: bytes) -> None:
+        """Do something to the log; a full disk must not end the program, and is told once."""
         try:
-            self.log.write(lines)
-        except OSError as error:  # a full disk must not end the program
+            what(*given)
+        except OSError as error:
             self._keep = _forget  # type: ignore[method-assign]
-            self.notes.append(f"the log is not complete: {error.strerror}")
+            said = f"the log is not complete: {error.strerror}"
+            self.notes += [said] if said not in self.notes else []
 
 
 def _forget(lines: bytes) -> None:
@@ -305,17 +307,3 @@ def _keep_traces(folder: Path, told: Sequence[Process]) -> Iterator[str]:
             (folder / TOLD / one.trace).replace(folder / name)
         except OSError as error:
             yield f"{name}: cannot be written: {error.strerror}"
-
-
-def write_environment(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``environment.json``.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
-    path = folder / "environment.json"
-    whole = {"schema_version": 1, "tool": {"name": "tracelens", "version": __version__}, **facts}
-    try:
-        path.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {error.strerror}") from error

@@ -11,18 +11,24 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = ["Watchdog"]
 
-#: What the watchdog runs: one byte is "all is well", the end of the pipe is not.
+#: What the watchdog runs. It reads who belongs to the child, "PID STARTED" a line; a dot at the
+#: end is "all is well".
 _CODE = """
 import os, sys
-if not os.read(0, 1):
+told = b""
+while data := os.read(0, 65536):
+    told += data
+if not told.endswith(b"."):
     sys.path.insert(0, sys.argv[1])
     from signal import SIGKILL
     from tracelens.live.process_tree import ProcessTree
-    tree = ProcessTree(int(sys.argv[2]), os.fsencode(sys.argv[3]))
+    known = [tuple(map(int, line.split())) for line in told.splitlines(True) if line[-1:] == b"\\n"]
+    tree = ProcessTree(int(sys.argv[2]), os.fsencode(sys.argv[3]), known=known)
     for _ in range(10):
         tree.send(SIGKILL)
         if not tree.members(thorough=True):
@@ -34,7 +40,15 @@ _ROOT = Path(__file__).parents[2]
 class Watchdog:
     """Watches over one child from its start to its end."""
 
-    def __init__(self, leader: int, mark: str) -> None:
+    def __init__(self, leader: int, mark: str, *, holds: Sequence[int] = ()) -> None:
+        """Begin to watch.
+
+        Args:
+            leader: The child.
+            mark: What the environment of everything that it starts holds.
+            holds: The pipes that it writes to, kept open: it must not end by a broken one and
+                leave its own children without a parent that leads to them.
+        """
         self._popen: subprocess.Popen[bytes] | None = None
         argv = [sys.executable, "-I", "-S", "-c", _CODE, str(_ROOT), str(leader), mark]
         with contextlib.suppress(OSError):  # better without it than not at all
@@ -45,8 +59,15 @@ class Watchdog:
                 stderr=subprocess.DEVNULL,
                 cwd="/",
                 env={},
+                pass_fds=holds,
                 start_new_session=True,
             )
+
+    def tell(self, pid: int, started: int) -> None:
+        """Say who belongs to the child: one that leaves it and its mark is found by this alone."""
+        if self._popen is not None and self._popen.stdin is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._popen.stdin.fileno(), f"{pid} {started}\n".encode())
 
     def dismiss(self) -> None:
         """Say that the child has ended, before its number can be given to another process."""

@@ -8,7 +8,7 @@ import re
 import zlib
 from typing import NamedTuple
 
-from tracelens.source.files import opened
+from tracelens.source.files import opened, real
 
 __all__ = ["HEAD", "Look", "look", "look_at"]
 
@@ -67,9 +67,22 @@ def look(path: str) -> Look:
         return Look("plain program output", _RECORD)
     try:
         with opened(path) as file:
-            return look_at(_inflated(file.read(HEAD)))
+            head = _inflated(file.read(HEAD))
     except OSError as error:
         return Look(f"a file that cannot be read again ({error.strerror})", _ANALYZE)
+    if not head.strip() and _is_cut_short(path):
+        return Look("an empty log: its recording was cut short", "record it once more")
+    return look_at(head)
+
+
+def _is_cut_short(path: str) -> bool:
+    """Tell whether a log is of a recording that has not come to its end."""
+    file = real(path)
+    try:
+        with file.with_name("environment.json").open("rb") as facts:
+            return file.name == "log.txt.gz" and b'"complete": false' in facts.read(HEAD)
+    except OSError:
+        return False
 
 
 def look_at(head: bytes) -> Look:
