@@ -17,7 +17,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
 
-__all__ = ["CompiledFrame", "cost_of"]
+__all__ = ["CompiledFrame", "cost_of", "measured_ms"]
 
 
 #: Records that are made when a compilation ends, or near its end.
@@ -79,6 +79,16 @@ def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
         return Cost(ms=ms, basis="upper_bound", of=what)
     what = f"time from the log line of the recompile to its guards, for {entries}"
     return Cost(ms=ms, basis="estimated", of=what)
+
+
+def measured_ms(steps: Iterable[Step], frames: Table[Frame]) -> float:
+    """Return what the compilations took that ``steps`` began, as far as Dynamo measured them.
+
+    A cost is rounded: this is not.
+    """
+    known = {(*row.first.process, row.record.id): row.record for row in frames}
+    of = (known.get(step.place.compilation) for step in steps)
+    return 1000 * sum(_measured(frame) or 0.0 for frame in of if frame is not None)
 
 
 def _measured(frame: Frame) -> float | None:

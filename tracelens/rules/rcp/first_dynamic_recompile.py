@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import (
-    History,
     Series,
-    Step,
     histories,
-    is_symbolic,
-    series,
-    settles,
 )
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, Source, TensorMismatch, ValueCheck
+from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
+from tracelens.rules.rcp._first_change import Change, changes_of, fullest
+from tracelens.rules.rcp._weight import Weight
+from tracelens.words import plural
 
 __all__ = ["FirstDynamicRecompile"]
 
@@ -32,35 +30,11 @@ MAX_QUOTED = 5
 MANY, CROWDED = 8, 7
 
 
-@dataclass
-class _Change:
-    """One change of a size, with all that was recompiled because of it."""
+class FirstChangeData(RecompileData):
+    """The first change of a value."""
 
-    history: History
-    steps: list[Step] = field(default_factory=list)
-    #: (expected, actual) of the sizes that changed together.
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    frames: set[str] = field(default_factory=set)
-    functions: list[tuple[str, str, int]] = field(default_factory=list)
-
-    def add(self, history: History, step: Step) -> None:
-        self.steps.append(step)
-        self.pairs.add(_pair(step))
-        self.frames.add(history.frame)
-        self.functions.append(history.definition)
-
-    def holds(self, history: History, step: Step) -> bool:
-        """Whether ``step``, which comes next, is part of this change."""
-        return (
-            _pair(step) in self.pairs
-            or history.frame not in self.frames
-            or (step.variant, Series(history, [step]).subject)
-            == (self.steps[-1].variant, Series(self.history, self.steps[-1:]).subject)
-        )
-
-    @property
-    def subject(self) -> tuple[str, str, int, str, int | None]:
-        return Series(self.history, self.steps).subject
+    #: Whether its recompiles are a part of where most of the compile time went, as measured.
+    is_heavy: bool = False
 
 
 class FirstDynamicRecompile(RecompileRule):
@@ -79,8 +53,11 @@ class FirstDynamicRecompile(RecompileRule):
         [0/1] [__recompiles]     - 0/0: tensor 'x' size mismatch at index 0. expected 16, actual 24
 
     ## When it is harmless
-    Always: the finding is a note. It is there because the log shows recompiles, and the reader
-    wants to know which of them count. In a log that was cut the rest of the history is unknown.
+    Nearly always: the finding is a note. It is there because the log shows recompiles, and the
+    reader wants to know which of them count. In a log that was cut the rest of the history is
+    unknown.
+    Where ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
+    least, it is a warning: that start-up time is spared by one line.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before
@@ -97,6 +74,7 @@ class FirstDynamicRecompile(RecompileRule):
     code = "RCP003"
     name = "first-dynamic-recompile"
     severity = Severity.NONE
+    Data = FirstChangeData
     experiment = Experiment(
         Knob("dynamic shapes from the first call", compile={"dynamic": True}),
         micro="recompile:first",
@@ -123,10 +101,20 @@ class FirstDynamicRecompile(RecompileRule):
             ),
         ),
         Remedy(
+            "compile-dynamic",
+            "Compile with dynamic=True: sizes and numbers are symbols from the first call on.",
+            when="a number, or a part of an object, whose recompiles took most of the compile time",
+            applies=lambda data: data.is_heavy and (not data.is_variable or data.dimension is None),
+            code="torch.compile(model, dynamic=True)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        ),
+        Remedy(
             "nothing",
             "Nothing: further values fit the entry.",
-            when="a number, or a part of an object",
-            applies=lambda data: not data.is_variable or data.dimension is None,
+            when="a number, or a part of an object, where its recompiles took little time",
+            applies=lambda data: (
+                (not data.is_variable or data.dimension is None) and not data.is_heavy
+            ),
             basis="untestable",
             proof="there is nothing to apply",
         ),
@@ -139,18 +127,21 @@ class FirstDynamicRecompile(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         gaps: Table[Gap],
+        seconds: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
         found = histories(recompiles)
-        groups: dict[tuple[str, str, int, str, int | None], list[_Change]] = {}
-        for change in _changes(found):
+        weight = Weight.of(recompiles, frames, seconds)
+        groups: dict[tuple[str, str, int, str, int | None], list[Change]] = {}
+        for change in changes_of(found):
             groups.setdefault(change.subject, []).append(change)
         for (function, file, _, source, index), changes in groups.items():
             steps = [step for change in changes for step in change.steps]
             first = changes[0]
             place = first.history.code(first.steps[0], trees)
-            loud = len(steps) >= MANY or _fullest(changes) >= CROWDED
-            data = _data(changes, place.code)
+            heavy = weight.heavy(steps, frames)
+            loud = bool(heavy) or len(steps) >= MANY or fullest(changes) >= CROWDED
+            data = _data(changes, place.code, is_heavy=bool(heavy))
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -158,8 +149,10 @@ class FirstDynamicRecompile(RecompileRule):
                 source,
                 index,
                 title=f"{_named(source, index)} changed for the first time: "
-                + (f"{len(steps)} recompiles" if loud else "expected"),
-                message=_told(function, changes) + (_CUT if len(gaps) else ""),
+                + (plural(len(steps), "recompile") if loud else "expected"),
+                message=_told(function, changes)
+                + (f" It took {heavy}." if heavy else "")
+                + (_CUT if len(gaps) else ""),
                 count=len(steps),
                 where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
@@ -167,53 +160,18 @@ class FirstDynamicRecompile(RecompileRule):
                 advice=self.advise(data),
                 data=data,
                 harmless=None if loud else "further values fit the entry with the symbol",
-                severity=Severity.INFO if loud else None,
+                severity=(Severity.WARNING if heavy else Severity.INFO) if loud else None,
             )
 
 
 _CUT = " The log is cut: whether the size kept changing is not known."
 
 
-def _changes(found: Iterable[History]) -> Iterator[_Change]:
-    """Group the recompiles that one change of the input caused."""
-    histories_ = list(found)
-    owners = {id(step): history for history in histories_ for step in history.steps}
-    expected = {
-        id(step)
-        for values in series(histories_)
-        if settles(values) and is_symbolic(values)
-        for step in values.steps
-    }
-    steps = sorted(
-        (step for history in histories_ for step in history.steps),
-        key=lambda step: (step.place.input, step.place.line),
-    )
-    current: dict[tuple[str, str], _Change] = {}
-    for step in steps:
-        key = step.place.process
-        change = current.get(key)
-        history = owners[id(step)]
-        if change is not None and not (id(step) in expected and change.holds(history, step)):
-            yield current.pop(key)
-            change = None
-        if id(step) in expected:
-            change = change or current.setdefault(key, _Change(history))
-            change.add(history, step)
-    yield from current.values()
-
-
-def _pair(step: Step) -> tuple[str, str]:
-    check = step.check
-    if isinstance(check, TensorMismatch):
-        return check.expected, check.actual
-    return (check.value, "") if isinstance(check, ValueCheck) else ("", "")
-
-
 def _named(source: str, index: int | None) -> str:
     return f"`{source}`" if index is None else f"dimension {index} of `{source}`"
 
 
-def _told(function: str, changes: list[_Change]) -> str:
+def _told(function: str, changes: list[Change]) -> str:
     first = changes[0].steps[0].check
     if isinstance(first, TensorMismatch):
         text = f"It changed from {first.expected} to {first.actual}, and"
@@ -228,18 +186,14 @@ def _told(function: str, changes: list[_Change]) -> str:
     return text
 
 
-def _fullest(changes: list[_Change]) -> int:
-    """Return how many entries the fullest of the functions has."""
-    return max(change.history.steps[-1].number + 1 for change in changes)
-
-
-def _data(changes: list[_Change], code: str) -> RecompileData:
+def _data(changes: list[Change], code: str, *, is_heavy: bool) -> FirstChangeData:
     first = changes[0]
     steps = [step for change in changes for step in change.steps]
     check = first.steps[0].check
     source = getattr(check, "source", None)
     names = dict.fromkeys(one for change in changes for one in change.functions)
-    return RecompileData(
+    return FirstChangeData(
+        is_heavy=is_heavy,
         cause="RCP003",
         function=first.history.function,
         file=first.history.file,
@@ -252,5 +206,5 @@ def _data(changes: list[_Change], code: str) -> RecompileData:
         guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
         values=tuple(Series(first.history, first.steps).values),
         recompiles=len(steps),
-        entries=_fullest(changes),
+        entries=fullest(changes),
     )

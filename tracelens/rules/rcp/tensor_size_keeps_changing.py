@@ -12,14 +12,16 @@ from tracelens.dynamo.recompile_variants import is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, Severity
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import series_data
+from tracelens.rules.rcp._weight import Weight
 from tracelens.words import plural
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ class TensorSizeKeepsChanging(RecompileRule):
     ## When it is harmless
     One change per dimension is how automatic dynamic shapes work (RCP003), and the sizes 0 and 1
     get an entry of their own (RCP016). Two changes can come from two variants of a call that the
-    log does not tell apart: the finding is then a remark of low confidence, without a cost.
+    log does not tell apart: the finding is then a remark of low confidence, without a cost. Where
+    recompiles for sizes took half of the measured compile time, and 20 s at least, it is a warning.
 
     ## What to do
     Compile with ``dynamic=True``, or mark the dimension with ``torch._dynamo.mark_dynamic`` before
@@ -131,6 +134,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         specialized: Table[SpecializedSize],
         symbols: Table[CreateSymbol],
         layers: Table[LayerShapes],
+        seconds: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one finding per function, tensor and dimension."""
         groups: dict[tuple[object, ...], list[Series]] = {}
@@ -141,12 +145,15 @@ class TensorSizeKeepsChanging(RecompileRule):
             if size and not serves_layers(definition, index, layers):
                 groups.setdefault(values.subject, []).append(values)
         constants = {(row.record.definition, *row.record.subject) for row in specialized}
+        weight = Weight.of(recompiles, frames, seconds)
         for group in groups.values():
             held = ""
             if len(symbols):
                 known = any(values.subject_in(constants) for values in group)
                 held = "specialized" if known else "static"
-            yield self._finding(group, frames, trees, held)
+            steps = [step for values in group for step in values.steps]
+            cost, heavy = cost_of(steps, frames), weight.heavy(steps, frames)
+            yield self._finding(group, trees, held, cost, heavy)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the line that turns the size into a constant."""
@@ -156,7 +163,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         yield from super().follows(finding)
 
     def _finding(
-        self, group: list[Series], frames: Table[Frame], trees: Table[GuardTree], held: str
+        self, group: list[Series], trees: Table[GuardTree], held: str, cost: Cost | None, heavy: str
     ) -> Finding:
         longest = max(group, key=lambda values: len(values.steps))
         steps = [step for values in group for step in values.steps]
@@ -172,6 +179,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         else:
             title = f"`{source}` changed its size twice; `{history.function}` was compiled for each"
         data = series_data(self.code, group, place.code, held=held)
+        spent = f" It took {heavy}." if heavy else ""
         return self.finding(
             history.function,
             user_code.short(history.file),
@@ -180,13 +188,13 @@ class TensorSizeKeepsChanging(RecompileRule):
             index,
             title=title,
             message=f"{changed}: {_times(steps, longest)}. Dynamo makes a size dynamic when it "
-            f"changes for the first time; {_WHY[held]}",
-            severity=self.severity if certain else Severity.INFO,
-            confidence=Confidence.HIGH if certain else Confidence.LOW,
+            f"changes for the first time; {_WHY[held]}{spent}",
+            severity=self.severity if certain or heavy else Severity.INFO,
+            confidence=Confidence.HIGH if certain else _UNSURE[bool(heavy)],
             count=len(steps) + len(longest.unrecorded),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-            cost=cost_of(steps, frames) if certain else None,
+            cost=cost if certain or heavy else None,
             advice=self.advise(data),
             data=data,
         )
@@ -202,6 +210,8 @@ def _times(steps: list[Step], longest: Series) -> str:
     )
 
 
+#: Two changes can be those of two variants; that they took most of the compile time is certain.
+_UNSURE = {False: Confidence.LOW, True: Confidence.MEDIUM}
 #: Why a size that changes again was not a symbol.
 _WHY = {
     "specialized": "it did, and a line of code turned the symbol back into a constant.",

@@ -8,6 +8,7 @@ from tracelens.dynamo.recompile_variants import subject_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -16,6 +17,7 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups, is_more_than_once
 from tracelens.rules.rcp._data import RecompileRule
 from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._weight import Weight
 
 __all__ = ["ZeroOneSpecialisation"]
 
@@ -44,7 +46,8 @@ class ZeroOneSpecialisation(RecompileRule):
 
     ## When it is harmless
     One such entry is by design: a note. At most two come from each dimension. From the second in
-    one function on it is a remark: what such entries took to compile, a warm-up can spare.
+    one function on it is a remark: what such entries took to compile, a warm-up can spare. It is a
+    warning where recompiles for sizes took half of the measured compile time, and 20 s at least.
 
     ## What to do
     Warm up with sizes of 2 and more first; pad a single row to two; or let the dimension be
@@ -97,10 +100,14 @@ class ZeroOneSpecialisation(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        seconds: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
+        weight = Weight.of(recompiles, frames, seconds)
         for group in groups(self.code, recompiles, limits, by_function=True):
             function, several = group.history.function, is_more_than_once(group)
+            spent = weight.heavy([step for _, step in group.steps], frames)
+            heavy = bool(spent) and not group.is_hit
             subjects = _subjects(group)
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
             yield tell(
@@ -110,11 +117,12 @@ class ZeroOneSpecialisation(RecompileRule):
                 trees,
                 title=f"sizes of 0 or 1 took {len(group.steps)} entries of `{function}`"
                 if several
-                else f"a size of 0 or 1 got an entry of its own in `{function}`: expected",
+                else f"a size of 0 or 1 got an entry of its own in `{function}`"
+                + ("" if heavy else ": expected"),
                 message=f"It is {named}. Symbolic sizes are 2 and more, so 0 and 1 are compiled "
-                f"apart: {group.times}.",
-                severity=Severity.INFO,
-                harmless=None if several else "one entry for 0 or 1 is by design",
+                f"apart: {group.times}" + (f", {spent}." if heavy else "."),
+                severity=Severity.WARNING if heavy else Severity.INFO,
+                harmless=None if several or heavy else "one entry for 0 or 1 is by design",
             )
 
 

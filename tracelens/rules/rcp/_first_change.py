@@ -1,0 +1,91 @@
+"""The first change of a size or a number, with all that was recompiled because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tracelens.dynamo.recompile_history import (
+    History,
+    Series,
+    Step,
+    is_symbolic,
+    series,
+    settles,
+)
+from tracelens.logs.recompiles import TensorMismatch, ValueCheck
+
+__all__ = ["Change", "changes_of", "fullest"]
+
+
+@dataclass
+class Change:
+    """One change of a size, with all that was recompiled because of it."""
+
+    history: History
+    steps: list[Step] = field(default_factory=list)
+    #: (expected, actual) of the sizes that changed together.
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    frames: set[str] = field(default_factory=set)
+    functions: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def add(self, history: History, step: Step) -> None:
+        """Note that ``step`` is part of this change."""
+        self.steps.append(step)
+        self.pairs.add(_pair(step))
+        self.frames.add(history.frame)
+        self.functions.append(history.definition)
+
+    def holds(self, history: History, step: Step) -> bool:
+        """Whether ``step``, which comes next, is part of this change."""
+        return (
+            _pair(step) in self.pairs
+            or history.frame not in self.frames
+            or (step.variant, Series(history, [step]).subject)
+            == (self.steps[-1].variant, Series(self.history, self.steps[-1:]).subject)
+        )
+
+    @property
+    def subject(self) -> tuple[str, str, int, str, int | None]:
+        """Which value of which function it is."""
+        return Series(self.history, self.steps).subject
+
+
+def changes_of(found: Iterable[History]) -> Iterator[Change]:
+    """Group the recompiles that one change of the input caused."""
+    histories_ = list(found)
+    owners = {id(step): history for history in histories_ for step in history.steps}
+    expected = {
+        id(step)
+        for values in series(histories_)
+        if settles(values) and is_symbolic(values)
+        for step in values.steps
+    }
+    steps = sorted(
+        (step for history in histories_ for step in history.steps),
+        key=lambda step: (step.place.input, step.place.line),
+    )
+    current: dict[tuple[str, str], Change] = {}
+    for step in steps:
+        key = step.place.process
+        change = current.get(key)
+        history = owners[id(step)]
+        if change is not None and not (id(step) in expected and change.holds(history, step)):
+            yield current.pop(key)
+            change = None
+        if id(step) in expected:
+            change = change or current.setdefault(key, Change(history))
+            change.add(history, step)
+    yield from current.values()
+
+
+def _pair(step: Step) -> tuple[str, str]:
+    check = step.check
+    if isinstance(check, TensorMismatch):
+        return check.expected, check.actual
+    return (check.value, "") if isinstance(check, ValueCheck) else ("", "")
+
+
+def fullest(changes: list[Change]) -> int:
+    """Return how many entries the fullest of the functions has."""
+    return max(change.history.steps[-1].number + 1 for change in changes)
