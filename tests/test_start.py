@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.cli import main
 from tracelens.cli._app import command
+from tracelens.cli._first import PAGE
 from tracelens.dynamo import recompile_history
 from tracelens.dynamo.recompile_history import History
 from tracelens.engine import choose, judge
@@ -69,6 +71,42 @@ def kinds(modules: set[str]) -> set[str]:
 def test_help_needs_no_models(cache: Path) -> None:
     modules = imported(cache, "--help")
     assert modules.isdisjoint({"pydantic", "lark", "jinja2", "tracelens.engine"})
+
+
+@pytest.mark.parametrize("words", [(), ("-h",), ("--help",), ("--version",)])
+def test_the_first_page_needs_no_command_line(cache: Path, words: tuple[str, ...]) -> None:
+    modules = imported(cache, *words)
+    assert modules.isdisjoint({"typer", "tracelens.cli._app", "tracelens.cli._main"})
+
+
+@pytest.mark.parametrize("words", ["-h", "--help", "--version"])
+@pytest.mark.parametrize("cells", ["", "80", "200"])
+def test_the_first_page_is_what_typer_makes(
+    words: str, cells: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main([words]) == 0
+    kept = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", cells or "80")
+    assert main(["--debug", words]) == 0
+    made = capsys.readouterr().out
+    again = f"COLUMNS=80 tracelens --debug --help > {Path(PAGE).relative_to(Path.cwd())}"
+    assert kept == made, f"the kept page is old; write it anew: {again}"
+
+
+def test_a_narrow_page_is_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "55")
+    assert main(["--help"]) == 0
+    page = capsys.readouterr().out
+    assert page != Path(PAGE).read_text()
+    assert max(map(len, page.splitlines())) < 55
+
+
+def test_no_words_are_misuse_and_show_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "\nCommands:\n  analyze " in capsys.readouterr().out
 
 
 def test_a_onednn_log_imports_little_of_what_reads_torch_logs(cache: Path) -> None:

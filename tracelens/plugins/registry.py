@@ -222,8 +222,9 @@ def distribution_of(module: str) -> str:
 def _entries() -> tuple[Sequence[EntryPoint], Sequence[Broken]]:
     """Return all entry points of ours, found once: every package that is installed is looked at."""
     try:
-        groups = [f"tracelens.{group}" for group in GROUPS]
-        return [one for group in groups for one in entry_points(group=group)], ()
+        every = entry_points()  # asked for by group, it would look at every package each time
+        groups = [every.select(group=f"tracelens.{group}") for group in GROUPS]
+        return [one for group in groups for one in group], ()
     except Exception:  # of some package they cannot be read, and the others are wanted
         return _readable_entries()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -41,14 +41,19 @@ class Redactor:
         #: Text -> what it becomes, and how much of it is replaced.
         self._done: dict[str, tuple[str, int]] = {}
 
+    def narrow(self, texts: Iterable[str]) -> None:
+        """Look only for what these texts may hold: they are all that will be asked for."""
+        if not self._words:  # a word's pseudonym may hold a sign that no text has
+            self._kinds = tuple(_occurring(self._kinds, "\n".join(texts).lower()))
+
     def learn(self, text: str) -> str:
         """Remember the names that a text holds; the text stays as it is."""
         if text in self._learnt:
             return text
         self._learnt.add(text)
         lower = text.lower()
-        for one in KINDS:
-            if (one in STRONG or one.label in _LEARNT) and any(sign in lower for sign in one.signs):
+        for one in self._kinds:
+            if (one.label in _LEARNT or one.pattern in _STRONG) and _has_any(lower, one.signs):
                 for match in one.pattern.finditer(text):
                     if not stays(one.label, match["name"], match):
                         self._remember(one.label, match["name"])
@@ -79,7 +84,11 @@ class Redactor:
         names = "|".join(map(re.escape, sorted(self._users, key=len, reverse=True)))
         if names:
             login = kind("login", "@", rf"(?<![\w.~-])(?P<name>(?:{names})@[\w.-]{{1,255}})")
-            self._kinds = (*KINDS, *kind("user", "/", rf"(?<=/)(?P<name>{names})(?=/)"), *login)
+            self._kinds = (
+                *self._kinds,
+                *kind("user", "/", rf"(?<=/)(?P<name>{names})(?=/)"),
+                *login,
+            )
         for name in self._users:
             if len(name) >= MIN_NAME and not is_common(name):
                 self._bare.setdefault(name, "user")
@@ -108,7 +117,7 @@ class Redactor:
                 text = text.replace(word, self._pseudonym("word", word))
         lower = text.lower()
         for one in self._kinds:
-            if any(sign in lower for sign in one.signs):
+            if _has_any(lower, one.signs):
                 text = one.pattern.sub(partial(self._replace, one.label), text)
         if self._everywhere is not None:
             text = self._everywhere.sub(self._replace_bare, text)
@@ -148,8 +157,24 @@ class Redactor:
 
 #: Labels whose names are replaced wherever they stand.
 _LEARNT = {"secret", "key", "digest", "host", "url", "mail", "login", "userinfo"}
+#: Contexts that are certain.
+_STRONG = {one.pattern for one in STRONG}
 #: Names of ours.
 _KEPT = {"host", "user", "secret", "mail", "folder", "word", "site-packages"}
+
+
+def _has_any(text: str, signs: tuple[str, ...]) -> bool:
+    for sign in signs:  # noqa: SIM110 -- a generator for each text and kind takes twice as long
+        if sign in text:
+            return True
+    return False
+
+
+def _occurring(kinds: Iterable[Kind], text: str) -> Iterator[Kind]:
+    """Yield the kinds of which a sign is in the text, with these signs alone."""
+    for one in kinds:
+        if signs := tuple(sign for sign in one.signs if sign in text):
+            yield one._replace(signs=signs)
 
 
 def _is_distinctive(name: str) -> bool:
@@ -181,6 +206,10 @@ def without_names(data: Any, words: Iterable[str] = ()) -> tuple[Any, int]:
     What is recognised once is replaced everywhere, also where it stands alone.
     """
     redactor = Redactor(words)
-    map_strings(data, redactor.learn)
+    texts: dict[str, str] = {}  # keys and words come again and again
+    map_strings(data, lambda text: texts.setdefault(text, text))
+    redactor.narrow(texts)
+    for text in texts:
+        redactor.learn(text)
     redactor.ready()
     return map_strings(data, redactor), redactor.count
