@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tracelens.evidence import Evidence
-from tracelens.logs import Log, Record
+from tracelens.logs import Log, Record, StructuredLog
 from tracelens.source import tally
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, peel, plain
@@ -70,10 +70,12 @@ class Counted(Tagged):
         return head, float(tail)
 
 
-class Structured(Tagged):
+class Structured(StructuredLog):
     name = "structured"
-    artifacts = frozenset()
-    structured = True
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        return (Text(kind=cls.name, text=text),)
 
 
 LOGS = [Tagged, Marked, Block, Patterned, Counted, Structured]

@@ -13,7 +13,7 @@ from tracelens.evidence.record import Record
 if TYPE_CHECKING:
     from tracelens.evidence.store import Evidence
 
-__all__ = ["Log", "Skimmed", "Tick"]
+__all__ = ["Log", "Skimmed", "StructuredLog", "Tick"]
 
 
 class Skimmed(NamedTuple):
@@ -70,7 +70,7 @@ class Log:
     #: Beginnings of the paths of torch's modules, such as ``torch/fx/passes/``, all of whose other
     #: records are the kind's.
     modules: ClassVar[tuple[str, ...]] = ()
-    #: The records are JSON behind torch's log prefix, with payload lines behind a tab.
+    #: Whether it is a :class:`StructuredLog`.
     structured: ClassVar[bool] = False
     #: Beginnings that tell what a record is where a format of the user's choice leaves out who
     #: wrote it; only its first line is prefixed there.
@@ -156,21 +156,6 @@ class Log:
         return text
 
     @classmethod
-    def skim(cls, head: str) -> Skimmed | None:
-        """Return what the envelope ``head`` tells of a structured record that is not read.
-
-        None for one whose payload is to be read.
-        """
-        del head
-        return None
-
-    @classmethod
-    def tick(cls, payload: bytes) -> Tick | None:
-        """Return when a phase began or ended; None for an event that is something else."""
-        del payload
-        return None
-
-    @classmethod
     def frame_of(cls, text: str) -> str:
         """Return the compile id that ``text`` itself names, for kinds without it in the prefix."""
         del text
@@ -195,6 +180,30 @@ class Log:
         """Return the summaries of this kind that a report shows, by name."""
         del evidence
         return {}
+
+
+class StructuredLog(Log):
+    """Torch's own structured log: JSON behind its log prefix, with payload lines behind a tab.
+
+    Most records are known by their envelope alone, and only those that a table needs are read.
+    """
+
+    structured = True
+
+    @classmethod
+    def skim(cls, head: str) -> Skimmed | None:
+        """Return what the envelope ``head`` tells of a structured record that is not read.
+
+        None for one whose payload is to be read.
+        """
+        del head
+        return None
+
+    @classmethod
+    def tick(cls, payload: bytes) -> Tick | None:
+        """Return when a phase began or ended; None for an event that is something else."""
+        del payload
+        return None
 
 
 def _records(result: Any) -> Iterator[Record]:

@@ -5,8 +5,8 @@ and the :class:`Record` models; the grammar says how text becomes them (see
 :mod:`tracelens.grammars`).
 """
 
-from tracelens.evidence.log import Log, Skimmed, Tick
+from tracelens.evidence.log import Log, Skimmed, StructuredLog, Tick
 from tracelens.evidence.record import Joined, Record
 from tracelens.logs._kinds import kind
 
-__all__ = ["Joined", "Log", "Record", "Skimmed", "Tick", "kind"]
+__all__ = ["Joined", "Log", "Record", "Skimmed", "StructuredLog", "Tick", "kind"]

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
-from tracelens.logs import Log, Record, Skimmed, Tick, _events
+from tracelens.logs import Record, Skimmed, StructuredLog, Tick, _events
 from tracelens.logs._kinds import kind
 from tracelens.logs._opaque_payloads import reason
 from tracelens.logs._payloads import READERS
@@ -125,12 +125,11 @@ class StructuredRecord(Record):
     payload: str = ""
 
 
-class TorchTrace(Log):
+class TorchTrace(StructuredLog):
     """Files named ``dedicated_log_torch_trace_*.log``, one per rank."""
 
     name = "torch_trace"
     switch = "TORCH_TRACE=trace_dir"
-    structured = True
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracelens.evidence import Evidence, Place, limits
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
-from tracelens.logs import Log, Record
+from tracelens.logs import Log, Record, StructuredLog
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
@@ -83,6 +83,7 @@ def _hand_over_structured(
 ) -> None:
     """Read the payload of a record only where a table needs it."""
     log, body = block.log, block.body
+    assert issubclass(log, StructuredLog)  # noqa: S101 -- the caller asked
     head = body[0][:-1].decode("utf-8", "replace")
     skimmed = log.skim(head)
     tick = None

@@ -43,7 +43,7 @@ class OwnLines:
         self._lines, self._count, self._certain, self._present = lines, 0, None, []
         if not counted:
             text = b"".join(lines)
-            if b"\n\t" in text or lines[0].startswith(b"\t"):  # payloads are no program's
+            if b"\n\t" in text or text.startswith(b"\t"):  # payloads are no program's
                 text = b"".join([line for line in lines if line[0] != _TAB])
             controls = (one for one in CONTROLS if one in text)
             self._present = [*controls, *self._literals.among(text)]
