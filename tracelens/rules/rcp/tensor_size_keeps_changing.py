@@ -191,7 +191,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             f"changes for the first time; {_WHY[held]}{spent}",
             severity=self.severity if certain or heavy else Severity.INFO,
             confidence=Confidence.HIGH if certain else _UNSURE[bool(heavy)],
-            count=len(steps) + len(longest.unrecorded),
+            count=len(steps),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
             cost=cost if certain or heavy else None,
