@@ -9,7 +9,7 @@ import pytest
 
 from tests.onednn.test_rules import ARM, HEAD, findings, linear, reorder
 from tracelens import analyze
-from tracelens.report import Confidence
+from tracelens.report import Confidence, Severity
 from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
 from tracelens.rules.one.amx_available_not_used import AmxAvailableNotUsed
 from tracelens.rules.one.plain_layout_weights import PlainLayoutWeights
@@ -157,3 +157,49 @@ def test_benchmarks_of_autotuning_are_no_iterations(tmp_path: Path) -> None:
     path.write_text(text + table, encoding="utf-8")
     assert [f.code for f in analyze(str(RULES / name), select=["ONE015"]).findings] == ["ONE015"]
     assert not analyze(str(path), select=["ONE015"]).findings
+
+
+def spread(executions: int, ms: float, share: float) -> list[str]:
+    """Return a log in which weights are reordered before every use, for ``ms`` in all."""
+    times = executions // 2
+    each = ms / times
+    return [packed(64, each), weighted(64, each / share - each)] * times
+
+
+@pytest.mark.parametrize(
+    ("executions", "ms", "severity", "why"),
+    [
+        (62, 0.45, Severity.NONE, "they take 0.45 ms in all"),
+        (62, 0.55, Severity.WARNING, None),
+        (60, 0.1, Severity.WARNING, None),  # a fragment: what it shows is a part of a longer run
+        (600, 0.1, Severity.NONE, "they take 100 us in all"),
+        (600, 100.0, Severity.WARNING, None),
+    ],
+)
+def test_a_share_of_next_to_nothing_is_a_note(
+    executions: int, ms: float, severity: Severity, why: str | None
+) -> None:
+    (finding,) = findings(WeightReorderEveryIteration(), spread(executions, ms, 0.22))
+    assert finding.data["share"] == pytest.approx(0.22, abs=0.01)
+    assert finding.severity is severity
+    assert finding.harmless == why
+
+
+@pytest.mark.parametrize(
+    ("times", "ms", "severity"),
+    [
+        (12, 0.45, Severity.NONE),  # 72 executions
+        (12, 0.55, Severity.WARNING),
+        (10, 0.45, Severity.WARNING),  # 60: a fragment
+    ],
+)
+def test_so_are_activations_to_and_fro(times: int, ms: float, severity: Severity) -> None:
+    lines = [
+        line
+        for _ in range(times)
+        for channels in (16, 32)
+        for line in surrounded(channels, ms / (4 * times))
+    ]
+    (finding,) = findings(ActivationLayoutPingPong(), lines)
+    assert finding.data["ms"] == pytest.approx(ms)
+    assert finding.severity is severity
