@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
+from types import ModuleType
 
 from tracelens.evidence.log import Log
 
-__all__ = ["kind"]
+__all__ = ["kind", "structured"]
 
 
 @cache
@@ -21,3 +22,9 @@ def kind(name: str) -> type[Log]:
         if isinstance(cls, type) and issubclass(cls, Log) and vars(cls).get("name") == name
     )
     return found
+
+
+@cache
+def structured() -> ModuleType:
+    """Return what reads a record of the structured log, which takes most other kinds."""
+    return importlib.import_module("tracelens.logs._structured")

@@ -10,7 +10,6 @@ writes are understood and not read, each for a reason that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -20,13 +19,9 @@ from pydantic import BaseModel, ConfigDict
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
-from tracelens.logs import Record, Skimmed, StructuredLog, Tick, _events
-from tracelens.logs._kinds import kind
+from tracelens.logs import Record, Skimmed, StructuredLog, Tick
+from tracelens.logs._kinds import structured
 from tracelens.logs._opaque_payloads import reason
-from tracelens.logs._payloads import READERS
-from tracelens.logs._shapes import SHAPES
-from tracelens.logs._starts import start
-from tracelens.logs.graph_breaks import NotConverted
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 
@@ -34,13 +29,6 @@ __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion
 
 #: What a record is about: the first key of its envelope, or the name of its artifact.
 _ABOUT = re.compile(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
-_EVENT = "chromium_event"
-_START = "dynamo_start"
-#: The records that are read; of the others, the ids are.
-_READ = frozenset({*READERS, *SHAPES, _EVENT, _START, "compilation_metrics", "torch_version"})
-#: Failures after which Dynamo has its own way to go on; others end the program, or are suppressed.
-_SOFT = frozenset({"Unsupported", "UserError"})
-_LIMIT = "Dynamo recompile limit exceeded"
 
 
 class CompilationMetrics(Record):
@@ -135,7 +123,8 @@ class TorchTrace(StructuredLog):
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the typed records of one structured record; most kinds of envelope give none."""
         name = _about(text)
-        if name not in _READ:
+        reading = structured()
+        if name not in reading.READ:
             if _head(text) is None:
                 raise Unreadable("the envelope is not JSON")
             return ()
@@ -144,7 +133,7 @@ class TorchTrace(StructuredLog):
                 typed
                 for record in super().parse(text)
                 if isinstance(record, StructuredRecord)
-                for typed in _typed(name, record)
+                for typed in reading.typed(name, record)
             )
         except msgspec.ValidationError:
             raise
@@ -155,8 +144,9 @@ class TorchTrace(StructuredLog):
     def skim(cls, head: str) -> Skimmed | None:
         """Return what tells a record that no table needs, if its envelope is whole."""
         name = _about(head)
-        is_event = name == _EVENT
-        if not name or (name in _READ and not is_event):
+        reading = structured()
+        is_event = name == reading.EVENT
+        if not name or (name in reading.READ and not is_event):
             return None
         ids = _head(head)
         if ids is None:
@@ -167,7 +157,8 @@ class TorchTrace(StructuredLog):
     @classmethod
     def tick(cls, payload: bytes) -> Tick | None:
         """Return the beginning or the end of a phase of a compilation."""
-        return _events.tick(payload)
+        found: Tick | None = structured().tick(payload)
+        return found
 
     @classmethod
     def frame_of(cls, text: str) -> str:
@@ -216,51 +207,6 @@ def _about(text: str) -> str:
     """Return the first key of the envelope, or the name of the artifact; empty for neither."""
     found = _ABOUT.match(text)
     return found[1] if found is not None else ""
-
-
-def _content(name: str, envelope: str) -> bytes:
-    """Return the JSON below the envelope's first key, as it stands there."""
-    return bytes(msgspec.json.decode(envelope, type=dict[str, msgspec.Raw])[name])
-
-
-def _typed(name: str, record: StructuredRecord) -> Iterator[Record]:
-    if name in READERS:
-        for found in READERS[name](record.payload.replace("\r\n", "\n").removesuffix("\r")):
-            is_recompile = isinstance(found, Recompile)
-            yield UnnamedRecompile(**dict(found)) if is_recompile else found
-    elif name in SHAPES:
-        yield SHAPES[name](_content(name, record.envelope))
-    elif name == _START:
-        yield start(_content(name, record.envelope))
-    elif name == _EVENT:
-        yield from _events.changes(record.payload)
-    elif name == "torch_version":
-        yield TorchVersion.model_validate_json(record.payload)
-    else:
-        metrics = Envelope.model_validate_json(record.envelope).compilation_metrics
-        yield metrics
-        if metrics.cudagraph_skip_reason:
-            yield from kind("cudagraphs").parse(metrics.cudagraph_skip_reason)
-        yield from _failure(metrics)
-
-
-def _failure(metrics: CompilationMetrics) -> Iterator[Record]:
-    """Yield what the text log has of a compilation that failed and was not the end."""
-    if metrics.fail_reason and metrics.fail_reason.startswith(_LIMIT):
-        for limit in kind("recompile_limits").parse(metrics.fail_reason):
-            reason = (metrics.recompile_reason or "").partition("\n")[0].strip() or None
-            yield UnnamedLimit.model_validate({**dict(limit), "reason": reason})
-    elif (
-        metrics.fail_type
-        and metrics.fail_type not in _SOFT
-        and metrics.settings.get("dynamo.suppress_errors") is True
-    ):
-        yield NotConverted(
-            function=metrics.co_name or "",
-            file=metrics.co_filename or "",
-            line=metrics.co_firstlineno or 0,
-            error=(metrics.fail_reason or "").strip().rpartition("\n")[2],
-        )
 
 
 class Function(NamedTuple):

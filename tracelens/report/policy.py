@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from tracelens.config import Ignore
 from tracelens.policies import BUDGETS
-from tracelens.report.compare.counters import counters
 from tracelens.report.model import Finding, Report, Severity
 
 __all__ = ["Applied", "Budget", "applied", "budgets"]
@@ -70,6 +69,8 @@ def budgets(report: Report, most: Mapping[str, float]) -> list[Budget]:
     """Return each budget with what the report counts."""
     if not most:
         return []
+    from tracelens.report.compare.counters import counters  # noqa: PLC0415 -- budgets are rare
+
     counted = {one.name: one.after for one in counters([report]) if one.of is None}
     told = [row["compile_s"] for row in report.tables.get("frames", ()) if row.get("compile_s")]
     if told:  # also where nobody watched: what is there is too much, or it is not
