@@ -146,6 +146,46 @@ def test_a_rank_that_comes_again_is_of_another_job(tmp_path: Path) -> None:
     ]
 
 
+def structured(folder: Path, rank: int, job: str, clock: str) -> None:
+    """Write the beginning of a rank's structured log, under the name that torch gives it."""
+    (folder / f"dedicated_log_torch_trace_rank_{rank}_{job * 8}.log").write_text(
+        f"V1120 {clock}.000000 {100 * ord(job) + rank} torch/_logging/structured.py:22] "
+        '{"str": ["/home/ana/proj/train.py", 0]}\n',
+        encoding="utf-8",
+    )
+
+
+def jobs(folder: Path) -> list[list[str]]:
+    """Return the ranks and jobs, in the names, that are read together."""
+    found = groups(sorted(str(path) for path in folder.iterdir()))
+    return sorted(sorted(Path(path).name[26:34] for path in group.paths) for group in found)
+
+
+@pytest.mark.parametrize("apart", [1, 2])
+def test_structured_logs_without_a_rank_0_belong_to_the_job_that_has_it(
+    apart: int, tmp_path: Path
+) -> None:
+    for rank in range(3):
+        structured(tmp_path, rank, "abc"[rank], "16:17:28" if rank != apart else "21:44:00")
+    assert jobs(tmp_path) == [["rank_0_a", "rank_1_b", "rank_2_c"]]
+
+
+def test_a_rank_0_that_begins_later_has_the_ranks_that_began_before(tmp_path: Path) -> None:
+    structured(tmp_path, 1, "a", "10:00:00")
+    structured(tmp_path, 0, "b", "14:00:00")
+    assert jobs(tmp_path) == [["rank_0_b", "rank_1_a"]]
+
+
+def test_two_jobs_that_have_their_rank_0_stay_two(tmp_path: Path) -> None:
+    for job, clock in (("a", "10:00:00"), ("b", "14:00:00")):
+        for rank in range(2 if job == "a" else 4):
+            structured(tmp_path, rank, job, clock)
+    assert jobs(tmp_path) == [
+        ["rank_0_a", "rank_1_a"],
+        ["rank_0_b", "rank_1_b", "rank_2_b", "rank_3_b"],
+    ]
+
+
 def test_traces_of_hosts_and_processes_are_ranks_when_they_end_together(tmp_path: Path) -> None:
     for pid, stamp in ((31, 1795168800), (32, 1795168803), (33, 1795170000)):
         trace(tmp_path / f"node7_{pid}.{stamp}000000000.pt.trace.json", pid=pid)

@@ -14,6 +14,7 @@ import msgspec
 from pydantic import BaseModel
 
 from tracelens.logs import Record
+from tracelens.logs import _estimates as estimates
 from tracelens.logs._kinds import kind
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
@@ -159,6 +160,9 @@ READERS: dict[str, Reader] = {
     "dynamo_error": _error,
     "compiled_autograd_compile_reasons": _captures,
     "inductor_collective_schedule": _schedule,
+    "inductor_runtime_and_tensor_meta": estimates.estimated,
+    "graph_execution": estimates.order,
+    "inductor_graph_execution": estimates.ran,
     "dynamo_output_graph": _graph("graph_code", "dynamo_output_graph"),
     "aot_forward_graph": _graph("aot_graphs", "Forward graph"),
     "aot_inference_graph": _graph("aot_graphs", "Forward graph"),

@@ -45,6 +45,17 @@ _KNOWN = {
     "errors": About(
         "Errors", "Exceptions of torch in the log.", ("error", "message", "where", "count")
     ),
+    "estimated_graphs": About(
+        "Graphs as Inductor expects them",
+        "Its estimate for each graph and rank; `differs` is the first operation that is not that "
+        "of the first rank, tensors included.",
+        ("graph", "rank", "ops", "estimated_ms", "behind_ms", "differs"),
+    ),
+    "estimated_ops": About(
+        "Operations as Inductor expects them",
+        "Estimated time and the tensors written.",
+        ("graph", "op", "n", "estimated_ms", "outputs"),
+    ),
     "explore": About(
         "What if: the standard settings on this program",
         "Each setting alone, timed against the unchanged program in the same rounds. Speedup is "
@@ -82,6 +93,11 @@ _KNOWN = {
         "Guard trees",
         "What is checked before a compiled function is used, and what did not hold.",
         ("frame", "text", "failed", "from"),
+    ),
+    "graph_order": About(
+        "Order of graphs",
+        "Which compiled graphs ran, by compile id; `differs_at` is the first run that is not "
+        "that of the first rank.",
     ),
     "guards": About("Guards", "What is checked before every call of a compiled function."),
     "kernel_code": About(

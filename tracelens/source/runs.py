@@ -15,23 +15,15 @@ from itertools import chain
 from pathlib import Path
 
 from tracelens.evidence import Evidence
+from tracelens.source.jobs import jobs_of
 from tracelens.source.probe import Probe, probe
 
 __all__ = ["Group", "bundle_of", "groups", "of_one_process"]
 
-#: Seconds between the first records of two ranks of one job.
-MAX_SKEW = 600.0
-#: Seconds between the ends of two ranks' traces.
-MAX_TRACE_SKEW = 30.0
 #: Seconds by which the clock of a log, which names no zone, may differ from that of a trace.
 MAX_ZONE = 14 * 3600.0
 #: Seconds that a program may run between its last compilation and a trace.
 MAX_QUIET = 24 * 3600.0
-
-_RANK = re.compile(r"^(?P<head>.*?rank[-_.]?)(?P<rank>\d{1,6})(?P<rest>\D.*)?$", re.IGNORECASE)
-#: What makes the name of a structured log unique.
-_UNIQUE = re.compile(r"^_[a-z0-9_]{8}(?=\.|$)")
-_HOST_TRACE = re.compile(r"^(?P<host>.+)_(?P<pid>\d+)\.(?P<stamp>\d{10,20})(?:\.pt)?\.trace\.json")
 
 
 @dataclass
@@ -109,7 +101,7 @@ def bundle_of(path: str, roots: Iterable[str]) -> str | None:
 def _sorted(files: Sequence[str]) -> list[Group]:
     """Return the groups among the files of one folder."""
     probes = {path: probe(path) for path in files if path != "-"}
-    jobs = _jobs(list(probes.values()))
+    jobs = jobs_of(list(probes.values()))
     parts = [*jobs, *([path] for path in files if path not in set(chain.from_iterable(jobs)))]
     joined = _Joined(len(parts))
     first: dict[str, int] = {}
@@ -126,51 +118,6 @@ def _sorted(files: Sequence[str]) -> list[Group]:
     for group in together:
         group.probes = {path: probes[path] for path in group.paths if path in probes}
     return together
-
-
-def _jobs(probes: Sequence[Probe]) -> list[list[str]]:
-    """Return the files of ranks that are of one job: named alike, and begun together."""
-    named: defaultdict[tuple[str, ...], list[tuple[str, float | None, Probe]]] = defaultdict(list)
-    for one in probes:
-        if (key := _template(one)) is not None:
-            named[key[0]].append((key[1], key[2], one))
-    out = []
-    for (what, *_), files in named.items():
-        skew = MAX_TRACE_SKEW if what == "host" else MAX_SKEW
-        out += [[one.path for _, _, one in job] for job in _begun_together(files, skew)]
-    return [job for job in out if len(job) > 1]
-
-
-def _template(one: Probe) -> tuple[tuple[str, ...], str, float | None] | None:
-    """Return what the names of a job's files have in common, the rank, and when it began."""
-    name = Path(one.path).name
-    if one.kind == "trace" and one.world == 1:
-        return None
-    if one.kind == "trace" and (host := _HOST_TRACE.match(name)) is not None:
-        seconds = float(f"{host['stamp'][:10]}.{host['stamp'][10:] or 0}")
-        return ("host",), f"{host['host']}_{host['pid']}", seconds
-    if (match := _RANK.match(name)) is None:
-        return None
-    rest = _UNIQUE.sub("", match["rest"] or "").removesuffix(".gz")
-    return ("rank", one.kind, match["head"], re.sub(r"\d+", "#", rest)), match["rank"], one.start
-
-
-def _begun_together(
-    files: Sequence[tuple[str, float | None, Probe]], skew: float
-) -> list[list[tuple[str, float | None, Probe]]]:
-    """Cut files into jobs: a rank that comes again, or much later, is of another one."""
-    jobs: list[list[tuple[str, float | None, Probe]]] = []
-    held: dict[str, Probe] = {}
-    for rank, start, one in sorted(files, key=lambda file: (file[1] or 0.0, file[0])):
-        last = jobs[-1][-1][1] if jobs else None
-        late = last is not None and start is not None and start - last > skew
-        again = rank in held and not (one.kind == "trace" and held[rank].pids == one.pids)
-        if not jobs or late or again:
-            jobs.append([])
-            held = {}
-        jobs[-1].append((rank, start, one))
-        held[rank] = one
-    return jobs
 
 
 def of_one_process(group: Group, read: Mapping[str, Evidence]) -> list[list[str]]:
