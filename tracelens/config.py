@@ -69,8 +69,8 @@ class Config(BaseModel):
     recorded_with: tuple[str, ...] = ()
     #: Whether a text that its grammar refused makes the exit code 2.
     strict: bool = False
-    #: Whether to hide names of users and machines; None = as each format prefers.
-    redact: bool | None = None
+    #: Whether to hide names of users and machines, or how much else; None = as each format prefers.
+    redact: bool | Literal["paths", "source", "all"] | None = None
     #: Further texts to replace where names are: what a project is called, or a customer.
     redact_words: tuple[str, ...] = ()
     #: Most characters of a Markdown report.

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer.core
 
+from tracelens.errors import UsageError
+
 __all__ = ["EXAMPLES", "Grouped", "groups"]
 
 #: The options of all commands by what they are about; what is in none comes last.
@@ -26,6 +28,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 OTHERS = "Others"
+#: Commands whose ``--redact`` may say how far, and what it may say.
+LEVELLED = {"analyze", "compare", "confirm", "render", "run"}
+LEVELS = ("paths", "source", "all")
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "analyze": (
         "tracelens analyze run.log",
@@ -71,6 +76,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 class Grouped(typer.core.TyperCommand):
     """A command whose help has its options in groups, and examples at its end."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take ``--redact=LEVEL`` besides ``--redact``, which has no value of its own."""
+        args, level = _level(args) if self.name in LEVELLED else (args, "")
+        rest: list[str] = super().parse_args(ctx, args)
+        if level:
+            ctx.params["redact"] = level
+        return rest
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then options by group."""
         for title, records in groups(self, ctx):
@@ -84,6 +97,17 @@ class Grouped(typer.core.TyperCommand):
             with formatter.section("Examples"):
                 for example in examples:
                     formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def _level(args: list[str]) -> tuple[list[str], str]:
+    """Take the last level of redaction out of what stands before ``--``."""
+    end = args.index("--") if "--" in args else len(args)
+    levels = [word.partition("=")[2] for word in args[:end] if word.startswith("--redact=")]
+    for level in levels:
+        if level not in LEVELS:
+            raise UsageError(f"--redact={level}: no such level", hint=f"one of {', '.join(LEVELS)}")
+    kept = [word.partition("=")[0] if word.startswith("--redact=") else word for word in args[:end]]
+    return [*kept, *args[end:]], levels[-1] if levels else ""
 
 
 def groups(command: Any, ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:

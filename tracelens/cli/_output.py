@@ -18,7 +18,7 @@ from tracelens.cli._terminal import emit, say, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
 if TYPE_CHECKING:
-    from tracelens.render import Options
+    from tracelens.render import Options, Redact
     from tracelens.report import Report
 
 __all__ = [
@@ -73,8 +73,8 @@ RedactOption = Annotated[
     bool | None,
     typer.Option(
         "--redact/--no-redact",
-        help="Replace names of users, hosts and home directories.  "
-        "[default: in all formats but JSON]",
+        help="Replace names of users, hosts and home directories; --redact=paths|source|all your "
+        "files, lines of code, functions too.  [default: in all formats but JSON]",
     ),
 ]
 RootOption = Annotated[
@@ -182,7 +182,7 @@ class Plan:
         terminal: Terminal,
         *,
         max_chars: int,
-        redact: bool | None,
+        redact: Redact,
         verbose: bool,
         root: str = "",
         split: bool = False,
@@ -289,7 +289,8 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
     try:
         # What a pack draws need not think of names: it does not get to see them.
         report, root = rooted(report, options.root), ""
-        report = report if options.redact is False else redact(report, options.redact_words)[0]
+        if options.redact is not False:
+            report = redact(report, options.redact_words, options.redact)[0]
         text = renderer.load().render(report, replace(options, root=root))
         if not isinstance(text, str):
             raise TypeError(f"render gives {type(text).__name__!r}, not text")

@@ -64,7 +64,7 @@ def issue(
 
     config = laid_over(load(Path.cwd()))
     loaded = _loading.read(report, config).report
-    drawn = without_names(loaded, config.redact_words)[0] if redact else loaded
+    drawn = without_names(loaded, config.redact_words, redact)[0] if redact else loaded
     chosen = _chosen(drawn, finding)
     script = _script(drawn, chosen, redact=redact)
     made_of = _issue.Issue(

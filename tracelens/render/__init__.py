@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tracelens.report import Report
 
@@ -19,6 +19,10 @@ def _no_link(name: str) -> None:
     del name
 
 
+#: Whether to redact, or how far: the user's paths, code, names as well.
+Redact = bool | Literal["paths", "source", "all"] | None
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user may ask of any format. A renderer ignores what does not apply to it."""
@@ -29,8 +33,9 @@ class Options:
     color: bool = False
     #: Most characters of the result, where a service has a limit (0 = none).
     max_chars: int = 0
-    #: Whether to replace names of users, hosts and home directories; None = as the format prefers.
-    redact: bool | None = None
+    #: Whether to replace names of users, hosts and home directories, and what else; None = as the
+    #: format prefers.
+    redact: Redact = None
     #: Further texts to replace where names are.
     redact_words: tuple[str, ...] = ()
     #: More detail: harmless findings, absent verdicts, coverage lists.

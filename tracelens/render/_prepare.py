@@ -23,7 +23,9 @@ def prepare(
     """
     wanted = format_.redacts if options.redact is None else options.redact
     report = rooted(report, options.root)
-    stored, replaced = redact(report, options.redact_words) if wanted else (_reloaded(report), 0)
+    stored, replaced = (
+        redact(report, options.redact_words, wanted) if wanted else (_reloaded(report), 0)
+    )
     drawn = Report.model_validate(map_strings(json.loads(stored.to_json()), clean))
     return stored, drawn, replaced
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from tracelens.render._own import without_own
 from tracelens.render._secrets import KINDS, STRONG, Kind, is_common, kind, stays
 from tracelens.render._strings import map_strings
 from tracelens.report import Report
@@ -184,17 +185,23 @@ def _is_distinctive(name: str) -> bool:
     return any(map(str.isdigit, name)) or "-" in name
 
 
-def redact(report: Report, words: Iterable[str] = ()) -> tuple[Report, int]:
+def redact(
+    report: Report, words: Iterable[str] = (), level: bool | str | None = None
+) -> tuple[Report, int]:
     """Return the report without names and secrets, and how many mentions were replaced.
 
     Args:
         report: What to hide names in.
         words: Further texts to replace, as they stand.
+        level: What else to replace: ``paths``, ``source``, ``all``.
     """
     data = json.loads(report.to_json())
     digests = [source.pop("sha256") for source in data["inputs"]]
     tool = data.pop("tool")
     data, count = without_names(data, words)
+    if isinstance(level, str):
+        data, more = without_own(data, level)
+        count += more
     for source, digest in zip(data["inputs"], digests, strict=True):
         source["sha256"] = digest
     return Report.model_validate(data | {"tool": tool}), count

@@ -20,4 +20,4 @@ class Json(Renderer):
     def render(cls, report: Report, options: Options) -> str:
         """Return the report's JSON, redacted only on request."""
         wanted = cls.redacts if options.redact is None else options.redact
-        return (redact(report, options.redact_words)[0] if wanted else report).to_json()
+        return (redact(report, options.redact_words, wanted)[0] if wanted else report).to_json()

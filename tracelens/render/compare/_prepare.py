@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tracelens.render import Options
+from tracelens.render._own import without_own
 from tracelens.render._redact import without_names
 from tracelens.render._strings import clean, map_strings
 from tracelens.report.compare import Comparison
@@ -22,4 +23,7 @@ def prepare(comparison: Comparison, options: Options) -> tuple[Comparison, int]:
 def stored(comparison: Comparison, options: Options) -> tuple[Comparison, int]:
     """Return the comparison without names and secrets."""
     data, replaced = without_names(json.loads(comparison.to_json()), options.redact_words)
+    if isinstance(options.redact, str):
+        data, more = without_own(data, options.redact)
+        replaced += more
     return Comparison.model_validate(data), replaced

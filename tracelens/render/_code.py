@@ -1,0 +1,45 @@
+"""Lines of code that a report quotes: found where torch quotes them, or by their form."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+
+__all__ = ["codes", "is_code"]
+
+#: What torch writes around a line of the user's code.
+_QUOTED = (
+    re.compile(r"(?<=, code: )(?P<code>[^\n]{4,2000}?)(?=\s*$)", re.MULTILINE),
+    re.compile(r"(?<=  # )(?P<code>[^\n#]{4,2000}?)(?=  # \S{1,400}:\d{1,7} in )"),
+    re.compile(r"line \d{1,7}, in [^\n]{1,200}\n\s{1,40}(?P<code>[^\n]{4,2000})"),
+)
+#: Characters of a line that are parsed at most.
+MOST = 2000
+#: What a plain line of a log parses as, too.
+_PLAIN = (ast.Name, ast.Constant, ast.Tuple, ast.UnaryOp, ast.Compare, ast.List, ast.Dict)
+
+
+def codes(text: str) -> Iterator[str]:
+    """Yield the lines of code that torch quotes in a text."""
+    for pattern in _QUOTED:
+        for match in pattern.finditer(text):
+            yield match["code"].strip()
+
+
+def is_code(text: str) -> bool:
+    """Tell whether a whole line is a statement of Python."""
+    line = text.strip()
+    if not line or len(line) > MOST:
+        return False
+    if line.startswith(("def ", "class ", "@", "async ")):
+        return True
+    for tried in (line, f"{line} pass", f"if 1: pass\n{line} pass"):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                body = ast.parse(tried).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return not all(isinstance(one, ast.Expr) and isinstance(one.value, _PLAIN) for one in body)
+    return False
