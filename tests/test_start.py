@@ -123,6 +123,19 @@ def test_a_compile_log_imports_little_else(cache: Path) -> None:
     assert not kinds(modules) & {"chrome_trace", "cudagraphs", "graph_code", "onednn_verbose"}
 
 
+def test_a_text_log_imports_nothing_of_structured_ones(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(RECOMPILES), "-q")
+    assert "recompiles" in kinds(modules)
+    assert modules.isdisjoint(
+        {
+            "tracelens.logs._structured",
+            "tracelens.logs._payloads",
+            "tracelens.logs.nccl",
+            "tracelens.report.compare.counters",
+        }
+    )
+
+
 def test_the_others_are_there_when_they_are_asked_for() -> None:
     everything = command()
     assert list(everything.commands) == sorted(everything.commands)

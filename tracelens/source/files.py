@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import errno
-import hashlib
 import lzma
 import os
 import re
@@ -21,6 +20,7 @@ from typing import IO, Protocol, cast
 from isal import igzip_lib
 
 from tracelens.errors import SourceError
+from tracelens.source.digest import Digest
 from tracelens.traces.reader import Reader
 
 __all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand", "opened", "real", "shown"]
@@ -161,7 +161,7 @@ class Stream:
         #: The last line, when no newline ends it.
         self.tail = b""
         self.notes: list[str] = []
-        self._digest = hashlib.sha256()
+        self._digest = Digest()
         self._progress = progress
         self._file: IO[bytes] | None = None
 
