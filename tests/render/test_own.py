@@ -40,7 +40,7 @@ LINES = (
 #: What must not be seen from a level on.
 HIDDEN = {
     "paths": ("falcon.py", "acme"),
-    "source": ("wings", "hefty_sum", "build_nest", "egg_count"),
+    "source": ("wings", "hefty_sum", "build_nest", "egg_count", "crumb", "moult"),
     "all": ("fly_high", "left_wing", "cargo"),
 }
 
@@ -53,11 +53,16 @@ def report(reports: dict[str, Report]) -> Report:
         name="new-object-identity",
         severity=Severity.WARNING,
         title="`fly_high` is compiled again",
-        message="acme/falcon.py:7: `wings = self.left_wing(span) * 3`.",
+        message="acme/falcon.py:7: `wings = self.left_wing(span) * 3`. It was `return crumb` and "
+        "`torch._dynamo.config.recompile_limit = 16`, `TORCH_LOGS=recompiles`.",
         where=Where(file=FILE, line=7, function="fly_high"),
         evidence=tuple(EvidenceLine(input="run.log", line=1, text=text) for text in LINES),
         advice=(Advice(id="a", text="Compile it once.", code="step = torch.compile(step)"),),
-        data={"function": "fly_high", "code": "wings = self.left_wing(span) * 3"},
+        data={
+            "function": "fly_high",
+            "code": "wings = self.left_wing(span) * 3",
+            "lines": ["acme/falcon.py:12 moult = shed("],
+        },
     )
     return reports["one"].model_copy(update={"findings": (finding,), "tables": {}})
 
@@ -88,6 +93,7 @@ def test_what_is_torchs_or_ours_stays(report: Report) -> None:
     texts = [line.text for line in finding.evidence]
     assert ONEDNN in texts
     assert 'File "<site-packages>/torch/nn/modules/linear.py", line 125, in forward' in texts
+    assert "`torch._dynamo.config.recompile_limit = 16`, `TORCH_LOGS=rec" in finding.message
     assert finding.advice[0].code == "step = torch.compile(step)"
     assert (finding.code, finding.severity) == ("RCP008", Severity.WARNING)
 

@@ -12,7 +12,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from tracelens.render._code import codes, is_code
+from tracelens.render._code import after_place, codes, is_code, told
 from tracelens.render._secrets import is_common
 
 __all__ = ["LEVELS", "without_own"]
@@ -92,7 +92,9 @@ class _Own:
             if not _LIBRARY.search(match[0]):
                 self._add_file(match[0])
         if self._depth >= LEVELS.index("source"):
-            for code in codes(text):
+            quoted = told(text) if key in {"title", "message"} else ()
+            placed = after_place(text) if key == "lines" else ()
+            for code in (*codes(text), *quoted, *placed):
                 self._add("code", code)
             if key == "code" and not _RULE.fullmatch(text) and len(text) > 3:
                 self._add("code", text)
