@@ -99,6 +99,8 @@ def test_no_evidence_draws_no_bar(one: Report) -> None:
         ("GBR001", {"graph_breaks": 1}, "needs TORCH_TRACE"),
         ("GBR001", {"graph_breaks": 1, "torch_trace": 3}, "needs a profiler trace"),
         ("GBR001", {"torch_trace": 3, "chrome_trace": 1}, "tracelens compare"),
+        ("CMP003", {"recording": 1}, "needs TORCH_TRACE"),
+        ("CMP007", {"recording": 1}, "tracelens compare"),
         ("ONE001", {"output_code": 1}, "needs ONEDNN_VERBOSE=1"),
         ("NUM001", {"output_code": 1}, "about results"),
         ("XYZ001", {"output_code": 1}, "needs a profiler trace"),

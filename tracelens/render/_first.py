@@ -33,8 +33,8 @@ _NOT_TIME = {
 }
 _TRACE = (("chrome_trace",), "a profiler trace (`tracelens run --trace`)")
 _COMPILING = (("torch_trace",), "TORCH_TRACE=trace_dir")
-#: What would show the cost of a family's findings, the cheapest first: (log kinds that hold it,
-#: how to record them).
+#: What would show the cost of the findings of a family or a rule, the cheapest first: (log kinds
+#: that hold it, how to record them).
 _SHOWN_BY = {
     "ONE": ((("onednn_verbose",), "ONEDNN_VERBOSE=1"),),
     "TUN": ((("autotune",), 'TORCH_LOGS="+inductor"'), _TRACE),
@@ -42,6 +42,8 @@ _SHOWN_BY = {
     "RCP": (_COMPILING,),
     "DYN": (_COMPILING, _TRACE),
     "CMP": (_COMPILING,),
+    # It compiled nothing: no record of compiling shows what eager execution costs.
+    "CMP007": (),
 }
 
 
@@ -130,7 +132,7 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if why := _NOT_TIME.get(family):
         return f"none in time: {why}" if family != "ENV" else f"unknown: {why}"
     there = _kinds(finding.run, report)
-    for kinds, how in _SHOWN_BY.get(family, (_TRACE,)):
+    for kinds, how in _SHOWN_BY.get(finding.code, _SHOWN_BY.get(family, (_TRACE,))):
         if there.isdisjoint(kinds):
             return f"unknown: needs {how}"
     if any(advice.knob is not None for advice in finding.advice):

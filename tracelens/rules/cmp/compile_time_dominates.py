@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.blocks import Blocks, repeated
 from tracelens.evidence import Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
@@ -16,12 +17,15 @@ from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.guards import GuardTree
 
 __all__ = ["CompileTimeDominates"]
 
 #: Seconds of compilation that are worth a word: as Dynamo measured them, and by the log's clocks.
 MIN_MEASURED = 10.0
 MIN_CLOCKS = 30.0
+#: Modules of one list with the same parts that make a block worth compiling by itself.
+MIN_BLOCKS = 3
 
 
 class CompileData(FindingData):
@@ -37,6 +41,10 @@ class CompileData(FindingData):
     is_measured: bool = True
     #: Whether the log says which layer of the compiler they went to.
     is_layered: bool = True
+    #: Modules of one list with the same parts, as far as guards name them.
+    blocks: int = 0
+    #: The list, behind the compiled module: ``.encoder.layers``; empty where that is the list.
+    blocks_at: str = ""
 
 
 class CompileTimeDominates(Rule):
@@ -67,8 +75,8 @@ class CompileTimeDominates(Rule):
     time, this is a note.
 
     ## What to do
-    Keep the cache directory from start to start; compile a repeated block once instead of the
-    whole model; remove recompiles.
+    Keep the cache directory from start to start; remove recompiles. Where the guards show that the
+    model repeats a block, compile the blocks instead of the whole model.
 
     ## How a live run confirms it
     The program is started twice with one cache directory. Confirmed when the second start compiles
@@ -99,9 +107,14 @@ class CompileTimeDominates(Rule):
         ),
         Remedy(
             "repeated-blocks",
-            "Compile a block that the model repeats once, instead of the whole model.",
-            when="a model of repeated blocks",
-            since="2.2",
+            lambda data: (
+                f"The model has {data.blocks} blocks with the same parts: compile them one by one "
+                "instead of the whole model, and the first one's code serves them all."
+            ),
+            when="the guards name a block that the model repeats",
+            applies=lambda data: data.blocks >= MIN_BLOCKS,
+            code=lambda data: f"for block in model{data.blocks_at}:\n    block.compile()",
+            since="2.5",
             proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
         ),
         Remedy(
@@ -122,6 +135,7 @@ class CompileTimeDominates(Rule):
         *,
         recompiles: Table[Recompile],
         tables: Table[AutotuneTable],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
         sums = max((row.record for row in processes), key=lambda sums: sums.seconds)
@@ -130,9 +144,12 @@ class CompileTimeDominates(Rule):
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
             rest = max(0.0, sums.seconds - told)
-            yield self._finding(sums, rest, is_told=rest < sums.seconds / 2)
+            told_by_others = rest < sums.seconds / 2
+            yield self._finding(sums, rest, repeated(trees), is_told=told_by_others)
 
-    def _finding(self, sums: CompileSeconds, rest: float, *, is_told: bool) -> Finding:
+    def _finding(
+        self, sums: CompileSeconds, rest: float, blocks: Blocks, *, is_told: bool
+    ) -> Finding:
         exact = sums.basis == "measured"
         about = "" if exact else "about "
         number = f"{sums.count} compilations" if sums.count > 1 else "one compilation"
@@ -154,6 +171,8 @@ class CompileTimeDominates(Rule):
             untold_seconds=rest,
             is_measured=exact,
             is_layered=sums.layered,
+            blocks=blocks.number,
+            blocks_at=blocks.path,
         )
         return self.finding(
             "seconds",

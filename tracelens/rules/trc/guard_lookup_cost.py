@@ -142,7 +142,7 @@ class GuardLookupCost(Rule):
             count=sum(row.count for row in rows),
             where=known.function(frames),
             evidence=[
-                row.quote(f"{row.count} calls, {1000 * row.ms / row.count:.3g} us each")
+                row.quote(f"{row.count} calls, {1000 * share_of(row.ms, row.count):.3g} us each")
                 for row in rows
             ],
             cost=Cost(ms=ms, share=ms / run.ms, basis="measured", of=run.of),

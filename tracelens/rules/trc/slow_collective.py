@@ -15,7 +15,7 @@ from tracelens.traces.ranks import RankTime, missing
 from tracelens.traces.rows import CollectiveTime, Timeline
 from tracelens.traces.stragglers import Late, late
 from tracelens.traces.views import View, stories, views
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["SlowCollective"]
 
@@ -182,7 +182,12 @@ class SlowCollective(Rule):
                 row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
                 for row in slow[:MAX_TOLD]
             ],
-            cost=Cost(ms=exposed, share=exposed / whole, basis="upper_bound", of="the trace"),
+            cost=Cost(
+                ms=exposed,
+                share=min(1.0, share_of(exposed, whole)),
+                basis="upper_bound",
+                of="the trace",
+            ),
             advice=self.advise(data),
             data=data,
         )

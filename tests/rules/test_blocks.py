@@ -1,0 +1,78 @@
+"""Compiling a repeated block is advised where the guards show that a block repeats."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.dynamo.blocks import Blocks, repeated
+from tracelens.logs.guards import GuardTree
+from tracelens.report import Finding
+from tracelens.source import read
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+METRICS = FIXTURES / "CMP001-compile-time-dominates" / "fires-structured.log.gz"
+PREFIX = "V1120 12:00:00.000000 7 torch/_dynamo/guards.py:4483] [0/0] [__guards] "
+
+
+def tree(*modules: str) -> str:
+    """Return the guards of a compiled model with these modules."""
+    managers = [
+        f"| +- GuardManager: source={module}, accessed_by=DictGetItemGuardAccessor('x'), "
+        "type=<class 'dict'>, tag_safe=(False, False)"
+        for module in modules
+    ]
+    lines = ["", "TREE_GUARD_MANAGER:", "+- RootGuardManager", *managers]
+    return "".join(f"{PREFIX}{line}\n" for line in lines)
+
+
+def at(*names: str) -> str:
+    return "L['self']" + "".join(f"._modules['{name}']" for name in names)
+
+
+def found(log: Path) -> Blocks:
+    evidence, _ = read([str(log)])
+    assert len(evidence.table(GuardTree)) == 1
+    return repeated(evidence.table(GuardTree))
+
+
+@pytest.mark.parametrize(
+    ("modules", "blocks"),
+    [
+        ([at("net", "layers", str(n), "ff") for n in range(4)], Blocks(4, ".net.layers")),
+        (
+            [at("stages", "1", "blocks", str(n), "ff") for n in range(3)],
+            Blocks(3, ".stages[1].blocks"),
+        ),
+        ([at(str(n), "ff") for n in range(3)], Blocks(3, "")),
+        # Plain layers, and containers, which are not called.
+        ([at("net", str(n)) for n in range(4)], Blocks()),
+        ([at("net", str(n), "0") for n in range(4)], Blocks()),
+        # Other parts in each: they are not alike.
+        ([at("net", str(n), f"part{n}") for n in range(3)], Blocks(1, ".net")),
+    ],
+)
+def test_what_repeats(modules: list[str], blocks: Blocks, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(tree(*modules))
+    assert found(log) == blocks
+
+
+def told(tmp_path: Path, guards: str) -> Finding:
+    log = tmp_path / "run.log"
+    log.write_text(gzip.decompress(METRICS.read_bytes()).decode() + guards)
+    (finding,) = [one for one in analyze(str(log)).findings if one.code == "CMP001"]
+    return finding
+
+
+def test_three_blocks_are_worth_compiling_by_themselves(tmp_path: Path) -> None:
+    blocks = [at("encoder", "layers", str(n), "ff") for n in range(3)]
+    advice = {one.id: one for one in told(tmp_path, tree(*blocks)).advice}
+    assert advice["repeated-blocks"].code == (
+        "for block in model.encoder.layers:\n    block.compile()"
+    )
+    for guards in (tree(*blocks[:2]), ""):
+        assert "repeated-blocks" not in {one.id for one in told(tmp_path, guards).advice}

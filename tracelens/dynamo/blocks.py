@@ -1,0 +1,44 @@
+"""Blocks that a compiled model repeats, as far as its guards name them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracelens.evidence import Table
+
+if TYPE_CHECKING:
+    from tracelens.logs.guards import GuardTree
+
+__all__ = ["Blocks", "repeated"]
+
+#: A numbered module, and the first part of it, which has a name: ``layers[3].attention``.
+_PART = re.compile(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
+_NAME = re.compile(r"\._modules\['([^']{1,80})'\]")
+
+
+class Blocks(NamedTuple):
+    """Modules of one list that have a part of the same name."""
+
+    number: int = 0
+    #: The list, behind the module that is compiled: ``.encoder.layers``.
+    path: str = ""
+
+
+def repeated(trees: Table[GuardTree]) -> Blocks:
+    """Return the longest list of modules that are alike.
+
+    Plain layers are nothing that is worth to be compiled by itself, and neither are containers,
+    which are not called: only modules whose parts have names count.
+    """
+    numbers: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in trees:
+        for guard in row.record.guards:
+            for part in _PART.finditer(guard.source if guard.is_manager else ""):
+                numbers[guard.source[: part.start()], part[2]].add(part[1])
+    if not numbers:
+        return Blocks()
+    (source, _), alike = max(numbers.items(), key=lambda item: len(item[1]))
+    names = [f"[{name}]" if name.isdecimal() else f".{name}" for name in _NAME.findall(source)]
+    return Blocks(len(alike), "".join(names))
