@@ -146,3 +146,15 @@ def test_rates_are_those_of_the_calls_whose_kernels_are_there() -> None:
     assert row["tflops"] == pytest.approx(flops / 200e-6 / 1e12, rel=1e-4)
     assert row["bound"] == "compute"
     assert row["share_of_bound"] == pytest.approx(flops / 989e12 / 200e-6, rel=1e-3)
+
+
+def test_kernels_of_2021_find_their_operators() -> None:
+    shapes = {"Input Dims": [[4096, 4096], [4096, 4096]], "Input type": ["float", "float"]}
+    events = [
+        span("Operator", "aten::mm", 300, 10, args={"External id": 7, **shapes}),
+        span("Kernel", "volta_sgemm_128x64_nn", 320, 10_000, pid=0, args={"external id": 7}),
+        span("Kernel", "volta_sgemm_128x64_nn", 12_000, 10_000, pid=0, args={"external id": 8}),
+    ]
+    (row,) = tables(read(events))["ops"]
+    assert (row["n"], row["sum_ms"]) == (1, 10.0)
+    assert row["tflops"] == pytest.approx(2 * 4096**3 / 10e-3 / 1e12, rel=1e-3)

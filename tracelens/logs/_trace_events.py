@@ -53,6 +53,8 @@ class Arguments(msgspec.Struct, gc=False):
     grid: Any = None
     #: What joins an operator and the kernels that it starts.
     external: Any = msgspec.field(name="External id", default=None)
+    #: The same, as traces of 2021 have it with kernels.
+    old_external: Any = msgspec.field(name="external id", default=None)
     #: What joins a kernel and the call that launched it.
     correlation: Any = None
     #: Of collectives: which one, on how many elements of what, between how many ranks.

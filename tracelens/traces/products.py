@@ -81,8 +81,9 @@ class Products:
     def _kernel(self, event: Complete, name: Name) -> None:
         args = event.args
         assert args is not None  # noqa: S101 -- the caller asked
-        known = isinstance(args.external, int | str)
-        work = self._by_id.get(args.external) if known else None
+        number = args.external if args.external is not None else args.old_external
+        known = isinstance(number, int | str)
+        work = self._by_id.get(number) if known else None
         flops, moved = _number(args.flop), _number(args.gb) * 1e9
         if work is None and (flops or moved):
             work = self._annotated.get(event.name)
@@ -91,8 +92,8 @@ class Products:
                 self._annotated[event.name] = work
             if work is not None:
                 work.count += 1
-        elif work is not None and args.external not in self._begun:
-            self._begun.add(args.external)
+        elif work is not None and number not in self._begun:
+            self._begun.add(number)
             work.count += 1
         if work is not None:
             work.us += event.dur
