@@ -36,6 +36,7 @@ LINES = (
     "Recompiling function fly_high in falcon.py:7",
     f'File "{TORCH}", line 125, in forward',
     ONEDNN,
+    "@x",
 )
 #: What must not be seen from a level on.
 HIDDEN = {

@@ -40,6 +40,10 @@ _NAMED = re.compile(
     r"(?:\.py\"?:\d{1,7} in |line \d{1,7}, in |\b[LG]\[['\"]|_(?:modules|parameters|buffers)\[['\"]"
     r"|\bself\.|\bdef |\bclass |\bfunction '|<function |\bsize of )(?P<name>[A-Za-z_]\w{2,99})"
 )
+#: Where what was learnt may begin, and how many characters of it are looked up first.
+_START = re.compile(r"(?<![\w<])(?<![\w.>~-][/\\])(?=\S)")
+_GOES_ON = re.compile(r"[\w>]")
+BEGINNING = 3
 _WORD = re.compile(r"(?<![\w<])[A-Za-z_]\w*(?![\w>])")
 #: Words of torch and of its logs, beside those that are common.
 _TORCHS = frozenset(
@@ -69,7 +73,8 @@ class _Own:
         self._called: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
-        self._pattern: re.Pattern[str] | None = None
+        #: Lengths of what was learnt, the longest first, by its beginning.
+        self._lengths: dict[str, list[int]] = {}
 
     def learn(self, data: Any, key: str = "") -> None:
         """Remember files, lines and names in a JSON value."""
@@ -122,7 +127,7 @@ class _Own:
             self._names[name] = f"<name{len(self._names) + 1}>"
 
     def _add(self, label: str, text: str) -> None:
-        if text not in self._called:
+        if len(text) >= BEGINNING and text not in self._called:
             self._called[text] = f"<{label}{self._next(label)}>"
 
     def _next(self, label: str) -> int:
@@ -130,11 +135,11 @@ class _Own:
         return self._numbers[label]
 
     def ready(self) -> None:
-        """Make one pattern of all that was learnt, the longest first."""
-        texts = sorted(self._called, key=len, reverse=True)
-        if texts:
-            every = "|".join(map(re.escape, texts))
-            self._pattern = re.compile(rf"(?<![\w<])(?<![\w.>~-][/\\])(?:{every})(?![\w>])")
+        """Index what was learnt: an alternative of thousands would be tried at every word."""
+        lengths: dict[str, set[int]] = {}
+        for text in self._called:
+            lengths.setdefault(text[:BEGINNING], set()).add(len(text))
+        self._lengths = {key: sorted(held, reverse=True) for key, held in lengths.items()}
 
     def change(self, data: Any, key: str = "") -> Any:
         """Return a JSON value with what was learnt replaced; keys stay."""
@@ -151,13 +156,25 @@ class _Own:
         if key == "quoted" and self._depth >= LEVELS.index("source") and is_code(data):
             self._add("code", data.strip())
             self.count += 1
-            return self._called[data.strip()]
-        text = self._pattern.sub(self._replace, data) if self._pattern else data
+            return self._called.get(data.strip(), "<code>")
+        text = self._without_texts(data)
         return _WORD.sub(self._replace_name, text) if self._names else text
 
-    def _replace(self, match: re.Match[str]) -> str:
-        self.count += 1
-        return self._called[match[0]]
+    def _without_texts(self, text: str) -> str:
+        """Replace files and lines of code: of those that begin at a place, the longest."""
+        parts, done = [], 0
+        for match in _START.finditer(text):
+            start = match.start()
+            if start < done:
+                continue
+            for length in self._lengths.get(text[start : start + BEGINNING], ()):
+                end = start + length
+                if (found := self._called.get(text[start:end])) and not _GOES_ON.match(text, end):
+                    parts += [text[done:start], found]
+                    done = end
+                    self.count += 1
+                    break
+        return "".join([*parts, text[done:]])
 
     def _replace_name(self, match: re.Match[str]) -> str:
         if (called := self._names.get(match[0])) is None:
