@@ -4,11 +4,13 @@
     python benchmarks/mutation.py --seed 1 --count 100 -o docs/campaigns/mutation.json
 
 A mutant is a module below ``tracelens/rules`` with one comparison, boolean operator, number or
-loop changed by cosmic-ray's operators; annotations are left alone. It is killed when a test of its
-rule fails: first its logs, one by one and all at once, of which the changed rule must say what the
-rule says, with the conditions of its advice (``tests/test_together.py``) and the points where it
-changes its mind (``tests/test_decisions.py``) and the table of thresholds, in a forked process,
-which is quick; then pytest on every test module that names its code, which ``--quick`` leaves out.
+loop changed by cosmic-ray's operators. What no test can be about is left alone: annotations,
+decorators, class keywords, and the million of a unit, one more of which is beyond the digits that
+are said. A mutant is killed when a test of its rule fails: first its logs, one by one and all at
+once, of which the changed rule must say what the rule says, with the conditions of its advice
+(``tests/test_together.py``) and the points where it changes its mind (``tests/test_decisions.py``)
+and the table of thresholds, in a forked process, which is quick; then pytest on every test module
+that names its code, which ``--quick`` leaves out.
 """
 
 from __future__ import annotations
@@ -73,12 +75,13 @@ LIMIT = 180
 
 
 def silent_lines(source: str) -> set[int]:
-    """Return the lines that no test can be about: annotations, imports, what type checkers read."""
+    """Return the lines that no test can be about: signatures, annotations, decorators."""
     found: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         spans: list[tuple[int, int]] = []
-        if isinstance(node, ast.FunctionDef):
-            spans = [(node.lineno, node.body[0].lineno - 1)]
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            spans = [(first, node.body[0].lineno - 1)]
         elif isinstance(node, ast.AnnAssign):
             spans = [(node.annotation.lineno, node.annotation.end_lineno or 0)]
         elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -88,15 +91,26 @@ def silent_lines(source: str) -> set[int]:
     return found
 
 
+def units(source: str) -> set[tuple[int, int]]:
+    """Return where a large power of ten turns one unit into another: one more is never said."""
+    return {
+        (node.right.lineno, node.right.col_offset)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant)
+        if isinstance(node.op, ast.Mult | ast.Div) and node.right.value in {1e6, 1e9, 1e12}
+    }
+
+
 def places(source: str) -> Iterator[tuple[str, int]]:
     """Yield (operator, occurrence) of every mutant of one module."""
-    silent = silent_lines(source)
+    silent, same = silent_lines(source), units(source)
     nodes = list(ast_nodes(get_ast(source)))
     for name in OPERATORS:
         operator = get_operator(name)()
         spans = [span for node in nodes for span in operator.mutation_positions(node)]
         for occurrence, (start, _) in enumerate(spans):
-            if start[0] not in silent:
+            is_unit = name == "core/NumberReplacer" and start in same
+            if start[0] not in silent and not is_unit:
                 yield name, occurrence
 
 
