@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._changes import groups
-from tracelens.rules.rcp._data import RecompileRule
-from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["DispatchKeyMismatch"]
 
 
-class DispatchKeyMismatch(RecompileRule):
+class DispatchKeyMismatch(TensorRule):
     """A function is called with tensors of inference mode, and with others.
 
     ## Why it matters
@@ -51,7 +43,6 @@ class DispatchKeyMismatch(RecompileRule):
 
     code = "RCP011"
     name = "dispatch-key-mismatch"
-    severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:kinds",
@@ -68,30 +59,14 @@ class DispatchKeyMismatch(RecompileRule):
         ),
     )
 
-    def check(
-        self,
-        recompiles: Table[Recompile],
-        *,
-        frames: Table[Frame],
-        trees: Table[GuardTree],
-        limits: Table[RecompileLimit],
-    ) -> Iterator[Finding]:
-        """Yield one finding per function and tensor."""
-        for group in groups(self.code, recompiles, limits):
-            check = group.first.check
-            if not isinstance(check, TensorMismatch):
-                continue
-            function, source = group.history.function, str(check.source)
-            yield tell(
-                self,
-                group,
-                frames,
-                trees,
-                title=f"`{function}` gets `{source}` with different dispatch keys",
-                message=f"`{source}` has other dispatch keys ({_difference(check)}) than the "
-                f"tensor that the entry was compiled for: {group.times}.",
-                severity=Severity.INFO,
-            )
+    title = "`{function}` gets `{source}` with different dispatch keys"
+
+    def message(self, group: Group, check: TensorMismatch) -> str:
+        """Say what differed."""
+        return (
+            f"`{check.source}` has other dispatch keys ({_difference(check)}) than the "
+            f"tensor that the entry was compiled for: {group.times}."
+        )
 
 
 def _difference(check: TensorMismatch) -> str:

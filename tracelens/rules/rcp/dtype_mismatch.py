@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
-from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["DtypeMismatch"]
 
@@ -36,7 +29,7 @@ def _first(data: RecompileData) -> str:
     return FLOATS[data.values[0]]
 
 
-class DtypeMismatch(RecompileRule):
+class DtypeMismatch(TensorRule):
     """A function is called with tensors of different dtypes.
 
     ## Why it matters
@@ -66,7 +59,6 @@ class DtypeMismatch(RecompileRule):
 
     code = "RCP013"
     name = "dtype-mismatch"
-    severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:dtypes",
@@ -95,29 +87,11 @@ class DtypeMismatch(RecompileRule):
         ),
     )
 
-    def check(
-        self,
-        recompiles: Table[Recompile],
-        *,
-        frames: Table[Frame],
-        trees: Table[GuardTree],
-        limits: Table[RecompileLimit],
-    ) -> Iterator[Finding]:
-        """Yield one finding per function and tensor."""
-        for group in groups(self.code, recompiles, limits):
-            check = group.first.check
-            if not isinstance(check, TensorMismatch):
-                continue
-            function, source = group.history.function, str(check.source)
-            yield tell(
-                self,
-                group,
-                frames,
-                trees,
-                title=f"`{function}` gets `{source}` as {', '.join(group.values)}",
-                message=f"Each dtype of `{source}` needs an entry: {group.times}." + _double(group),
-                severity=Severity.INFO,
-            )
+    title = "`{function}` gets `{source}` as {values}"
+
+    def message(self, group: Group, check: TensorMismatch) -> str:
+        """Say what differed."""
+        return f"Each dtype of `{check.source}` needs an entry: {group.times}." + _double(group)
 
 
 def _double(group: Group) -> str:

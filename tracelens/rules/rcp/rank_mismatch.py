@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._changes import groups
-from tracelens.rules.rcp._data import RecompileRule
-from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["RankMismatch"]
 
 
-class RankMismatch(RecompileRule):
+class RankMismatch(TensorRule):
     """A function is called with tensors of different numbers of dimensions.
 
     ## Why it matters
@@ -48,7 +40,6 @@ class RankMismatch(RecompileRule):
 
     code = "RCP014"
     name = "rank-mismatch"
-    severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:ranks",
@@ -67,26 +58,8 @@ class RankMismatch(RecompileRule):
         ),
     )
 
-    def check(
-        self,
-        recompiles: Table[Recompile],
-        *,
-        frames: Table[Frame],
-        trees: Table[GuardTree],
-        limits: Table[RecompileLimit],
-    ) -> Iterator[Finding]:
-        """Yield one finding per function and tensor."""
-        for group in groups(self.code, recompiles, limits):
-            check = group.first.check
-            if not isinstance(check, TensorMismatch):
-                continue
-            function, source = group.history.function, str(check.source)
-            yield tell(
-                self,
-                group,
-                frames,
-                trees,
-                title=f"`{function}` gets `{source}` with {', '.join(group.values)} dimensions",
-                message=f"Each number of dimensions of `{source}` needs an entry: {group.times}.",
-                severity=Severity.INFO,
-            )
+    title = "`{function}` gets `{source}` with {values} dimensions"
+
+    def message(self, group: Group, check: TensorMismatch) -> str:
+        """Say what differed."""
+        return f"Each number of dimensions of `{check.source}` needs an entry: {group.times}."

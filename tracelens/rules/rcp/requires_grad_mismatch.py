@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._changes import groups
-from tracelens.rules.rcp._data import RecompileRule
-from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["RequiresGradMismatch"]
 
 
-class RequiresGradMismatch(RecompileRule):
+class RequiresGradMismatch(TensorRule):
     """A function is called with a tensor that requires a gradient, and with one that does not.
 
     ## Why it matters
@@ -51,7 +43,6 @@ class RequiresGradMismatch(RecompileRule):
 
     code = "RCP012"
     name = "requires-grad-mismatch"
-    severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:gradients",
@@ -79,28 +70,12 @@ class RequiresGradMismatch(RecompileRule):
         ),
     )
 
-    def check(
-        self,
-        recompiles: Table[Recompile],
-        *,
-        frames: Table[Frame],
-        trees: Table[GuardTree],
-        limits: Table[RecompileLimit],
-    ) -> Iterator[Finding]:
-        """Yield one finding per function and tensor."""
-        for group in groups(self.code, recompiles, limits):
-            check = group.first.check
-            if not isinstance(check, TensorMismatch):
-                continue
-            function, source = group.history.function, str(check.source)
-            yield tell(
-                self,
-                group,
-                frames,
-                trees,
-                title=f"`{function}` is compiled with and without a gradient for `{source}`",
-                message=f"An entry was compiled for `{source}` with {check.expected}, and then "
-                f"the flag was the other one: {group.times}. There are two values, so it ends "
-                "there.",
-                severity=Severity.INFO,
-            )
+    title = "`{function}` is compiled with and without a gradient for `{source}`"
+
+    def message(self, group: Group, check: TensorMismatch) -> str:
+        """Say what differed."""
+        return (
+            f"An entry was compiled for `{check.source}` with {check.expected}, and then "
+            f"the flag was the other one: {group.times}. There are two values, so it ends "
+            "there."
+        )

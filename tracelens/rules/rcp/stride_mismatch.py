@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._changes import groups
-from tracelens.rules.rcp._data import RecompileRule
-from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["StrideMismatch"]
 
 
-class StrideMismatch(RecompileRule):
+class StrideMismatch(TensorRule):
     """A function is called with tensors of the same size but another memory layout.
 
     ## Why it matters
@@ -52,7 +44,6 @@ class StrideMismatch(RecompileRule):
 
     code = "RCP015"
     name = "stride-mismatch"
-    severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:strides",
@@ -84,30 +75,14 @@ class StrideMismatch(RecompileRule):
         ),
     )
 
-    def check(
-        self,
-        recompiles: Table[Recompile],
-        *,
-        frames: Table[Frame],
-        trees: Table[GuardTree],
-        limits: Table[RecompileLimit],
-    ) -> Iterator[Finding]:
-        """Yield one finding per function and tensor."""
-        for group in groups(self.code, recompiles, limits):
-            check = group.first.check
-            if not isinstance(check, TensorMismatch):
-                continue
-            function, source = group.history.function, str(check.source)
-            yield tell(
-                self,
-                group,
-                frames,
-                trees,
-                title=f"`{function}` gets `{source}` in another memory layout",
-                message=f"The stride of `{source}`{_at(check)} was {check.expected}, then "
-                f"{check.actual}: {group.times}, one per layout.",
-                severity=Severity.INFO,
-            )
+    title = "`{function}` gets `{source}` in another memory layout"
+
+    def message(self, group: Group, check: TensorMismatch) -> str:
+        """Say what differed."""
+        return (
+            f"The stride of `{check.source}`{_at(check)} was {check.expected}, then "
+            f"{check.actual}: {group.times}, one per layout."
+        )
 
 
 def _at(check: TensorMismatch) -> str:

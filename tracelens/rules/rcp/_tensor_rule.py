@@ -1,0 +1,47 @@
+"""Rules about one property of a tensor that differs from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._tell import tell
+
+__all__ = ["TensorRule"]
+
+
+class TensorRule(RecompileRule):
+    """Base of the rules about tensors that a guard tells apart by anything but their size."""
+
+    severity = Severity.INFO
+    #: What the title says, of ``{function}``, ``{source}`` and the ``{values}`` that came.
+    title: ClassVar[str]
+
+    def message(self, group: Group, check: TensorMismatch) -> str:
+        """Say what differed, by the first guard of ``group`` that failed."""
+        raise NotImplementedError
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and tensor."""
+        for group in groups(self.code, recompiles, limits):
+            check = group.first.check
+            if isinstance(check, TensorMismatch):
+                named = {"function": group.history.function, "source": str(check.source)}
+                title = self.title.format(**named, values=", ".join(group.values))
+                message = self.message(group, check)
+                yield tell(self, group, frames, trees, title=title, message=message)
