@@ -52,9 +52,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def imported(cache: Path, *argv: str) -> set[str]:
     """Run the command in a process of its own; return the modules that it imported."""
+    given = {name: text for name, text in os.environ.items() if name != "COLUMNS"}  # xdist sets it
     done = subprocess.run(
         [sys.executable, "-c", RUN, *argv],
-        env=os.environ | {"TRACELENS_CACHE": str(cache)},
+        env=given | {"TRACELENS_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=True,
