@@ -153,3 +153,13 @@ def test_runs_that_rest_on_times_are_made_alone() -> None:
 
     found = sides_of([trial(0), trial(1, by_time=True), trial(2)])
     assert [side.knob.text for side in found] == ["unchanged", "A"]
+
+
+def test_nothing_is_run_ahead_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = Together(together=3)
+    with lab(monkeypatch, child) as room:
+        monkeypatch.setattr(room, "_until", time.monotonic())
+        room.ahead(SIDES)  # and no OutOfTime: whoever needs a run asks for it next
+        assert child.runs == []
+        with pytest.raises(OutOfTime):
+            room.record(SIDES[0])

@@ -139,8 +139,11 @@ class Lab(AbstractContextManager["Lab"]):
         if len(missing) < 2 or (room := min(ahead.room(), self._at_once)) < 2:
             return
         chosen = list(missing.values())[:room]
+        try:
+            seconds = self._allowed(self._first())
+        except OutOfTime:
+            return
         self._progress(f"recording {len(chosen)} runs at once")
-        seconds = self._allowed(self._first())
         found = ahead.at_once(
             chosen,
             lambda side, stopped: self._child.recorded(
