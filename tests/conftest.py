@@ -5,9 +5,11 @@ from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-# How long one example takes is the machine's affair.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+# How long one example takes is the machine's affair. The examples are the same at every run;
+# --hypothesis-profile search looks for new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
