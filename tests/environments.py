@@ -39,6 +39,7 @@ class Environment:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
+            timeout=600,
         )
         assert done.returncode == code, done.stdout
         return done.stdout

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from tests.test_packs import ENTRY_POINTS, FORMAT, GRAMMAR, LOG, RULE, write
-from tracelens import analyze, cli
-from tracelens.plugins import manifest, registry
+from tests.warm import SAMPLE, tracelens
+from tracelens import analyze
 
-ROOT = Path(__file__).parents[1]
-SAMPLE = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
 METADATA = "Metadata-Version: 2.1\nName: heat-pack\n"
 #: Another pack, in which nothing is wrong.
 MILD_RULE = (
@@ -212,60 +207,6 @@ ZOO |= {
 assert len(ZOO) >= 21
 
 
-#: What is remembered of what is installed.
-CACHES = (
-    registry._entries,
-    registry.versions,
-    registry.declared_files,
-    registry._found,
-    manifest._current,
-)
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@cache
-def warm() -> None:
-    """Import what is built in, and build the grammars that the log needs."""
-    analyze(str(SAMPLE))
-
-
-def tracelens(pack: Path, *words: str) -> Done:
-    """Run a command where the packs below ``pack`` are installed: in a process of its own.
-
-    It begins with all that is built in imported, which is what takes longest.
-    """
-    warm()
-    files = [pack / "stdout", pack / "stderr"]
-    if not (child := os.fork()):
-        for number, file in enumerate(files, 1):
-            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-        code = 99
-        try:
-            os.chdir(pack)
-            os.environ["TRACELENS_CACHE"] = ""
-            sys.path.insert(0, str(pack / "site"))
-            sys.dont_write_bytecode = True
-            for cached in CACHES:
-                cached.cache_clear()
-            code = cli.main(words)
-        except SystemExit as error:
-            code = int(error.code or 0)
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return Done(code, *(file.read_text() for file in files))
-
-
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log with something for everybody."""
@@ -401,3 +342,11 @@ def test_a_pack_silences_nothing_that_is_built_in(
     write(tmp_path / "site", both(HEALTHY, loud))
     found = findings(tmp_path, recording, code=0)
     assert [one for one in found if one["code"] not in {"HOT001", "MLD001"}] == alone
+
+
+def test_a_pack_that_never_ends_is_ended(tmp_path: Path, recording: Path) -> None:
+    """The zoo itself: one command that hangs fails one test, by name."""
+    write(tmp_path / "site", both(HEALTHY, check("import time; time.sleep(3600); yield")))
+    with pytest.raises(AssertionError, match=r"tracelens analyze .*SIGALRM"):
+        tracelens(tmp_path, "analyze", str(recording), limit=3)
+    assert tracelens(tmp_path, "--version").returncode == 0

@@ -30,6 +30,8 @@ from tracelens.rules import Rule
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
 TRACELENS = (sys.executable, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())")
+#: What a process may take that takes a second or two on an idle machine.
+LIMIT_S = 300
 NO_ONEDNN = ROOT / "fixtures" / "logs" / "recompiles" / "fn-x-n.log"
 
 
@@ -120,6 +122,7 @@ def process(*words: object, stdin: bytes = b"") -> tuple[int, str, str]:
         input=stdin,
         capture_output=True,
         check=False,
+        timeout=LIMIT_S,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -135,7 +138,9 @@ def test_a_log_on_standard_input_is_analyzed() -> None:
 
 def test_the_installed_command_has_the_version() -> None:
     command = Path(sys.executable).with_name("tracelens")
-    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [command, "--version"], capture_output=True, text=True, check=True, timeout=LIMIT_S
+    )
     assert done.stdout == f"tracelens {__version__}\n"
 
 
@@ -157,6 +162,7 @@ def test_a_reader_that_goes_away_is_no_error(words: str) -> None:
             stdout=writer,
             stderr=subprocess.PIPE,
             check=False,
+            timeout=LIMIT_S,
         )
     finally:
         os.close(writer)
@@ -728,7 +734,9 @@ def test_a_slip_gets_the_word_that_was_meant(words: str, said: str) -> None:
 def tracelens(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tracelens", *words]
     env = os.environ | environment
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=env, check=False, timeout=LIMIT_S
+    )
 
 
 def test_the_environment_sets_what_the_command_line_does_not() -> None:
@@ -748,7 +756,14 @@ def test_the_environment_sets_what_the_command_line_does_not() -> None:
 def test_a_full_disk_is_one_line(words: str) -> None:
     command = [sys.executable, "-m", "tracelens", *words.split()]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
@@ -818,7 +833,7 @@ def test_watching_shows_only_what_is_different(tmp_path: Path) -> None:
         while not (line := child.stdout.readline()).startswith("new: ") and line:
             pass
         child.send_signal(signal.SIGINT)
-        rest = child.communicate()[0]
+        rest = child.communicate(timeout=LIMIT_S)[0]
         timer.cancel()
     assert line.startswith("new: ONE001 ")
     assert "ONE001" not in rest

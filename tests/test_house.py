@@ -249,7 +249,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 def python(*arguments: str) -> str:
     command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    return done.stdout
 
 
 #: Code that runs in the user's process, where there is no command line of ours, or becomes it.

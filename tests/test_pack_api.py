@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.test_broken_packs import HEALTHY, METADATA, both, tracelens
+from tests.test_broken_packs import HEALTHY, METADATA, both
 from tests.test_packs import RULE, write
+from tests.warm import tracelens
 from tracelens.plugins import api
 
 CODES = {"HOT001", "MLD001"}

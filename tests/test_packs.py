@@ -172,7 +172,7 @@ def run(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = ours | {"PYTHONPATH": str(pack / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *words]
     return subprocess.run(
-        command, cwd=pack, env=environment, capture_output=True, text=True, check=False
+        command, cwd=pack, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
 
 

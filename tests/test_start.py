@@ -59,6 +59,7 @@ def imported(cache: Path, *argv: str) -> set[str]:
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     return set(done.stderr.split())
 
