@@ -15,7 +15,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 def whole_log() -> bytes:
     parts = []
-    for path in sorted(FIXTURES.glob("rules/*/fires-*.log*")):
+    for path in sorted(FIXTURES.glob("rules/*/fires-*.log*"))[::9]:
         data = path.read_bytes()
         parts.append(gzip.decompress(data) if path.suffix == ".gz" else data)
     return b"".join(parts)

@@ -7,22 +7,25 @@ parts are joined in order, which gives what one pass gives (``tests/source`` pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
-from tracelens import context
 from tracelens.plugins import manifest
 from tracelens.source.files import CHUNK, SNIFF, Stream, real
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import peel
 from tracelens.source.segment import Segmenter
 from tracelens.traces.reader import may_be_trace
+from tracelens.workers import shared
 
 __all__ = ["MIN_RANGE", "plan", "read_ranges"]
 
 #: Smallest range worth a process of its own, in bytes.
 MIN_RANGE = 16 << 20
+#: Seconds after which a process that reads a part is given up: for starting, and by its bytes.
+STARTING = 120.0
+SLOWEST = 50_000.0
 _PLAIN_HEADS = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -33,6 +36,8 @@ class Part:
     path: str
     start: int
     end: int
+    #: Where it really lies: a member of an archive does not lie where its name says.
+    file: str
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ def plan(path: str, jobs: int) -> list[Part]:
                 pass
             cuts.append(max(cuts[-1], file.tell() if line else size))
     edges = [*dict.fromkeys(cuts), size]
-    return [Part(path, start, end) for start, end in pairwise(edges) if end > start]
+    file_name = str(real(path))
+    return [Part(path, start, end, file_name) for start, end in pairwise(edges) if end > start]
 
 
 def _in_one_pass(head: bytes) -> bool:
@@ -74,12 +80,16 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
 
     Fills in the bytes, lines, digest, head and tail of ``stream``.
     """
-    with ProcessPoolExecutor(
-        len(parts), initializer=context.adopt, initargs=(context.current(),)
-    ) as pool:
-        pending = [pool.submit(_read, part) for part in parts]
-        stream.account_for(_digest(stream.path))
-        results = [task.result() for task in pending]
+    seconds = STARTING + max(part.end - part.start for part in parts) / SLOWEST
+    results = list(
+        shared(
+            _read,
+            parts,
+            count=len(parts),
+            seconds=seconds,
+            meanwhile=lambda: stream.account_for(_digest(stream.path)),
+        )
+    )
     kinds = Kinds(manifest.current().logs)
     whole = results[0].segmenter
     whole.kinds = kinds
@@ -96,7 +106,7 @@ def _read(part: Part) -> Read:
     """Read one part (in its own process)."""
     segmenter = Segmenter(Kinds(manifest.current().logs), part.path, from_start=part.start == 0)
     stream = Stream(part.path)
-    with real(part.path).open("rb", buffering=0) as file:
+    with Path(part.file).open("rb", buffering=0) as file:
         file.seek(part.start)
         for lines in stream.blocks(_Limited(file.read, part.end - part.start)):
             segmenter.feed(lines)
