@@ -1,16 +1,18 @@
 """A recorded run, as the tests look at it."""
 
+import contextlib
 import gzip
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-__all__ = ["TRACELENS", "Ran", "Run", "is_alive", "runner"]
+__all__ = ["TRACELENS", "Ran", "Run", "ended", "is_alive", "runner"]
 
 TRACELENS = (sys.executable, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())")
 
@@ -72,6 +74,20 @@ def runner(python: str, room: Path, environment: dict[str, str]) -> Run:
         return Ran(done.returncode, done.stdout, done.stderr, bundle)
 
     return call
+
+
+@contextlib.contextmanager
+def ended(child: "subprocess.Popen[Any]", seconds: float = 120) -> Iterator[None]:
+    """Have a process ended after a time, whatever the test waits for; afterwards it is over."""
+    timer = threading.Timer(seconds, child.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+        child.wait(timeout=seconds)
+    finally:
+        timer.cancel()
+        child.kill()
 
 
 def is_alive(pid: int) -> bool:

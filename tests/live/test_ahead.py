@@ -41,7 +41,7 @@ class Together:
         self.seconds = seconds
         self.runs.append(side.knob.text)
         if stopped is not None:
-            self.barrier.wait()
+            self.barrier.wait(timeout=60)
             if side.knob.text == self.fail:
                 raise RunFailed("Address already in use")
         return SHOWN
@@ -110,7 +110,7 @@ def test_an_interruption_ends_all() -> None:
     ended: list[str] = []
 
     def record(side: Side, stopped: Callable[[], bool]) -> Recorded:
-        begun.wait()
+        begun.wait(timeout=60)
         if side.knob.text == "A":
             raise KeyboardInterrupt
         while not stopped():

@@ -57,7 +57,13 @@ class Shell:
         # As GitHub runs a step whose shell is bash.
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
         return subprocess.run(
-            words, cwd=self.folder, env=self.env | more, capture_output=True, text=True, check=False
+            words,
+            cwd=self.folder,
+            env=self.env | more,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
         )
 
 

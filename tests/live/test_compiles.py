@@ -67,7 +67,9 @@ def test_in_five_lines_with_a_short_failure(tmp_path: Path) -> None:
     (tmp_path / "test_model.py").write_text(TEST)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_model.py"]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
+    )
     out = done.stdout
     assert "4 failed, 2 passed" in out, out + done.stderr
     told = out[out.index("= FAILURES") : out.index("short test summary")]
@@ -89,6 +91,8 @@ def test_without_pytest(tmp_path: Path) -> None:
         "print('as expected', len(c.report.findings) >= 0)\n"
     )
     words = [sys.executable, "-c", program]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.stdout == "as expected True\n", done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.reports import finding, report
+from tests.live.running import ended
 from tracelens.report import Report, saved
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,8 @@ def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
 
 def confirm(folder: Path, *arguments: str) -> tuple[int, str, str]:
     child = start(folder, *arguments)
-    out, err = child.communicate(timeout=120)
+    with ended(child):
+        out, err = child.communicate(timeout=120)
     return child.returncode, out, err
 
 
@@ -136,7 +138,8 @@ def test_an_interrupt_ends_the_program_and_leaves_a_whole_report(stored: Path) -
             break
         time.sleep(0.1)
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    with ended(child):
+        _, err = child.communicate(timeout=120)
     assert child.returncode == 130
     assert "interrupted" in err
     assert isinstance(saved.load(str(stored)), Report)

@@ -58,6 +58,7 @@ def gone(answer: Confirmation) -> None:
     assert answer.environment["torch"].startswith("2.")
 
 
+@pytest.mark.timeout(1200)
 def test_from_a_recording_to_a_measured_gain(
     torch_python: str, torch_environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_from_a_recording_to_a_measured_gain(
         capture_output=True,
         text=True,
         check=True,
+        timeout=800,
     )
     assert "3 findings, about" in done.stderr
     found = [f for f in saved.load(str(bundle / "report.json")).findings if f.code in codes]

@@ -191,6 +191,7 @@ def test_a_python_that_is_asked_nothing_is_left_alone(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
+            timeout=300,
         )
         assert (done.stdout, done.stderr) == ("True []\n", "")
 
@@ -232,6 +233,7 @@ def test_arguments_of_optimizers_are_replaced_where_they_exist(
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     assert done.stdout.split("\n")[:2] == ["Tensor 0.5 True", "Tensor 0.25 None"]
     (told,) = steps.processes(folder)

@@ -274,6 +274,7 @@ def test_a_program_runs_the_primitive_of_the_log(
         env=torch_environment | {"ONEDNN_VERBOSE": "1"},
         capture_output=True,
         text=True,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     lines: dict[int, list[str]] = {}
@@ -311,6 +312,7 @@ def test_the_defect_is_in_the_first_program_and_not_in_the_second(
             env=env,
             capture_output=True,
             text=True,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr[-2000:]
         log = tmp_path / "run.log"
@@ -345,6 +347,7 @@ def reports_of(
         env=environment | {"TORCH_LOGS": "recompiles,graph_breaks"},
         capture_output=True,
         text=True,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     said = [part.partition("\n")[2] for part in done.stderr.split("## ")[1:]]
@@ -387,7 +390,7 @@ def test_the_driver_times_records_and_compares(
     def drive(*words: str, **env: str) -> dict[str, object]:
         result = tmp_path / "result.json"
         command = [torch_python, str(micro.DRIVER), *words, "--result", str(result)]
-        subprocess.run(command, env=torch_environment | env, cwd=tmp_path, check=True)
+        subprocess.run(command, env=torch_environment | env, cwd=tmp_path, check=True, timeout=600)
         answer: dict[str, object] = json.loads(result.read_text()) if result.exists() else {}
         return answer
 

@@ -64,6 +64,7 @@ def test_a_block_is_recorded_and_everything_put_back(
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["out", "the recording goes on", "True"]

@@ -54,6 +54,7 @@ def test_what_is_tested_wins_over_the_program_and_the_rest_is_the_programs(
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     assert done.stdout.splitlines() == ["True True", "ieee 64", "True", "['len', 'lend', 'print']"]
     (journal,) = folder.iterdir()

@@ -45,7 +45,9 @@ def gone(*pids: int) -> bool:
 
 
 def after(seconds: float, action: Callable[[], None]) -> None:
-    threading.Timer(seconds, action).start()
+    timer = threading.Timer(seconds, action)
+    timer.daemon = True
+    timer.start()
 
 
 def test_both_streams_and_the_exit_code_arrive() -> None:
@@ -314,7 +316,7 @@ def test_nobody_outlives_a_tracelens_that_is_killed(tmp_path: Path, how: str) ->
     assert len(pids) == 2
     assert all(map(is_alive, pids))
     tool.kill()
-    tool.wait()
+    tool.wait(timeout=60)
     assert gone(*pids)
 
 
@@ -331,7 +333,7 @@ def test_a_tree_remembers_who_has_left_it(tmp_path: Path) -> None:
         time.sleep(0.05)
     apart = {int(path.name) for path in tmp_path.iterdir()} - {popen.pid}
     assert tree.members() == {popen.pid, *apart}
-    popen.communicate()
+    popen.communicate(timeout=60)
     assert ProcessTree(popen.pid, b"no mark").members() == set()
     heir = ProcessTree(popen.pid, b"no mark", known=told)
     assert heir.members() == apart
@@ -355,3 +357,20 @@ def test_the_watchdog_goes_with_the_child(monkeypatch: pytest.MonkeyPatch) -> No
     assert gone(*watchdogs)
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert process.run(["true"], env=dict(os.environ)).code == 0
+
+
+def test_a_watchdog_whose_pipe_somebody_else_holds_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without its dot it would take the end of the pipe for ours, so it is ended itself."""
+    monkeypatch.setattr(watchdog, "GONE", 0.3)
+    dog = watchdog.Watchdog(os.getpid(), "no mark")
+    assert dog._popen is not None
+    assert dog._popen.stdin is not None
+    held = dog._popen.stdin.fileno()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[held]
+    )
+    dog.dismiss()
+    assert dog._popen.returncode == -signal.SIGKILL
+    holder.communicate(timeout=60)

@@ -34,7 +34,12 @@ def run(
     path.write_text(text)
     env = {name: value for name, value in env.items() if name != "PYTHONPATH"}
     return subprocess.run(
-        [python, str(path), *words], check=False, env=env, capture_output=True, text=True
+        [python, str(path), *words],
+        check=False,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.running import TRACELENS, Run, is_alive, runner
+from tests.live.running import TRACELENS, Run, ended, is_alive, runner
 from tracelens.live import facts
 
 ONEDNN = (
@@ -83,6 +83,7 @@ def test_a_prompt_is_answered(run: Run, room: Path, environment: dict[str, str])
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert (done.returncode, done.stdout) == (0, "Name? You are ana\n")
 
@@ -93,14 +94,17 @@ def test_ctrl_c_is_passed_on_and_what_was_recorded_is_analyzed(
     script = room / "endless.py"
     script.write_text(LOGGING + "import time; time.sleep(60)\n")
     words = ["run", "-q", "-o", str(room / "interrupted"), "--", sys.executable, str(script)]
-    with subprocess.Popen(
-        [*TRACELENS, *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as child:
+    with (
+        subprocess.Popen(
+            [*TRACELENS, *words],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as child,
+        ended(child),
+    ):
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         os.killpg(child.pid, signal.SIGINT)
@@ -140,6 +144,7 @@ def test_a_working_directory_that_disappears_takes_nothing_along(
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert done.returncode == 0
     assert (inside / "tracelens-run" / "report.json").is_file(), done.stderr
@@ -151,9 +156,12 @@ def test_a_reader_that_goes_away_does_not_stop_the_recording(
     script = room / "loud.py"
     script.write_text("for n in range(100_000): print('line', n)\n" + LOGGING)
     words = [*TRACELENS, "run", "-o", str(room / "loud"), "--", sys.executable, str(script)]
-    with subprocess.Popen(
-        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
+    with (
+        subprocess.Popen(
+            words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child,
+        ended(child),
+    ):
         assert child.stdout is not None
         assert child.stderr is not None
         assert child.stdout.readline() == "line 0\n"
@@ -215,7 +223,7 @@ def test_standard_output_is_the_programs_byte_by_byte(
     script = room / "bytes.py"
     script.write_text(f"import os\nos.write(2, {ONEDNN.encode()!r} + b'\\n')\n{program}\n")
     words = [*TRACELENS, "run", "-o", str(room / "bytes"), "--", sys.executable, str(script)]
-    done = subprocess.run(words, env=environment, capture_output=True, check=False)
+    done = subprocess.run(words, env=environment, capture_output=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (0, text.encode())
     assert b"tracelens: recorded in" in done.stderr
 
@@ -290,7 +298,7 @@ def test_a_full_disk_changes_no_exit_code(environment: dict[str, str], tmp_path:
     code = FULL.format(room=30_000)
     argv = [sys.executable, "-c", code, "run", "-o", str(tmp_path), "--", sys.executable, "-c"]
     done = subprocess.run(
-        [*argv, TALKS], env=environment, capture_output=True, text=True, check=False
+        [*argv, TALKS], env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 7
     assert done.stdout.count("\n") == 9999
@@ -327,14 +335,15 @@ def test_a_recording_killed_at_its_first_line_has_it(
     child = "import time; print('first', flush=True); time.sleep(60)"
     argv = [*TRACELENS, "run", "-o", str(tmp_path / "run"), "--", sys.executable, "-c", child]
     tool = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE)
-    assert tool.stdout is not None
-    assert tool.stdout.readline() == b"first\n"
     log = tmp_path / "run" / "log.txt.gz"
-    end = time.monotonic() + 30
-    while log.stat().st_size <= 10 and time.monotonic() < end:
-        time.sleep(0.01)
-    tool.kill()
-    tool.communicate()
+    with ended(tool):
+        assert tool.stdout is not None
+        assert tool.stdout.readline() == b"first\n"
+        end = time.monotonic() + 30
+        while log.stat().st_size <= 10 and time.monotonic() < end:
+            time.sleep(0.01)
+        tool.kill()
+        tool.communicate(timeout=60)
     assert zlib.decompressobj(31).decompress(log.read_bytes()) == b"first\n"
     told = json.loads((log.parent / "environment.json").read_text())
     assert (told["command"][-1], told["complete"]) == (child, False)
@@ -347,7 +356,9 @@ def test_an_empty_log_says_that_its_recording_was_cut_short(
     (tmp_path / "log.txt.gz").write_bytes(gzip.compress(b""))
     argv = [*TRACELENS, "analyze", str(tmp_path)]
     for said in ("an empty log: its recording was cut short", "an empty file"):
-        done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
         assert done.returncode == 2
         assert said in done.stderr
         facts.write_environment(tmp_path, {"command": ["a"]})

@@ -127,7 +127,7 @@ def test_the_trace_is_of_steady_steps(script: Ran) -> None:
 
 def test_the_report_is_that_of_analyze(script: Ran) -> None:
     words = [*TRACELENS, "analyze", str(script.bundle), *SELECT, "-f", "json"]
-    again = subprocess.run(words, capture_output=True, text=True, check=True)
+    again = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
     assert again.stdout == (script.bundle / "report.json").read_text()
 
 

@@ -159,6 +159,7 @@ def ask(pack: Pack, code: str, *words: str) -> list[Any]:
             env=os.environ | {"PYTHONPATH": os.pathsep.join(places)},
             capture_output=True,
             text=True,
+            timeout=600,
             check=False,
         )
     if done.returncode:

@@ -33,6 +33,8 @@ __all__ = ["InProcess", "recording"]
 
 #: Seconds between two looks at what C code has written.
 PERIOD = 0.1
+#: Seconds that the last look may take.
+PATIENCE = 60.0
 _VARIABLE = "TORCH_LOGS"
 _active = threading.Lock()
 
@@ -130,6 +132,7 @@ class _Tee:
     """Standard error during a recording: logs into the log, the rest also where it went before."""
 
     def __init__(self, shown: TextIO, log: _Sink) -> None:
+        self._process = os.getpid()
         self._shown = shown
         self._log = log
         self._splitter = Splitter()
@@ -137,6 +140,9 @@ class _Tee:
 
     def write(self, text: str) -> int:
         """Take some text."""
+        if os.getpid() != self._process:
+            # A fork has our log, and locks that nobody there may ever give back.
+            return self._shown.write(text)
         with self._lock:
             pieces = self._splitter.feed(text.encode("utf-8", "backslashreplace"))
             self._pass_on(Pieces(pieces.shown + self._splitter.pause(), pieces.logged))
@@ -209,12 +215,15 @@ class _Reader(threading.Thread):
     def finish(self) -> None:
         """Read the rest."""
         self._over.set()
-        self.join()
+        self.join(PATIENCE)
+        if self.is_alive():  # whoever shows the output does not take it
+            return
         self._read()
         self._pass_on(self._splitter.close())
 
     def _read(self) -> None:
-        while data := os.pread(self._between.fileno(), 1 << 20, self._at):
+        until = os.fstat(self._between.fileno()).st_size  # a fork may write on for ever
+        while self._at < until and (data := os.pread(self._between.fileno(), 1 << 20, self._at)):
             self._at += len(data)
             self._pass_on(self._splitter.feed(data))
         self._pass_on(Pieces(shown=self._splitter.pause()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import signal
@@ -39,6 +40,8 @@ LOOK = 0.25
 GLANCE = 1.0
 #: Seconds that a killed process may take to vanish; one that hangs in the kernel never does.
 GONE = 5.0
+#: Seconds after which a child that was killed and has not ended is given up.
+HOPELESS = 60.0
 #: The environment variable that marks everything a child starts.
 MARK = "TRACELENS_CHILD"
 
@@ -190,6 +193,7 @@ class _Child:
         self._reason: Reason = ""
         self._next = list(_ESCALATION)
         self._urge_at = 0.0
+        self._killed_at = math.inf
         self._look_at = 0.0
         self._peak = 0
         self._ended: float | None = None
@@ -243,7 +247,7 @@ class _Child:
         now = time.monotonic()
         if self._ended is None:
             if not _has_ended(self._popen.pid):
-                return False
+                return now > self._killed_at + HOPELESS
             self._ended = now
             self._next = [signal.SIGTERM, signal.SIGKILL]
             by_itself = self._reason in {"", "enough"}
@@ -310,7 +314,9 @@ class _Child:
         """Send the next stronger signal, and wait before the one after it."""
         self._urge_at = now + patience
         number = self._next.pop(0) if len(self._next) > 1 else signal.SIGKILL
-        self._next = self._next if number is not signal.SIGKILL else []
+        if number is signal.SIGKILL:
+            self._next = []
+            self._killed_at = min(self._killed_at, time.monotonic())
         # A terminal's Ctrl-C goes to the group, and programs count on that.
         self._tree.send(number, group_only=number is signal.SIGINT)
 

@@ -60,7 +60,8 @@ class Copied:
         if self._thread is not None:
             self._thread.join(1.0)
         if self._inner is not None:
-            os.close(self._inner[0])
+            if self._thread is None or not self._thread.is_alive():  # its number is used again
+                os.close(self._inner[0])
             self._keep(bytes(self._data))
 
     @property
@@ -86,7 +87,7 @@ class Copied:
             while not self._over.is_set():
                 left = _waiting(reading)
                 if ahead and left < ahead:
-                    self._data += os.read(self.given, ahead - left)
+                    self._take(ahead - left)
                     ahead = left
                 if not ahead:
                     ahead = tee(self.given, writing) if tee is not None else 0
@@ -97,7 +98,13 @@ class Copied:
             pass
         finally:
             os.close(writing)
-            self._settle(reading, ahead)
+            with contextlib.suppress(OSError):
+                self._settle(reading, ahead)
+
+    def _take(self, count: int) -> None:
+        """Take what the program has read out of the pipe; who else reads it may have been first."""
+        if there := min(count, _waiting(self.given)):
+            self._data += os.read(self.given, there)
 
     def _ended(self) -> bool:
         """Tell whether nobody will write any more."""
@@ -114,7 +121,7 @@ class Copied:
             over = self._over.is_set()
             taken = ahead - _waiting(reading)
             if taken:
-                self._data += os.read(self.given, taken)
+                self._take(taken)
                 ahead -= taken
             if over:
                 return

@@ -35,6 +35,8 @@ if not told.endswith(b"."):
             break
 """
 _ROOT = Path(__file__).parents[2]
+#: Seconds that the watchdog may take to end once it is told to; it may still be starting.
+GONE = 10.0
 
 
 class Watchdog:
@@ -62,6 +64,8 @@ class Watchdog:
                 pass_fds=holds,
                 start_new_session=True,
             )
+            # Whoever tells it something never waits for it.
+            os.set_blocking(self._popen.stdin.fileno(), False)  # type: ignore[union-attr]
 
     def tell(self, pid: int, started: int) -> None:
         """Say who belongs to the child: one that leaves it and its mark is found by this alone."""
@@ -73,8 +77,15 @@ class Watchdog:
         """Say that the child has ended, before its number can be given to another process."""
         if self._popen is None or self._popen.stdin is None:
             return
-        with contextlib.suppress(OSError):
+        try:
             os.write(self._popen.stdin.fileno(), b".")
+        except OSError:  # it must not take the closed pipe for our end
+            self._popen.kill()
         with contextlib.suppress(OSError):
             self._popen.stdin.close()
-        self._popen.wait()
+        try:
+            self._popen.wait(GONE)
+        except subprocess.TimeoutExpired:  # another process of ours holds the pipe open
+            self._popen.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(GONE)
