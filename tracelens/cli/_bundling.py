@@ -11,7 +11,7 @@ from typing import IO, NamedTuple
 
 from tracelens.cli._output import MAX_NAME, replacing
 from tracelens.errors import TracelensError
-from tracelens.render import Options
+from tracelens.render import Options, Redact
 from tracelens.render._redact_log import LogNames
 from tracelens.render._strings import map_strings
 from tracelens.render._words import plural
@@ -40,6 +40,15 @@ report.json   the same, for programs
     tracelens compare OTHER {name}
 """
 
+#: What the page of a bundle says about names, by how far they are replaced.
+_SAID = {
+    "False": "",
+    "True": "Names of users, hosts and directories are replaced.",
+    "paths": "Names of users, hosts, directories and files are replaced.",
+    "source": "Names of users, hosts, directories and files and lines of code are replaced.",
+    "all": "Names of users, hosts, files and functions and lines of code are replaced.",
+}
+
 
 class Log(NamedTuple):
     """A log of the bundle: where it lies, and what it is called there."""
@@ -58,7 +67,9 @@ class Bundle(NamedTuple):
     notes: list[str]
 
 
-def made(report: Report, beside: Path, *, words: Sequence[str], logs: bool, redact: bool) -> Bundle:
+def made(
+    report: Report, beside: Path, *, words: Sequence[str], logs: bool, redact: Redact
+) -> Bundle:
     """Return what goes into the bundle of a report.
 
     Args:
@@ -66,9 +77,10 @@ def made(report: Report, beside: Path, *, words: Sequence[str], logs: bool, reda
         beside: The folder in which the inputs of a saved report may lie.
         words: Further texts to replace.
         logs: Whether the inputs belong to it.
-        redact: Whether names are replaced, in the report and in the logs.
+        redact: Whether names are replaced, in the report and in the logs; or how much more, in the
+            report.
     """
-    found, notes = _logs(report, beside, redact=redact) if logs else ([], [])
+    found, notes = _logs(report, beside, redact=bool(redact)) if logs else ([], [])
     names = LogNames(words) if redact else None
     data = json.loads(report.to_json())
     if names is not None:
@@ -80,12 +92,12 @@ def made(report: Report, beside: Path, *, words: Sequence[str], logs: bool, reda
     if redact:
         from tracelens.render._redact import redact as without_names
 
-        drawn, count = without_names(moved, words)
+        drawn, count = without_names(moved, words, redact)
     files: dict[str, bytes | tuple[Log, LogNames | None]] = {}
     for renderer, suffix in ((Html, "html"), (Markdown, "md")):
         files[f"report.{suffix}"] = renderer.render(drawn, options).encode(errors="replace")
     files["report.json"] = drawn.to_json().encode(errors="replace")
-    scripts = dict(_scripts(drawn, redact=redact))
+    scripts = dict(_scripts(moved, redact, words))
     files |= scripts
     files |= {log.name: (log, names) for _, log in found}
     parts = ["report.html, report.md, report.json"]
@@ -138,19 +150,21 @@ def _lines(stream: Stream) -> Iterator[str]:
             yield from (line.decode("utf-8", "replace") for line in lines)
 
 
-def _scripts(report: Report, *, redact: bool) -> Iterator[tuple[str, bytes]]:
+def _scripts(report: Report, redact: Redact, words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Yield a script for each of the first findings that a small program can show."""
     from tracelens.live.repro import script
 
     for finding in report.told[:MAX_SCRIPTS]:
         try:
-            text = script(report, finding, redact=redact)
+            text = script(report, finding, redact=redact, words=words)
         except TracelensError:
             continue
         yield f"repro/{finding.run}-{finding.id}.py", text.encode(errors="replace")
 
 
-def write(target: Path, files: Mapping[str, bytes | tuple[Log, LogNames | None]]) -> int:
+def write(
+    target: Path, files: Mapping[str, bytes | tuple[Log, LogNames | None]], *, redact: Redact
+) -> int:
     """Write the bundle whole or not at all; return its size.
 
     Raises:
@@ -158,7 +172,7 @@ def write(target: Path, files: Mapping[str, bytes | tuple[Log, LogNames | None]]
     """
     with replacing(target) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-            archive.writestr(_member("README.txt"), _page(target.name, files))
+            archive.writestr(_member("README.txt"), _page(target.name, files, _SAID[str(redact)]))
             for name, held in sorted(files.items()):
                 with archive.open(_member(name), "w", force_zip64=True) as member:
                     _fill(member, held)
@@ -186,15 +200,12 @@ def _member(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _page(name: str, files: Mapping[str, object]) -> str:
+def _page(name: str, files: Mapping[str, object], said: str) -> str:
     from tracelens.version import __version__
 
     rest = []
     if any(one.startswith("repro/") for one in files):
         rest.append("repro/        a script for a finding each, which needs nothing but torch")
-    is_redacted = False
-    if logs := [held for held in files.values() if isinstance(held, tuple)]:
+    if any(isinstance(held, tuple) for held in files.values()):
         rest.append("logs/         what the report was made of")
-        is_redacted = any(names is not None for _, names in logs)
-    said = "Names of users, hosts and directories are replaced." if is_redacted else ""
     return _PAGE.format(version=__version__, rest="\n".join(rest), names=said, name=name)

@@ -29,7 +29,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 OTHERS = "Others"
 #: Commands whose ``--redact`` may say how far, and what it may say.
-LEVELLED = {"analyze", "compare", "confirm", "render", "run"}
+LEVELLED = {
+    *("analyze", "bundle", "compare", "confirm", "issue", "render", "repro", "run"),
+}
 LEVELS = ("paths", "source", "all")
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "analyze": (

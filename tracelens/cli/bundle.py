@@ -10,11 +10,13 @@ import typer
 from tracelens.cli._analysis_options import RecordedWithOption, analyzed, settings
 from tracelens.cli._app import app
 from tracelens.cli._loading import is_report
+from tracelens.cli._shared_redact import SharedRedactOption, shared
 from tracelens.cli._terminal import emit, say
 from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
     from tracelens.config import Config
+    from tracelens.render import Redact
     from tracelens.report import Report
 
 __all__ = ["bundle"]
@@ -39,16 +41,14 @@ def bundle(
         str, typer.Option("--output", "-o", metavar="FILE.zip", help="Where to write it.")
     ] = DEFAULT,
     logs: Annotated[
-        bool, typer.Option("--logs/--no-logs", help="Put the logs and traces into it.")
-    ] = True,
-    recorded_with: RecordedWithOption = None,
-    redact: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--redact/--no-redact",
-            help="Replace names of users, hosts and home directories, in the logs too.",
+            "--logs/--no-logs",
+            help="Put the logs and traces into it.  [default: yes, but with --redact=LEVEL]",
         ),
-    ] = True,
+    ] = None,
+    recorded_with: RecordedWithOption = None,
+    redact: SharedRedactOption = None,
 ) -> None:
     """Put the report, the logs it is made of and scripts that show its findings into one file.
 
@@ -65,24 +65,42 @@ def bundle(
     config = settings(
         select=None, extend_select=None, ignore=None, require=None, recorded_with=recorded_with
     )
+    level = shared(redact, config.redact)
+    with_logs = _with_logs(logs, level)
     report = _report(inputs, config)
     made = _bundling.made(
-        report, beside(inputs), words=config.redact_words, logs=logs, redact=redact
+        report, beside(inputs), words=config.redact_words, logs=with_logs, redact=level
     )
-    size = _bundling.write(target, made.files)
+    size = _bundling.write(target, made.files, redact=level)
     emit(f"written to {target}, {size / 1e6:.1f} MB: {made.contents}\n")
-    if redact:
+    if level:
         emit(
             f"names, paths or secrets replaced: {made.replaced:,}; "
             "look through it before you publish it\n"
         )
     else:
         emit("NOT redacted: names of users, hosts and directories are in it\n")
+    if logs is None and not with_logs:
+        say(f"the logs are left out: they are of no use without what --redact={level} replaces")
     for note in made.notes:
         say(note)
     if size > MAX_ATTACHED:
         say(f"GitHub takes files of up to {MAX_ATTACHED // 10**6} MB", hint="--no-logs")
     raise typer.Exit(installed_broken())
+
+
+def _with_logs(logs: bool | None, level: Redact) -> bool:
+    """Tell whether the logs belong to the bundle.
+
+    Raises:
+        UsageError: They are asked for, and so is a level that leaves nothing of them.
+    """
+    if logs and isinstance(level, str):
+        raise UsageError(
+            f"--logs: a log is of no use without what --redact={level} replaces",
+            hint="--redact replaces names in logs, too",
+        )
+    return not isinstance(level, str) if logs is None else logs
 
 
 def _report(inputs: list[str], config: Config) -> Report:

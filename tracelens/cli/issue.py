@@ -12,10 +12,14 @@ from tracelens.cli import _loading
 from tracelens.cli._app import app
 from tracelens.cli._folder import made
 from tracelens.cli._output import save
+from tracelens.cli._shared_redact import SharedRedactOption, shared
 from tracelens.cli._terminal import emit
 from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tracelens.render import Redact
     from tracelens.report import Finding, Report
 
 __all__ = ["issue"]
@@ -45,12 +49,7 @@ def issue(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Where to write it.")
     ] = FOLDER,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact/--no-redact", help="Leave names, home directories and tokens out of it."
-        ),
-    ] = True,
+    redact: SharedRedactOption = None,
 ) -> None:
     """Write an issue about one finding: title, text, environment, script, and what to search.
 
@@ -64,9 +63,10 @@ def issue(
 
     config = laid_over(load(Path.cwd()))
     loaded = _loading.read(report, config).report
-    drawn = without_names(loaded, config.redact_words, redact)[0] if redact else loaded
+    level = shared(redact, config.redact)
+    drawn = without_names(loaded, config.redact_words, level)[0] if level else loaded
     chosen = _chosen(drawn, finding)
-    script = _script(drawn, chosen, redact=redact)
+    script = _script(loaded, chosen.id, level, config.redact_words)
     made_of = _issue.Issue(
         repository=to or _issue.repository(chosen),
         title=_issue.title(chosen),
@@ -85,7 +85,7 @@ def issue(
         f"written to {folder}: {names}",
         f"search first for: {' '.join(words)}",
         f"  {found}",
-        *_stays(_issue.yours(chosen), redact=redact),
+        *_stays(_issue.yours(chosen), redact=bool(level)),
         f"new issue for {made_of.repository}, filled in (nothing was sent or opened):",
         f"  {_issue.address(made_of, made_of.body, brief, SHORTER)}",
     ]
@@ -119,12 +119,12 @@ def _chosen(report: Report, wanted: str | None) -> Finding:
     return find(report, wanted)
 
 
-def _script(report: Report, chosen: Finding, *, redact: bool) -> str:
+def _script(report: Report, chosen: str, redact: Redact, words: Iterable[str]) -> str:
     """Return the script that shows a finding; empty where none can."""
     from tracelens.errors import TracelensError
     from tracelens.live.repro import find, script
 
     try:
-        return script(report, find(report, chosen.id), redact=redact)
+        return script(report, find(report, chosen), redact=redact, words=words)
     except TracelensError:
         return ""

@@ -10,6 +10,7 @@ import typer
 from tracelens.cli import _loading
 from tracelens.cli._app import app
 from tracelens.cli._output import save
+from tracelens.cli._shared_redact import SharedRedactOption, shared
 from tracelens.cli._terminal import emit
 
 __all__ = ["repro"]
@@ -29,12 +30,7 @@ def repro(
         str,
         typer.Option("--output", "-o", metavar="FILE.py", help="Write the script to FILE.py."),
     ] = "-",
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact/--no-redact", help="Leave names, home directories and tokens out of it."
-        ),
-    ] = True,
+    redact: SharedRedactOption = None,
 ) -> None:
     """Write a Python script that shows a finding, for an issue or another machine.
 
@@ -45,8 +41,14 @@ def repro(
     from tracelens.config import load
     from tracelens.live.repro import find, script
 
-    loaded = _loading.read(report, laid_over(load(Path.cwd()))).report
-    text = script(loaded, find(loaded, finding), redact=redact)
+    config = laid_over(load(Path.cwd()))
+    loaded = _loading.read(report, config).report
+    text = script(
+        loaded,
+        find(loaded, finding),
+        redact=shared(redact, config.redact),
+        words=config.redact_words,
+    )
     if output == "-":
         emit(text)
     else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.engine import select_rules
 from tracelens.errors import UsageError
 from tracelens.live.micro import Pair, build
 from tracelens.live.micro._reading import primitives
 from tracelens.onednn import benchdnn
+from tracelens.render import Redact
 from tracelens.render._redact import redact as redacted
 from tracelens.report import Finding, Report
 from tracelens.version import __version__
@@ -47,13 +48,16 @@ def find(report: Report, wanted: str) -> Finding:
     raise UsageError(f"{wanted}: no such finding", hint=f"there are: {ids}" if ids else "")
 
 
-def script(report: Report, finding: Finding, *, redact: bool = True) -> str:
+def script(
+    report: Report, finding: Finding, *, redact: Redact = True, words: Iterable[str] = ()
+) -> str:
     """Return a script that runs what ``finding`` is about and checks that its line appears.
 
     Args:
         report: Where the finding stands.
         finding: What to show.
-        redact: Whether the header leaves out names, home directories and tokens.
+        redact: Whether the header leaves out names, home directories and tokens; or how much more.
+        words: Further texts to leave out.
 
     Raises:
         UsageError: There is no small program for it; the hint says how to show it with its own.
@@ -64,7 +68,7 @@ def script(report: Report, finding: Finding, *, redact: bool = True) -> str:
             f"{finding.id}: no small program shows it, only the one that the log is from",
             hint=_own(finding),
         )
-    said = redacted(report)[0] if redact else report
+    said = redacted(report, words, redact)[0] if redact else report
     index = report.findings.index(finding)
     header = "\n".join(_comments(_header(said, said.findings[index], finding, pair)))
     program = pair.shown or pair.before

@@ -1,0 +1,36 @@
+"""A sample of the campaign of ``benchmarks/fuzz.py``, of pieces that do not change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.holding import hold
+from tests.fuzz.mutating import MAX_BYTES, MUTATIONS, Chance, mutant, pieces
+
+#: Logs that are part of the package, so that the inputs stay the same.
+WHERE = "logs/samples"
+
+
+@pytest.mark.parametrize("start", range(0, 40, 20))
+def test_no_broken_input_raises_or_reaches_the_terminal(start: int, tmp_path: Path) -> None:
+    kinds = [
+        hold(mutant(1, number, WHERE), tmp_path / "input.log", render=number % 10 == 0)
+        for number in range(start, start + 20)
+    ]
+    assert "read" in kinds
+
+
+def test_an_input_depends_on_its_numbers_alone() -> None:
+    again = [mutant(7, number, WHERE) for number in (3, 1, 2)]
+    assert again == [mutant(7, number, WHERE) for number in (3, 1, 2)]
+    assert len({mutant(7, number, WHERE) for number in range(40)}) > 30
+    assert max(len(mutant(7, number, WHERE)) for number in range(40)) <= MAX_BYTES
+
+
+@pytest.mark.parametrize("change", MUTATIONS, ids=lambda change: change.__name__)
+def test_each_mutation_changes_something(change: object) -> None:
+    chance = Chance("x", pieces(WHERE))
+    piece = pieces(WHERE)[0]
+    assert any(change(piece, chance) != piece for _ in range(5))  # type: ignore[operator]
