@@ -12,8 +12,6 @@ from tests.environments import Environment
 
 ROOT = Path(__file__).parents[1]
 PACK = ROOT / "docs" / "examples" / "tile-backend"
-#: One environment serves all.
-pytestmark = pytest.mark.xdist_group("second-pack")
 CODES = ["TIL001", "TIL002", "TIL003", "TIL004", "TIL101"]
 
 

@@ -203,13 +203,11 @@ def check(*args: str) -> int:
 
 
 @pytest.mark.live
-@pytest.mark.xdist_group("healthy")
 def test_the_check_of_a_healthy_plain_log_passes(healthy: Path) -> None:
     assert check(str(healthy / "run.log"), "--recorded-with", ",".join(NEEDED)) == 0
 
 
 @pytest.mark.live
-@pytest.mark.xdist_group("healthy")
 @pytest.mark.parametrize("missing", NEEDED)
 def test_without_one_switch_it_fails_and_names_it(
     missing: str, healthy: Path, capsys: pytest.CaptureFixture[str]
@@ -224,7 +222,6 @@ def test_without_one_switch_it_fails_and_names_it(
 
 
 @pytest.mark.live
-@pytest.mark.xdist_group("healthy")
 def test_the_check_of_a_recorded_healthy_program_passes(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +233,6 @@ def test_the_check_of_a_recorded_healthy_program_passes(
 
 
 @pytest.mark.live
-@pytest.mark.xdist_group("healthy")
 def test_the_check_of_a_recorded_block_passes(healthy: Path) -> None:
     lines = PROGRAM.strip().splitlines()
     block = "\n".join(f"    {line}" for line in lines[2:])

@@ -48,7 +48,6 @@ def test_a_program_is_about_an_advice(program: Program) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.xdist_group("advice")
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_advice_removes_the_finding(name: str, tmp_path: Path) -> None:

@@ -8,13 +8,6 @@ from pathlib import Path
 import pytest
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a module's tests, which share recordings, in one process: ``--dist loadgroup``."""
-    for item in items:
-        if item.get_closest_marker("live") is not None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 @pytest.fixture(scope="session")
 def torch_python() -> str:
     """Return a Python that has torch; where the tests are complete, there must be one."""
