@@ -66,8 +66,14 @@ class Remedy:
 
 
 def applicable(remedies: Iterable[Remedy], data: Any) -> tuple[Advice, ...]:
-    """Return the advice of those remedies that apply to a finding with this data, in order."""
-    return tuple(remedy.advice(data) for remedy in remedies if remedy.applies(data))
+    """Return the advice of those remedies that apply to a finding with this data, in order.
+
+    "Or ..." is an alternative to the one before it, and loses the word where that does not apply.
+    """
+    found = [remedy.advice(data) for remedy in remedies if remedy.applies(data)]
+    if found and (rest := found[0].text.removeprefix("Or ")) != found[0].text:
+        found[0] = found[0].model_copy(update={"text": rest[0].upper() + rest[1:]})
+    return tuple(found)
 
 
 def _of(value: Any, data: Any) -> Any:
