@@ -85,12 +85,18 @@ addEventListener("load", async () => {
   };
   const press = (key) =>
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-  const out = { all: shown().length };
+  const out = { drawn: shown().length };
+  const more = document.querySelector("[data-more]");
+  out.others = more.hidden ? "" : more.textContent;
+  more.click();
+  out.all = shown().length;
+  out.focus = document.activeElement === shown()[300].querySelector("a");
   const search = document.querySelector("[type=search]");
   set(search, "Number 17 ", "input");
   out.words = ids();
   out.articles = [...document.querySelectorAll("article")].filter((one) => !one.hidden).length;
   set(search, "", "input");
+  out.again = shown().length;
   set(document.querySelector("select[data-key=family]"), "ONE", "input");
   out.family = shown().every((row) => row.dataset.code === "ONE001");
   set(document.querySelector("select[data-key=file]"), shown()[0].dataset.file, "input");
@@ -133,7 +139,8 @@ def test_the_findings_are_filtered_sorted_and_walked_through(
     assert len(words) == 1
     assert articles <= 1
     assert said == {
-        "all": 400, "family": True, "file": 1, "severity": False, "sorted": True, "first": True,
+        "drawn": 300, "others": "Show the other 100", "all": 400, "focus": True, "again": 300,
+        "family": True, "file": 1, "severity": False, "sorted": True, "first": True,
         "second": True, "back": True, "search": True, "unfolded": True,
     }  # fmt: skip
 

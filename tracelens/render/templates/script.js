@@ -33,13 +33,29 @@
   /* What can be filtered: a row of the list, and its article where it has one. */
   let items = [];
   function collect() {
-    items = all(".row").map((row, position) => ({ row, position, article: byId(row.dataset.id), words: null }));
+    items = all(".row").map((row, position) => ({
+      row, position, article: byId(row.dataset.id), words: null, wanted: true, facts: { ...row.dataset },
+    }));
   }
   const words = (item) => {
     item.words ??= (item.row.textContent + (item.article?.textContent ?? "")).toLowerCase();
     return item.words;
   };
-  const visible = () => items.filter((item) => !item.row.hidden);
+  const visible = () => items.filter((item) => item.wanted);
+
+  /* Rows in the document: a list of thousands is laid out anew with each letter that is typed. */
+  const MAX_ROWS = 300;
+  let most = MAX_ROWS;
+  const within = (item, list) => (item.article?.parentElement === list ? [item.row, item.article] : [item.row]);
+  function draw() {
+    const list = document.querySelector(".overview");
+    const found = visible();
+    list.replaceChildren(...found.slice(0, most).flatMap((item) => within(item, list)));
+    const more = document.querySelector("[data-more]");
+    if (!more) return;
+    more.hidden = found.length <= most;
+    more.textContent = `Show the other ${(found.length - most).toLocaleString("en")}`;
+  }
 
   const fact = (facts, key) => (key === "family" ? facts.code.slice(0, 3) : facts[key]);
 
@@ -53,14 +69,16 @@
       const chosen = choices.filter((select) => select.value).map((select) => [select.dataset.key, select.value]);
       const said = search.value.toLowerCase();
       let shown = 0;
+      most = MAX_ROWS;
       for (const item of items) {
-        const facts = item.row.dataset;
+        const { facts } = item;
         const show = wanted.has(facts.severity) && chosen.every(([key, value]) => fact(facts, key) === value) &&
           (!said || words(item).includes(said));
-        if (item.row.hidden === show) item.row.hidden = !show;
+        item.wanted = show;
         if (item.article && item.article.hidden === show) item.article.hidden = !show;
         shown += show;
       }
+      draw();
       count.textContent = shown === items.length ? "" : `${shown} of ${items.length} shown`;
     };
     tools.addEventListener("input", apply);
@@ -74,8 +92,8 @@
   }
 
   function sort(key) {
-    const number = (item) => Number(item.row.dataset[key]);
-    const text = (item) => item.row.dataset[key] ?? "\uffff";
+    const number = (item) => Number(item.facts[key]);
+    const text = (item) => item.facts[key] ?? "\uffff";
     const by = {
       cost: (a, b) => number(b) - number(a),
       count: (a, b) => number(b) - number(a),
@@ -83,8 +101,9 @@
       code: (a, b) => (text(a) < text(b) ? -1 : Number(text(a) > text(b))),
     }[key] ?? (() => 0);
     items.sort((a, b) => by(a, b) || a.position - b.position);
-    document.querySelector(".overview").append(...items.map((item) => item.row));
-    document.querySelector(".articles").append(...items.flatMap((item) => item.article ?? []));
+    const articles = document.querySelector(".articles");
+    draw();
+    articles.append(...items.flatMap(({ article }) => (article?.parentElement === articles ? [article] : [])));
     all(".run").forEach((heading) => { heading.hidden = Boolean(key); });
   }
 
@@ -120,6 +139,11 @@
   }
 
   async function go(item) {
+    const before = visible().indexOf(item);
+    if (before >= most) {
+      most = before + MAX_ROWS;
+      draw();
+    }
     if (!item.article) await unfold(item);
     item.article?.scrollIntoView({ block: "start" });
     item.article?.focus({ preventScroll: true });
@@ -205,12 +229,21 @@
       event.preventDefault();
       go(item);
     });
+    if (items.length > most) draw();
+    document.querySelector("[data-more]")?.addEventListener("click", () => {
+      const next = visible()[most];
+      most = Infinity;
+      draw();
+      next?.row.querySelector("a").focus();
+    });
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", reveal);
     (globalThis.requestIdleCallback ?? setTimeout)(() => { items.forEach(words); });
     reveal();
   });
   addEventListener("beforeprint", () => {
+    most = Infinity;
+    if (items.length > MAX_ROWS) draw();
     all(".finding details").slice(0, 50).forEach((element) => { element.open = true; });
   });
 })();
