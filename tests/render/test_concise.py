@@ -13,7 +13,7 @@ from tracelens.cli._links import target
 from tracelens.render import Options
 from tracelens.render.concise import Concise
 from tracelens.render.text import Text
-from tracelens.report import EvidenceLine, Finding, Report, Severity, Where
+from tracelens.report import EvidenceLine, Finding, Report, Run, Severity, Where
 
 LINK = re.compile(r"\x1b\]8;;([^\x1b]*)\x1b\\(.*?)\x1b\]8;;\x1b\\")
 
@@ -43,6 +43,22 @@ def test_a_long_list_ends_by_cause() -> None:
     assert max(map(len, page.splitlines())) <= 80
     assert "more, by cause" not in Text.render(make_report(*many), Options(verbose=True))
     assert "more, by cause" not in Text.render(make_report(*many[:32]), Options())
+
+
+def test_many_findings_of_many_runs_begin_with_the_worst() -> None:
+    names = [f"run{number}" for number in range(1, 31)]
+    runs = tuple(Run(name=name, inputs=(f"{name}.log",)) for name in names)
+    found = [finding(i, run=name) for i, name in enumerate(names)]
+    worst = finding(99, "GBR002", name="b", severity=Severity.ERROR, run="run30")
+    report = make_report(worst, *found).model_copy(update={"runs": runs})
+    page = Text.render(report, Options())
+    assert page.index("error[run30/GBR002") < page.index("warning[run1/GBR006")
+    assert len(page.splitlines()) < 150
+    assert page.index("The worst of 30 runs (-v goes run by run):") < page.index("error[run30")
+    by_run = Text.render(report, Options(verbose=True))
+    assert by_run.index("warning[run1/GBR006") < by_run.index("error[run30/GBR002")
+    few = make_report(worst, *found[:5]).model_copy(update={"runs": runs})
+    assert "run30: 1 error in run30.log" in Text.render(few, Options())
 
 
 def test_a_terminal_links_files_that_are_there_and_nothing_else(

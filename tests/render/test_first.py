@@ -47,6 +47,20 @@ def test_a_bound_is_called_one(one: Report) -> None:
     assert _first.verdict(with_(one, *told)).startswith("1 of 2 things costs you at most 3 s;")
 
 
+def test_a_bound_is_told_behind_what_is_known(one: Report) -> None:
+    step = "each step"
+    told = [finding("TRC004", share(0.066, step)), finding("TRC005", share(0.08, step))]
+    told += [finding(f"TRC0{n}", share(0.1, step, "upper_bound")) for n in (12, 13)]
+    assert _first.verdict(with_(one, *told)).startswith(
+        "2 of 4 things cost you about 14.6 % of each step, and 2 more at most 20 %; first to fix:"
+    )
+    told = [finding("RCP001", Cost(ms=3000, basis="upper_bound"))]
+    told += [finding("RCP002", Cost(ms=2000, basis="measured")), finding("RCP004")]
+    assert _first.verdict(with_(one, *told)).startswith(
+        "1 of 3 things costs you about 2 s, and 1 more at most 3 s; first to fix:"
+    )
+
+
 def test_what_is_not_known_is_not_claimed(one: Report) -> None:
     told = [finding("GBR001"), finding("GBR002", severity=Severity.INFO)]
     said = _first.verdict(with_(one, *told))
@@ -79,6 +93,31 @@ def test_the_bar_adds_up(one: Report) -> None:
     assert found.of == "the trace and compile times"
 
 
+def on_cpu(**kinds: float) -> Finding:
+    data = {"kinds": kinds, "on_cpu": True, "busy_share": 0.9}
+    return finding("TRC030", data=data, severity=Severity.NONE)
+
+
+def test_a_trace_of_the_cpu_has_a_bar(one: Report) -> None:
+    steps = [
+        {"kind": "step", "mean_ms": 7.0},
+        {"kind": "trace", "mean_ms": 30.0, "rank": 0},
+        {"kind": "trace", "mean_ms": 50.0, "rank": 1},
+    ]
+    report = with_(one, on_cpu(gemm=0.5, Python=0.2, generated=0.2), tables={"steps": steps})
+    found = _first.spent(report)
+    assert found is not None
+    assert [(part.name, round(part.ms, 6), part.letter) for part in found.parts] == [
+        ("gemm", 20, "G"), ("Python and waiting", 8, "Y"), ("generated", 8, "E"),
+        ("the rest", 4, "-"),
+    ]  # fmt: skip
+    assert found.of == "the trace"
+    assert "gemm 20 ms (50 %)" in Text.render(report, Options())
+    assert "gemm 20 ms" in Html.render(report, Options())
+    beside = with_(one, on_cpu(gemm=0.7, Python=0.7), tables={"steps": steps})
+    assert _first.spent(beside) is None
+
+
 @pytest.mark.parametrize("cells", [10, 40, 80, 200])
 def test_a_small_part_is_seen_and_the_bar_is_as_wide_as_asked(one: Report, cells: int) -> None:
     tables = {"frames": [{"frame": "0/0", "compile_s": 1000}], "mkl": [{"ms": 0.1}]}
@@ -101,6 +140,8 @@ def test_no_evidence_draws_no_bar(one: Report) -> None:
         ("GBR001", {"torch_trace": 3, "chrome_trace": 1}, "tracelens compare"),
         ("CMP003", {"recording": 1}, "needs TORCH_TRACE"),
         ("CMP007", {"recording": 1}, "tracelens compare"),
+        ("RCP001", {"recompiles": 1}, "needs a profiler trace"),
+        ("RCP024", {"recompiles": 1}, "told by the findings about each function"),
         ("ONE001", {"output_code": 1}, "needs ONEDNN_VERBOSE=1"),
         ("NUM001", {"output_code": 1}, "about results"),
         ("XYZ001", {"output_code": 1}, "needs a profiler trace"),

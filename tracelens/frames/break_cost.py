@@ -12,10 +12,12 @@ from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tracelens.dynamo.breaks import BreakSite
     from tracelens.evidence import Table
 
-__all__ = ["cost_of_break"]
+__all__ = ["cost_of_break", "cost_of_breaks", "cost_of_calls"]
 
 
 def cost_of_break(site: BreakSite, frames: Table[Frame]) -> Cost | None:
@@ -23,13 +25,32 @@ def cost_of_break(site: BreakSite, frames: Table[Frame]) -> Cost | None:
 
     Dynamo names such a function after the one that it is cut out of, and the line of the break.
     """
-    lines = [*site.stack, site.line]
+    return _cost(_resumed([site], frames), "compiling what comes after the break")
+
+
+def cost_of_breaks(sites: Iterable[BreakSite], frames: Table[Frame]) -> Cost | None:
+    """Return the same of several breaks; what resumes after two of them counts once."""
+    return _cost(_resumed(sites, frames), "compiling what comes after the breaks")
+
+
+def cost_of_calls(functions: Iterable[tuple[str, str]], frames: Table[Frame]) -> Cost | None:
+    """Return what functions took that are compiled one by one, each given by file and name."""
+    wanted = set(functions)
+    found = [row.record for row in frames if (row.record.file, row.record.function) in wanted]
+    return _cost(found, "compiling the functions that it calls one by one")
+
+
+def _resumed(sites: Iterable[BreakSite], frames: Table[Frame]) -> list[Frame]:
     names = {
         (frame.file, f"torch_dynamo_resume_in_{frame.function.rpartition('.')[2]}_at_{frame.line}")
-        for frame in lines
+        for site in sites
+        for frame in (*site.stack, site.line)
         if frame.function
     }
-    found = [row.record for row in frames if (row.record.file, row.record.function) in names]
+    return [row.record for row in frames if (row.record.file, row.record.function) in names]
+
+
+def _cost(found: list[Frame], what: str) -> Cost | None:
     seconds = [frame.compile_seconds or 0.0 for frame in found]
     if not sum(seconds):
         return None
@@ -38,5 +59,5 @@ def cost_of_break(site: BreakSite, frames: Table[Frame]) -> Cost | None:
     return Cost(
         ms=sum(seconds) * 1000,
         basis="measured" if exact else "estimated",
-        of=f"compiling what comes after the break, {entries}",
+        of=f"{what}, {entries}",
     )

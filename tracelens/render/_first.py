@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import cycle
 from typing import Any, NamedTuple
 
 from tracelens.render import _words
@@ -44,7 +45,19 @@ _SHOWN_BY = {
     "CMP": (_COMPILING,),
     # It compiled nothing: no record of compiling shows what eager execution costs.
     "CMP007": (),
+    # Nor what the calls cost that no entry takes any more.
+    "RCP001": (_TRACE,),
+    "RCP028": (_TRACE,),
+    "RCP030": (_TRACE,),
 }
+#: Rules whose cost is told by others.
+_ELSEWHERE = {"RCP024": "told by the findings about each function"}
+#: The rule whose data say what the CPU does in a trace without a device.
+_ON_CPU = "TRC030"
+#: What it does besides.
+_OTHER = "the rest"
+#: A span of Python that waits looks like one that works.
+_CALLED = {"Python": "Python and waiting"}
 
 
 class Part(NamedTuple):
@@ -88,19 +101,31 @@ def verdict(report: Report) -> str:
 def _costs(told: tuple[Finding, ...]) -> str:
     """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added."""
     things = f"{len(told):,} things"
-    known = [f.cost for f in told if f.cost and f.cost.basis != "confirmed"]
-    # What is a bound counts where there is nothing better.
-    known = [cost for cost in known if cost.basis != "upper_bound"] or known
+    every = [f.cost for f in told if f.cost and f.cost.basis != "confirmed"]
+    bounds = [cost for cost in every if cost.basis == "upper_bound"]
+    # What is a bound counts where there is nothing better; else it is told behind what is known.
+    known = [cost for cost in every if cost.basis != "upper_bound"] or every
+    rest = bounds if len(known) < len(every) else []
     shares, total = _largest([cost for cost in known if cost.share])
     if shares and shares[0].of:
-        return f"{_lead(shares, len(told))} {_words.percent(total)} of {shares[0].of}"
+        alike = [cost for cost in rest if cost.share and cost.of == shares[0].of]
+        more = min(sum(cost.share or 0.0 for cost in alike), 1.0)
+        said = f"{_lead(shares, len(told))} {_words.percent(total)} of {shares[0].of}"
+        return said + _bounded(len(alike), _words.percent(more))
     times = [cost for cost in known if cost.ms]
     if times:
-        ms = two_digits(sum(cost.ms or 0.0 for cost in times))
-        return f"{_lead(times, len(told))} {_words.milliseconds(ms)}"
+        alike = [cost for cost in rest if cost.ms]
+        ms, most = (two_digits(sum(cost.ms or 0.0 for cost in group)) for group in (times, alike))
+        said = f"{_lead(times, len(told))} {_words.milliseconds(ms)}"
+        return said + _bounded(len(alike), _words.milliseconds(most))
     loud = sum(f.severity in {Severity.ERROR, Severity.WARNING} for f in told)
     weight = f", {loud} of them worth fixing first" if 0 < loud < len(told) else ""
     return f"{things} found{weight}; what they cost is not known from this log"
+
+
+def _bounded(count: int, most: str) -> str:
+    """Return what else there is of which only a bound is known."""
+    return f", and {count:,} more at most {most}" if count else ""
 
 
 def _largest(costs: Iterable[Cost]) -> tuple[list[Cost], float]:
@@ -129,6 +154,8 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     family = finding.code[:3]
     if finding.data.get("seconds"):  # it is about nothing else, and says so
         return ""
+    if where := _ELSEWHERE.get(finding.code):
+        return where
     if why := _NOT_TIME.get(family):
         return f"none in time: {why}" if family != "ENV" else f"unknown: {why}"
     there = _kinds(finding.run, report)
@@ -153,6 +180,7 @@ def spent(report: Report) -> Spent | None:
     sources: list[str] = []
     for name, source, parts in (
         ("time", "the trace", _of_devices),
+        ("steps", "the trace", partial(_of_cpu, report)),
         ("frames", "compile times", partial(_of_compiling, report)),
         ("primitives", "oneDNN's times", _of_host),
         ("mkl", "MKL's times", _of_host),
@@ -165,11 +193,24 @@ def spent(report: Report) -> Spent | None:
     if not total:
         return None
     out: list[Part] = []
-    for name, (letter, kind) in _PARTS.items():
+    for name, (letter, kind) in (*_PARTS.items(), *_others(found)):
         if name in found:
             start = out[-1].start + out[-1].share if out else 0.0
             out.append(Part(name, found[name], letter, kind, start, found[name] / total))
-    return Spent(total, tuple(out), _words.joined(sources))
+    return Spent(total, tuple(out), _words.joined(list(dict.fromkeys(sources))))
+
+
+def _others(found: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the parts that have no fixed letter with one that is free, and a class in turn."""
+    taken = {letter for letter, _ in _PARTS.values()}
+    kinds = cycle(("c2", "c1", "c4", "c6", "c3"))
+    for name in found:
+        if name not in _PARTS and name != _OTHER:
+            free = [char for char in name.upper() if char.isalpha() and char not in taken]
+            letter = free[0] if free else "x"
+            taken.add(letter)
+            yield name, (letter, next(kinds))
+    yield _OTHER, ("-", "c7")
 
 
 def _of_devices(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -181,6 +222,29 @@ def _of_devices(rows: list[dict[str, Any]]) -> dict[str, float]:
         name: sum(number(row, column) for row in windows) / max(len(windows), 1)
         for column, name in names.items()
     }
+
+
+def _of_cpu(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return what the CPU did in traces that have no device, kind by kind, on average of ranks."""
+    out: dict[str, float] = {}
+    told: set[str] = set()
+    for finding in report.findings:
+        kinds = finding.data.get("kinds")
+        if finding.code != _ON_CPU or not finding.data.get("on_cpu") or finding.run in told:
+            continue
+        told.add(finding.run)
+        whole = [
+            number(row, "mean_ms")
+            for row in rows
+            if row.get("kind") == "trace" and row.get("run", finding.run) == finding.run
+        ]
+        window = sum(whole) / max(len(whole), 1)
+        if not isinstance(kinds, dict) or sum(kinds.values()) > 1:  # threads beside each other
+            continue
+        for kind, share in (*kinds.items(), (_OTHER, 1 - sum(kinds.values()))):
+            name = _CALLED.get(kind, kind)
+            out[name] = out.get(name, 0.0) + window * share
+    return out
 
 
 def _of_compiling(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:

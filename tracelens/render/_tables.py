@@ -19,6 +19,10 @@ _HEADINGS = {
     "gbs": "GB/s",
     "gflops": "GFLOP/s",
     "impl": "implementation",
+    "peak_mb": "peak MB",
+    "tbs": "TB/s",
+    "tflops": "TFLOP/s",
+    "bus_gbs": "bus GB/s",
 }
 
 

@@ -80,11 +80,7 @@ class _Page:
             yield ""
             yield from self.errors()
         yield from self.first()
-        for run, findings in _words.by_run(self.report):
-            if run is not None and findings:
-                yield self.paint("bold", one_line(_words.run(run, findings)))
-                yield ""
-            yield from self.findings(findings)
+        yield from self.by_run()
         if self.report.folded:
             yield from self.folded()
             yield ""
@@ -94,6 +90,21 @@ class _Page:
             yield from self.result()
         yield from self.coverage()
         yield from self.not_judged()
+
+    def by_run(self) -> Iterator[str]:
+        """Yield the findings run by run; the worst of all runs first where they are many."""
+        report, verbose = self.report, self.options.verbose
+        if len(report.runs) > 1 and len(report.told) > MAX_FULL and not verbose:
+            lead = f"The worst of {_words.plural(len(report.runs), 'run')} (-v goes run by run):"
+            yield self.paint("bold", lead)
+            yield ""
+            yield from self.findings(report.told)
+            return
+        for run, findings in _words.by_run(report):
+            if run is not None and findings:
+                yield self.paint("bold", one_line(_words.run(run, findings)))
+                yield ""
+            yield from self.findings(findings)
 
     def first(self) -> Iterator[str]:
         """Yield what is wrong in a sentence, and where the time went."""

@@ -74,8 +74,8 @@ def fastest(report: Report) -> str:
     table = report.tables.get("explore", [])
     rows = [row for row in table if word(row, "verdict") == "faster"]
     if not rows:
-        tried = sum(bool(word(row, "verdict")) for row in table)
-        said = f"none of {tried} settings is" if tried > 1 else "the one setting is not"
+        tried = [word(row, "setting") for row in table if word(row, "verdict")]
+        said = f"none of {len(tried)} settings is" if len(tried) > 1 else f"{''.join(tried)} is not"
         return f"{said} clearly faster than the program as it is" if tried else ""
     best = max(rows, key=lambda row: number(row, "speedup"))
     return f"fastest is {word(best, 'setting')}, {number(best, 'speedup'):.2f} times as fast"

@@ -8,6 +8,8 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, by_place, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
+from tracelens.frames import Frame
+from tracelens.frames.break_cost import cost_of_breaks
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
@@ -95,7 +97,9 @@ in user code at /home/ana/proj/model.py:39
         if isinstance(data, SummaryData):
             yield from (graph_break(place.file, place.line) for place in data.places)
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
+    def check(
+        self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak], frames: Table[Frame]
+    ) -> Iterator[Finding]:
         """Yield the summary."""
         ranked = by_place(sites(breaks, setup=setup))
         if not ranked:
@@ -117,6 +121,7 @@ in user code at /home/ana/proj/model.py:39
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
             harmless=_adds_nothing(ranked) or None,
             count=count,
+            cost=cost_of_breaks((site for group in ranked for site in group), frames),
             where=user_code.where(ranked[0][0].line),
             evidence=[
                 seen.quote(_counted(records(group), "record"), place=place)

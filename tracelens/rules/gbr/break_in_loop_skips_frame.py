@@ -10,11 +10,13 @@ from tracelens.dynamo.lost_calls import LostCalls, called_in_lost
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.frames import Frame
+from tracelens.frames.break_cost import cost_of_calls
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._starts import CompileStart
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
-from tracelens.report import EvidenceLine, Finding, Severity
+from tracelens.report import Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
@@ -112,6 +114,7 @@ class BreakInLoopSkipsFrame(Rule):
         *,
         setup: Table[SetupBreak],
         starts: Table[CompileStart],
+        frames: Table[Frame],
     ) -> Iterator[Finding]:
         """Yield one finding per function that was given up, the outermost of those of one break."""
         groups: dict[tuple[str, str], list[BreakSite]] = {}
@@ -122,9 +125,13 @@ class BreakInLoopSkipsFrame(Rule):
         inside = LostCalls(starts)
         for found in groups.values():
             places = (place for site in found for place, seen in site.events)
-            yield self._finding(found, inside.of(places))
+            calls = inside.of(places)
+            cost = cost_of_calls(((call.file, call.function) for call in calls), frames)
+            yield self._finding(found, calls, cost)
 
-    def _finding(self, found: list[BreakSite], inside: Sequence[StackFrame]) -> Finding:
+    def _finding(
+        self, found: list[BreakSite], inside: Sequence[StackFrame], cost: Cost | None
+    ) -> Finding:
         lost = list(dict.fromkeys(one for site in found for one in _lost(site)))
         first, in_loop = lost[0], any(_loops(site) for site in found)
         shown = f"`{first.function}`" if first.function else "a function"
@@ -157,6 +164,7 @@ class BreakInLoopSkipsFrame(Rule):
             f"{'; '.join(list(roots)[:3])}." + (f" Then it gave up {others}." if others else ""),
             severity=Severity.ERROR if in_loop and not is_small else Severity.WARNING,
             count=sum(site.skipped for site in found),
+            cost=cost,
             where=user_code.where(user_code.best(found[0].stack)),
             evidence=quotes,
             advice=self.advise(data),
