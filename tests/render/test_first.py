@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracelens.render import Options, _first
+from tracelens.render import Options, _first, _spent
 from tracelens.render._again import again, program
 from tracelens.render.html import Html
 from tracelens.render.markdown import Markdown
@@ -81,14 +81,14 @@ def test_the_bar_adds_up(one: Report) -> None:
     ]
     window = {"phase": "window", "window_ms": 2000.0, "compute_ms": 1200.0, "idle_ms": 800.0}
     tables = {"frames": frames, "time": [window, {"phase": "step 1", "compute_ms": 600.0}]}
-    found = _first.spent(one.model_copy(update={"tables": tables}))
+    found = _spent.spent(one.model_copy(update={"tables": tables}))
     assert found is not None
     assert found.total_ms == 10_000
     assert {part.name: part.ms for part in found.parts} == {
         "compile": 6000, "recompiles": 2000, "device": 1200, "idle": 800,
     }  # fmt: skip
     assert sum(part.share for part in found.parts) == pytest.approx(1)
-    drawn = _first.bar(found, 52)
+    drawn = _spent.bar(found, 52)
     assert drawn == "|" + "C" * 30 + "R" * 10 + "D" * 6 + "." * 4 + "|"
     assert found.of == "the trace and compile times"
 
@@ -105,7 +105,7 @@ def test_a_trace_of_the_cpu_has_a_bar(one: Report) -> None:
         {"kind": "trace", "mean_ms": 50.0, "rank": 1},
     ]
     report = with_(one, on_cpu(gemm=0.5, Python=0.2, generated=0.2), tables={"steps": steps})
-    found = _first.spent(report)
+    found = _spent.spent(report)
     assert found is not None
     assert [(part.name, round(part.ms, 6), part.letter) for part in found.parts] == [
         ("gemm", 20, "G"), ("Python and waiting", 8, "Y"), ("generated", 8, "E"),
@@ -115,21 +115,21 @@ def test_a_trace_of_the_cpu_has_a_bar(one: Report) -> None:
     assert "gemm 20 ms (50 %)" in Text.render(report, Options())
     assert "gemm 20 ms" in Html.render(report, Options())
     beside = with_(one, on_cpu(gemm=0.7, Python=0.7), tables={"steps": steps})
-    assert _first.spent(beside) is None
+    assert _spent.spent(beside) is None
 
 
 @pytest.mark.parametrize("cells", [10, 40, 80, 200])
 def test_a_small_part_is_seen_and_the_bar_is_as_wide_as_asked(one: Report, cells: int) -> None:
     tables = {"frames": [{"frame": "0/0", "compile_s": 1000}], "mkl": [{"ms": 0.1}]}
-    found = _first.spent(one.model_copy(update={"tables": tables}))
+    found = _spent.spent(one.model_copy(update={"tables": tables}))
     assert found is not None
-    drawn = _first.bar(found, cells)
+    drawn = _spent.bar(found, cells)
     assert len(drawn) == cells
     assert "H" in drawn
 
 
 def test_no_evidence_draws_no_bar(one: Report) -> None:
-    assert _first.spent(one) is None
+    assert _spent.spent(one) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracelens.render import Options, Renderer, _first, _live, _words, markdown
+from tracelens.render import Options, Renderer, _first, _live, _spent, _words, markdown
 from tracelens.render._absent import missing
 from tracelens.render._again import again
 from tracelens.render._contents import choices, contents
@@ -77,7 +77,7 @@ class Html(Renderer):
             missing=missing(drawn),
             again=again(drawn),
             fastest=fastest(drawn),
-            spent=_first.spent(drawn),
+            spent=_spent.spent(drawn),
             views=views,
             tables=tables,
             crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],

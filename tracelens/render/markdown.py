@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from tracelens.render import Options, Renderer, _first, _live, _words
+from tracelens.render import Options, Renderer, _first, _live, _spent, _words
 from tracelens.render._absent import missing
 from tracelens.render._again import again
 from tracelens.render._github import MAX_TEXT, code, details, fence, grid, paragraphs, text
@@ -139,8 +139,8 @@ def about(report: Report, replaced: int) -> str:
         f"{text(name)} {text(value)}" for name, value in _words.environment(report.environment)
     ]
     lines = [f"**{text(_first.verdict(report), MAX_TEXT)}.**"] if len(report.told) > 1 else []
-    if found := _first.spent(report):
-        lines.append(fence(_first.drawn(found, MAX_BAR), "text"))
+    if found := _spent.spent(report):
+        lines.append(fence(_spent.drawn(found, MAX_BAR), "text"))
     lines += [" · ".join(parts)] if parts else []
     if not report.shown:
         judged = _words.plural(_words.judged(report), "rule")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from tracelens.render import Options, Renderer, _first, _live, _words
+from tracelens.render import Options, Renderer, _first, _live, _spent, _words
 from tracelens.render._absent import missing
 from tracelens.render._again import again
 from tracelens.render._prepare import prepare
@@ -108,12 +108,12 @@ class _Page:
 
     def first(self) -> Iterator[str]:
         """Yield what is wrong in a sentence, and where the time went."""
-        told, found = self.report.told, _first.spent(self.report)
+        told, found = self.report.told, _spent.spent(self.report)
         if len(told) > 1:
             sentence = f"{one_line(_first.verdict(self.report))}."
             yield from (self.paint("bold", line) for line in wrap(sentence, self.width))
         if found:
-            lines = _first.drawn(found, self.width - 5).split("\n")
+            lines = _spent.drawn(found, self.width - 5).split("\n")
             yield from (f"{'     ' if row else 'time '}{line}" for row, line in enumerate(lines))
         if found or len(told) > 1:
             yield ""
