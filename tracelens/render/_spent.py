@@ -121,7 +121,7 @@ def _of_cpu(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:
         if not isinstance(kinds, dict) or sum(kinds.values()) > 1:  # threads beside each other
             continue
         for kind, share in (*kinds.items(), (_OTHER, 1 - sum(kinds.values()))):
-            name = _CALLED.get(kind, kind)
+            name = _CALLED.get(str(kind), str(kind))
             out[name] = out.get(name, 0.0) + window * share
     return out
 
