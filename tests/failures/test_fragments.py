@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import analyze
+from tracelens import TracelensError, analyze
 
 NSYS = """ ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):
 
@@ -19,7 +19,30 @@ CHECKED = (
     "    | +- TENSOR_MATCH: check_tensor(L['x'], Tensor, DispatchKeySet(CPU), torch.float32, "
     "device=None, requires_grad=False, size=[4, 8], stride=[8, 1])"
 )
+GRAPH = """class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[4, 8]"):
+        l_x_ = L_x_
+        relu: "f32[4, 8]" = torch.relu(l_x_);  l_x_ = None
+        return (relu,)
+"""
+LOWERED = """def forward(self, arg0_1, arg1_1):
+    mm = torch.ops.aten.mm.default(arg1_1, arg0_1);  arg1_1 = arg0_1 = None
+    return (mm,)
+"""
+TABLE = """opcode         name    target                   args          kwargs
+-------------  ------  -----------------------  ------------  --------
+placeholder    l_x_    L_x_                     ()            {}
+call_function  sin     <built-in method sin>    (l_x_,)       {}
+"""
+NODES = """graph():
+    %l_x_ : torch.Tensor [num_users=1] = placeholder[target=L_x_]
+    return (l_x_,)
+"""
 PARTS = {
+    "graph": (GRAPH, "a traced FX graph"),
+    "lowered": (LOWERED, "a traced FX graph"),
+    "table": (TABLE, "a traced FX graph"),
+    "nodes": (NODES, "a traced FX graph"),
     "autotune": ("AUTOTUNE mm(1024x1024, 1024x1024)", "head of an AUTOTUNE table"),
     "fusion": ("cannot fuse buf3 with buf5: no shared data", "why two nodes were not fused"),
     "again": ("Recompiling function forward in /home/ana/proj/m.py:33", "compiled again"),
@@ -47,6 +70,17 @@ def test_the_table_of_nsight_says_what_takes_the_time(tmp_path: Path) -> None:
     message = analyze(str(path)).told[0].message
     assert "75 %" in message
     assert "Inductor generated it" in message
+
+
+def test_a_module_of_the_program_is_no_traced_graph(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(
+        "class Model(torch.nn.Module):\n    def forward(self, x, y):\n        return x + y\n"
+        "opcode name\ngraph: 3 nodes\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(TracelensError):
+        analyze(str(path))
 
 
 def test_where_the_reasons_are_there_it_is_no_part(tmp_path: Path) -> None:

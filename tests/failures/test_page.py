@@ -45,6 +45,10 @@ SEEN = {
     "ERR015": (
         "RuntimeError: Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor).",
         "torch._subclasses.fake_tensor.UnsupportedOperatorException: mylib.op.default",
+        (
+            "AssertionError: Please convert all Tensors to FakeTensors first or instantiate "
+            "FakeTensorMode with 'allow_non_fake_inputs'."
+        ),
     ),
     "ERR016": (
         "RuntimeError: torch.compile with fullgraph=True found no compiled frames.",
@@ -62,6 +66,10 @@ SEEN = {
         (
             "RuntimeError: Output 0 of CompiledFunctionBackward is a view and is being modified "
             "inplace."
+        ),
+        (
+            "RuntimeError: live_blocks.size() == expected_live_allocations.size() INTERNAL ASSERT "
+            "FAILED at CUDACachingAllocator.cpp"
         ),
     ),
 }
@@ -98,12 +106,19 @@ def section(rule: Rule) -> Iterator[str]:
     for remedy in rule.remedies:
         text = remedy.text if isinstance(remedy.text, str) else remedy.text(data)
         yield f"- {f'({remedy.when}) ' if remedy.when else ''}{text}"
-        for paste in (remedy.setting, remedy.env, remedy.code):
-            if isinstance(paste, str):
+        for given in (remedy.setting, remedy.env, remedy.code):
+            paste = given(data) if callable(given) else given
+            if paste:
                 yield ""
                 yield from ("      " + line for line in paste.split("\n"))
                 yield ""
     yield ""
+
+
+def test_advice_whose_code_depends_on_the_failure_is_printed_with_its_code() -> None:
+    chosen = [remedy for rule in rules() for remedy in rule.remedies if callable(remedy.code)]
+    assert chosen
+    assert page().count("\n      @torch.compiler.disable\n") >= len(chosen)
 
 
 def test_the_page_about_failures_is_made_from_the_rules(pytestconfig: pytest.Config) -> None:

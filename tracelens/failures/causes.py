@@ -70,7 +70,7 @@ PHRASES = (
     ),
     Phrase(
         "no-msvc",
-        r"Compiler:clisnotfound|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
+        r"Compiler:clisnotfound|check_compiler_exist_windows|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
         r"|(?:Failedto|Couldnot|cannot)find(?:cl\.exe|MSVC)|MSVC(?:compiler)?(?:is)?notfound"
         r"|WinError2\](?=.{0,600}cpp_builder|.{0,200}'cl')",
     ),
@@ -199,6 +199,11 @@ PHRASES = (
         r"FailOn(?:Cache|Recompile)LimitHit|(?:cache_size|recompile)_limitreached"
         r"|Unsupported:(?:Dynamo)?(?:cache_size|recompile)_?limit",
     ),
+    Phrase(
+        "graph-pool",
+        r"live_blocks\.size\(\)==expected_live_allocations|checkPoolLiveAllocations"
+        r"|accessedtensor\(?s?\)?.{0,4000}?isnottrackedasoutput|allocationsinthecudagraphpool",
+    ),
     Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
     Phrase("double-backward", r"doesnotcurrentlysupportdoublebackward"),
     Phrase("backend-unknown", r"InvalidBackend|Invalidbackend:"),
@@ -231,7 +236,7 @@ PHRASES = (
     Phrase(
         "fake-tensors",
         r"DynamofailedtorunFXnodewithfaketensors|UnsupportedOperatorException|CannotaccessdatapointerofTensor|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
-        r"|whenmakingfaketensorcall",
+        r"|whenmakingfaketensorcall|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
     ),
     Phrase(
         "ptxas",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
+from tracelens.failures.cut import CUT, is_cut, raising
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
@@ -57,6 +58,11 @@ _CONTEXT = re.compile(
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
+#: How a call that does not fit ends, and where.
+_MISFITS = frozenset({"AssertionError", "AttributeError", "KeyError", "TypeError", "ImportError"})
+_OF_TRITON = re.compile(r"/triton/(?:compiler|runtime|backends)/")
+#: The caller and the callee.
+_PAIR = 2
 
 
 @dataclass
@@ -85,10 +91,14 @@ def told(episode: Episode) -> Told | None:
     raised = [item for item in episode.items if isinstance(item, Raised)]
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
-    found = [one for one in found if _stands(one[0], episode, raised, frames)]
+    cut = is_cut(episode, raised, frames)
+    found = [one for one in found if cut or _stands(one[0], episode, raised, frames)]
     own = False
     if found:
         cause, index, facts = found[0]
+        cause = _refined(cause, raised, frames)
+    elif cut:
+        cause, index, facts = CUT, len(episode.items) - 1, {}
     elif (last := _last(raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
         cause, index, facts = "unknown", episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
@@ -100,9 +110,9 @@ def told(episode: Episode) -> Told | None:
     start = _message_start(episode, index, cause)
     return Told(
         cause=cause,
-        facts=facts,
+        facts=facts | ({"cut": raising(episode) or "yes"} if cut else {}),
         chain=_chain(raised, episode.items[start]),
-        message=_message(episode, start),
+        message="" if cut else _message(episode, start),
         output=next((one.diagnostic for one in episode.items if isinstance(one, Diagnostic)), ""),
         generated=_generated(episode),
         user=_user(episode, frames),
@@ -144,6 +154,19 @@ def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Tra
             or any("Tried to allocate" in _line(one) for one in episode.items)
         )
     return True
+
+
+def _refined(cause: str, raised: list[Raised], frames: list[Traced]) -> str:
+    """Return the cause; what Triton rejects of the arguments that Inductor gives it is a version.
+
+    Errors in a kernel's code are Triton's own ``CompilationError``.
+    """
+    if cause not in GENERAL or len(frames) < _PAIR:
+        return cause
+    names = {one.errors[-1].rpartition(".")[2] for one in raised if not one.logged}
+    caller, callee = (frame.place.replace("\\", "/") for frame in frames[-_PAIR:])
+    fits = "/torch/_inductor/" in caller and _OF_TRITON.search(callee) is not None
+    return "triton-mismatch" if fits and names & _MISFITS else cause
 
 
 def _last(raised: list[Raised]) -> Raised | None:

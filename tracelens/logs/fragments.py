@@ -38,7 +38,7 @@ class Fragments(Log):
     partial = True
     begins = re.compile(
         # Told apart at a glance from most lines of programs.
-        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGce|+@d#fb]))(?:"
+        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbg]))(?:"
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
         rf"| {{0,8}}(?:last reason: )?\d{{1,6}}/\d{{1,6}}: (?:{_REASON})"
@@ -57,6 +57,9 @@ class Fragments(Log):
         r"|@triton_heuristics\.\w+\(|def triton_(?:poi|red|per|tem|for|unk)_\w*\("
         r"|[ \t]{0,40}(?:buf\d+ = (?:empty_strided_\w+\(|reinterpret_tensor\(|extern_kernels\."
         r"|torch\.ops\.\w+\.|buf\d+; del buf\d+)"
+        r"|[ \t]{0,8}class (?:GraphModule|<lambda>|joint_helper|inner_f)\((?:torch\.)?nn\.Module\):"
+        r"|[ \t]{0,8}def forward\(self, (?:arg\d+_1|primals_\d+|[LsG]_\w{1,300}_|tangents_\d+)\b"
+        r"|graph\(\):$|opcode {2,}name {2,}target {2,}args"
         r"|extern_kernels\.\w+\([^\n]*out=|cpp_fused_\w+\((?:buf|arg|primals_)|triton_\w+\.run\())"
     )
     continues = re.compile(
@@ -64,6 +67,7 @@ class Fragments(Log):
         r"|\| |\+- |#|//|extern |@triton|def triton_|import triton"
         r"|(?:buf\d+|del|return|extern_kernels|cpp_fused_\w+|triton_\w+|auto|int|(?:in_)?out_ptr\d+)\b"
         r"|for ?\(|tmp\w+(?: = |\.store\()"
+        r"|-{3,} |(?:placeholder|call_\w+|get_attr|output) "
     )
 
     @classmethod
@@ -89,6 +93,8 @@ class Fragment(Record):
     triton: str = ""
     #: Statements of a generated module.
     calls: str = ""
+    #: An FX graph, in any of its forms.
+    graph: str = ""
 
     @property
     def what(self) -> str:
@@ -160,6 +166,20 @@ def _calls(text: str) -> _Whole:
     return _Whole("output_code", f"Output code: \ndef call(args):\n{body}", 2)
 
 
+def _graph(text: str) -> _Whole:
+    """Set the graph behind the lines that torch prints above it."""
+    lowered = "torch.ops.aten" in text or "torch.ops.prims" in text
+    kind, name = ("aot_graphs", "Forward graph 0") if lowered else ("graph_code", "pasted")
+    lines = dedent(text).split("\n")
+    head = [f"TRACED GRAPH\n ===== {name} ====="]
+    if not lines[0].startswith("class "):
+        head.append(" pasted.py class GraphModule(torch.nn.Module):")
+        lines = [f"    {line}" for line in lines]
+    else:
+        lines[0] = f" pasted.py {lines[0]}"
+    return _Whole(kind, "\n".join((*head, *lines)), len(head) + 1 - lines[0].count("pasted.py"))
+
+
 _COMPLETE: dict[str, Callable[[str], _Whole]] = {
     "recompiles": _recompiles,
     "breaks": _breaks,
@@ -169,6 +189,7 @@ _COMPLETE: dict[str, Callable[[str], _Whole]] = {
     "cpp": _cpp,
     "triton": _triton,
     "calls": _calls,
+    "graph": _graph,
 }
 
 

@@ -62,6 +62,10 @@ TRIGGERS = (
     b"_inductor.exc.",
     b"TooOldForTriton",
     b"TritonMissing",
+    b'compile_fx.py", line ',
+    b'symbolic_convert.py", line ',
+    b'output_graph.py", line ',
+    b'triton_heuristics.py", line ',
 )
 
 #: Places in a line that tell of a failure, or of the way to it; what is not sure alone is followed

@@ -59,6 +59,11 @@ class FailureData(FindingData):
     facts: dict[str, str] = {}
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the text ends before the error, which is known by what leads to it."""
+        return "cut" in self.facts
+
+    @property
     def on_windows(self) -> bool:
         """Whether the text was written on Windows."""
         return self.platform in {"windows", "embedded"}
@@ -118,8 +123,7 @@ class FailureRule(Rule):
 
     def confidence(self, failure: Failure) -> Confidence:
         """Tell how sure the cause is."""
-        del failure
-        return Confidence.HIGH
+        return Confidence.MEDIUM if failure.fact("cut") else Confidence.HIGH
 
     def _found(self, key: tuple[str, ...], rows: list[Seen[Failure]]) -> Finding:
         seen = max(
@@ -191,12 +195,21 @@ def _told(data: FailureData, why: str) -> str:
         parts.append(f"{said}{end}")
     if data.output and data.output not in data.message:
         parts.append(f"The compiler said: {data.output[:MAX_QUOTED]}")
+    if data.is_cut:
+        parts.append(_cut(data))
     parts.append(f"It failed {STAGES[data.stage]}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")
     if data.file:
         parts.append(f"The program was at {user_code.short(data.file, data.line)}.")
     return " ".join(part for part in parts if part)
+
+
+def _cut(data: FailureData) -> str:
+    """Say that the error itself is not in the text."""
+    name = data.facts["cut"]
+    raises = f", which is a `{name.rpartition('.')[2]}`" if name != "yes" else ""
+    return f"The text ends before the error itself{raises}: see its last lines."
 
 
 def _where(failure: Failure) -> Where | None:

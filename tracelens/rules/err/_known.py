@@ -17,6 +17,8 @@ TITLES = {
     "cache-dir": "the folder for what is generated cannot be used",
     "capture": "an operation in a CUDA graph must not be recorded",
     "changed-in-place": "a result of a compiled function was changed in place before backward",
+    "cut": "the traceback is cut before its error",
+    "graph-pool": "a tensor of a CUDA graph lives on, and torch does not know of it",
     "crash": "the process crashed in compiled code, or while compiling",
     "double-backward": "compiled code cannot be differentiated twice",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
@@ -32,6 +34,29 @@ def _is_illegal_access(data: FailureData) -> bool:
 
 
 KNOWN = (
+    Remedy(
+        "whole",
+        "Look at the end of what was printed, and give it whole: the last lines, from the last"
+        " `Error:` or `raised:` on, say what failed. Of many ranks, those of the first that"
+        " failed.",
+        code="python app.py 2>&1 | tail -n 60 > end.txt && tracelens analyze end.txt",
+        applies=lambda d: d.cause == "cut",
+        when="a text without its end",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "not-kept",
+        "Something outside of the graph (a list, a cache, an asynchronous collective, a tensor of"
+        " an earlier step) keeps what a graph wrote: clone it, let go of it before the next step"
+        " begins, and say where that is.",
+        code="torch.compiler.cudagraph_mark_step_begin()  # before each call of the model",
+        applies=lambda d: d.cause == "graph-pool",
+        since="2.2",
+        when="the memory of a CUDA graph",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
     Remedy(
         "built-for",
         "Compare the GPU with those that this torch was built for; if it is not among them,"
@@ -140,9 +165,9 @@ KNOWN = (
     Remedy(
         "no-graphs",
         "Compile without CUDA graphs: while one is recorded nothing may wait for the GPU, allocate"
-        " from another pool or use another stream.",
+        " from another pool or use another stream, and what it wrote is written again.",
         code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
-        applies=lambda d: d.cause == "capture",
+        applies=lambda d: d.cause in {"capture", "graph-pool"},
         since="2.1",
         when="while a CUDA graph is recorded",
         basis="untestable",

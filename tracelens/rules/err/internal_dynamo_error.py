@@ -106,7 +106,7 @@ class InternalDynamoError(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         first = first_line(data.message)
-        name = data.exception.rpartition(".")[2]
+        name = data.exception.rpartition(".")[2] or "the traceback is cut before its error"
         return (
             f"Dynamo failed while it traced the program: {name}: {first}"
             if first

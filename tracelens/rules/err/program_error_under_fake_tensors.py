@@ -29,6 +29,11 @@ def _said(data: FailureData) -> str:
     return rest if rest and "(*(" in head else data.message
 
 
+def _is_real(data: FailureData) -> bool:
+    """Tell whether a tensor with data came among those without."""
+    return "to FakeTensors first" in data.message
+
+
 def _lacks_kernel(data: FailureData) -> bool:
     return bool(_LACKS.search(f"{data.exception}: {data.message}"))
 
@@ -63,6 +68,38 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
     remedies = (
+        Remedy(
+            "own",
+            "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
+            " global, a constant of a closure, an attribute that was never registered, or one made"
+            " by a hook. Register it as a buffer, or pass it in.",
+            code='self.register_buffer("table", table, persistent=False)  # in __init__',
+            applies=_is_real,
+            when="a real tensor among fake ones",
+            basis="untestable",
+            proof="it is about the program",
+        ),
+        Remedy(
+            "mode",
+            "In a backend, a pass or an operator of one's own: run the graph in the mode that its"
+            " inputs are fake in, and make new tensors there.",
+            code="with torch._guards.detect_fake_mode(example_inputs): module(*example_inputs)",
+            applies=_is_real,
+            since="2.1",
+            when="a real tensor among fake ones, in an extension",
+            basis="untestable",
+            proof="it is about an extension",
+        ),
+        Remedy(
+            "newer-torch",
+            "Where neither is so, it is a bug of torch or of the package whose tensors they are"
+            " (quantized ones, most of all): try a newer one, and leave that function out.",
+            code="python -m pip install -U torch",
+            applies=_is_real,
+            when="a real tensor among fake ones, of a package",
+            basis="untestable",
+            proof="it depends on the release",
+        ),
         Remedy(
             "opaque",
             "A kernel of an extension is called inside of what is traced: make it an operator that"
@@ -146,6 +183,10 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         first = first_line(_said(data))
+        if _is_real(data):
+            return f"a tensor with data met the fake ones that tracing uses: {first}"
+        if not first:
+            return "an operation of the program fails on its tensors' shapes or dtypes"
         if _lacks_kernel(data):
             return f"an operator has no implementation for fake tensors: {first}"
         return f"an operation of the program fails on its tensors' shapes or dtypes: {first}"

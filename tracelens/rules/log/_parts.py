@@ -101,6 +101,15 @@ _WORDS = {
         text="Record the whole generated module.",
         env='TORCH_LOGS="output_code"',
     ),
+    "graph": _Words(
+        what="a traced FX graph",
+        means="It is what Dynamo or AOTAutograd made of the program, one operation a line: what is "
+        "compiled, not how fast it is or why something failed.",
+        rest="If it was printed with an error, the error stands above or below it: its last lines "
+        "are what matters. Else graph breaks, recompiles and the generated code tell how it runs.",
+        text="Give the whole output of the run, with what became of the graph.",
+        env='TORCH_LOGS="graph_breaks,recompiles,output_code"',
+    ),
     "calls": _Words(
         what="calls of a generated module",
         means="What begins with `extern_kernels` or `torch.ops` runs in a library; the other calls "
@@ -118,13 +127,20 @@ def of(
     rows: Table[LooseChoices],
     execs: Table[PrimitiveExec],
     versions: Table[LibraryVersion],
+    *,
+    kinds: Mapping[str, int],
 ) -> Iterator[Part]:
-    """Yield the parts."""
+    """Yield the parts; a graph that is printed beside other records is none.
+
+    ``kinds`` says how many records of each kind there are.
+    """
     by_kind: dict[str, list[Seen[Fragment] | Seen[LooseFailures]]] = {}
     if len(failures):
         by_kind["recompiles"] = list(failures)
     for seen in fragments:
         by_kind.setdefault(seen.record.what, []).append(seen)
+    if kinds.keys() - {"fragments"}:
+        by_kind.pop("graph", None)
     for kind, held in by_kind.items():
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")

@@ -138,7 +138,7 @@ class LogIncomplete(Rule):
         yield from self._shortened(left_out)
         yield from self._unread(not_read)
         for part in (
-            *_parts.of(fragments, failures, rows, execs, versions),
+            *_parts.of(fragments, failures, rows, execs, versions, kinds=evidence.kinds),
             *_parts.of_tables(averages),
             *_parts.of_nsys(reports, profiles),
             *_parts.heads(tuning, again, refused, evidence.kinds),

@@ -1,0 +1,54 @@
+"""Tracebacks that end before their error, as they are when the last lines were not copied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tracelens.failures.stages import is_compiler
+from tracelens.logs.failures import Episode, Raised, Said, Traced
+
+__all__ = ["CUT", "is_cut", "raising"]
+
+#: What a cut text is about where no name in it tells.
+CUT = "cut"
+#: Lines of the input after the excerpt: where there are more, somebody went on.
+MAX_AFTER = 3
+#: Frames of the compiler that are no accident.
+MIN_FRAMES = 3
+#: A line of source that raises, marked as IPython and rich do; the name above IPython's traceback.
+_RAISES = re.compile(
+    r"\s*(?:(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s)?\s*[│ ]*"
+    r"raise (?P<name>(?:\w{1,40}\.){0,4}[A-Z]\w{2,80})\b"
+    r"|(?P<head>[A-Z]\w{2,80})\s{2,80}Traceback \(most recent call last\)$"
+)
+#: Exceptions that say nothing by their names.
+_BASES = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
+#: A dump of the stacks of a process that is alive, not of an error.
+_DUMPED = "most recent call first"
+
+
+def raising(episode: Episode) -> str:
+    """Return the name of the exception that the last line of source raises; empty without one."""
+    names = [
+        match["name"] or match["head"]
+        for item in episode.items
+        if isinstance(item, Said) and not item.logged and (match := _RAISES.match(item.text))
+    ]
+    telling = [name for name in names if name.rpartition(".")[2] not in _BASES]
+    return (telling or names or [""])[-1]
+
+
+def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:
+    """Tell whether all there is of an error is the way to it, through the compiler.
+
+    A log that holds anything else of torch is read for that; what goes on after it was caught.
+    """
+    if raised or episode.torch or (episode.after or 0) > MAX_AFTER:
+        return False
+    if any(isinstance(item, Said) and _DUMPED in item.text for item in episode.items):
+        return False
+    compiler = [is_compiler(frame.place) for frame in frames]
+    if raising(episode):
+        return any(compiler) or "Dynamo" in raising(episode)
+    return any(compiler[-2:]) and sum(compiler) >= MIN_FRAMES
