@@ -70,7 +70,7 @@ PHRASES = (
     ),
     Phrase(
         "no-msvc",
-        r"Compiler:clisnotfound|check_compiler_exist_windows|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
+        r"Compiler:clisnotfound|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
         r"|(?:Failedto|Couldnot|cannot)find(?:cl\.exe|MSVC)|MSVC(?:compiler)?(?:is)?notfound"
         r"|WinError2\](?=.{0,600}cpp_builder|.{0,200}'cl')",
     ),

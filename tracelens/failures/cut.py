@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tracelens.failures.stages import is_compiler
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
-__all__ = ["CUT", "is_cut", "raising"]
+__all__ = ["function_cause", "is_cut", "raising"]
 
 #: What a cut text is about where no name in it tells.
 CUT = "cut"
@@ -24,6 +24,8 @@ _RAISES = re.compile(
 )
 #: Exceptions that say nothing by their names.
 _BASES = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
+#: Functions in which only one thing can fail.
+_OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc"}
 #: A dump of the stacks of a process that is alive, not of an error.
 _DUMPED = "most recent call first"
 
@@ -37,6 +39,11 @@ def raising(episode: Episode) -> str:
     ]
     telling = [name for name in names if name.rpartition(".")[2] not in _BASES]
     return (telling or names or [""])[-1]
+
+
+def function_cause(frames: Sequence[Traced]) -> str:
+    """Return what the innermost function can only fail of; what is cut where it tells nothing."""
+    return _OF_FUNCTION.get(frames[-1].function, CUT) if frames else CUT
 
 
 def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
-from tracelens.failures.cut import CUT, is_cut, raising
+from tracelens.failures.cut import function_cause, is_cut, raising
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
@@ -98,7 +98,7 @@ def told(episode: Episode) -> Told | None:
         cause, index, facts = found[0]
         cause = _refined(cause, raised, frames)
     elif cut:
-        cause, index, facts = CUT, len(episode.items) - 1, {}
+        cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
     elif (last := _last(raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
         cause, index, facts = "unknown", episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
