@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["USED"]
+import re
+
+__all__ = ["USED", "of_device"]
 
 #: Categories of events that a rule or a table uses; others, such as those of MTIA devices or of
 #: ranges of hardware counters, are counted and no more.
@@ -36,3 +38,11 @@ USED = frozenset(
         "Runtime",
     }
 )
+
+#: Words of categories of devices whose events no table uses.
+_DEVICE = re.compile("mtia|npu|hpu|xla|tpu|privateuse1|cuda_profiler", re.IGNORECASE)
+
+
+def of_device(category: str) -> bool:
+    """Tell whether events of a category that is not used are of a device."""
+    return category not in USED and _DEVICE.search(category) is not None

@@ -1,7 +1,8 @@
 """Why a device is idle: each gap taken apart by what the host did, so that the parts add up.
 
 A gap ends with an activity, and that with the call that asked for it. Asked for before the gap
-began, it was *queued*: it waited for another stream, or for what it depends on. Asked for later,
+began, it was *queued*: it waited for another stream, or for what it depends on; so it was from the
+call on where it starts 1 ms later and more. Asked for later,
 the host was late, and its thread says why: it loaded data, it was *blocked* in a call that waits
 for the device, something *started* (a module was loaded, memory was taken), or it did anything
 else. Without a call nothing is known.
@@ -24,6 +25,8 @@ __all__ = ["Cause", "Idle", "Piece", "Waits", "cause_of"]
 SLOW_LAUNCH_US = 1_000.0
 #: A copy that keeps the host for longer waits for the device, or for its own bytes.
 SLOW_COPY_US = 20.0
+#: What was launched and does not start for longer than this waits for something else.
+LATE_START_US = 1_000.0
 #: Threads whose calls are told apart.
 MAX_THREADS = 1_024
 NEVER = Busy(array("d"), array("d"))
@@ -106,7 +109,10 @@ class Idle:
             return [Piece(Cause.UNKNOWN, start, end)]
         if launch.start <= start:
             return self._queued(start, end, launch)
-        return self._host(start, end, launch.thread)
+        if end - launch.end < LATE_START_US:
+            return self._host(start, end, launch.thread)
+        late = self._host(start, launch.end, launch.thread)
+        return [*late, Piece(Cause.QUEUED, launch.end, end)]
 
     def _queued(self, start: float, end: float, launch: Launch) -> list[Piece]:
         """Take apart a gap whose activity was asked for before it began."""

@@ -88,6 +88,8 @@ class Window(Span):
     added_ms: float = 0.0
     #: Beginnings of captures of CUDA graphs, and graphs that were made ready.
     captures: int = 0
+    #: Events of devices that no table uses, by category.
+    unread: tuple[tuple[str, int], ...] = ()
 
 
 class StreamBusy(Measured):

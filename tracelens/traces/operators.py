@@ -94,6 +94,8 @@ def part_of(record: Record) -> Part:
         return Part.COMPILED
     if isinstance(record, CompilePhase) and record.compile_id:
         return Part.COMPILE_ID
+    if isinstance(record, CompilePhase) and record.phase.startswith("CUDAGraph"):
+        return Part.NOTHING
     if isinstance(record, Annotation) and record.category in {"cpu_op", "Operator"}:
         return Part.OPERATOR
     return _PARTS.get(type(record), Part.NOTHING)

@@ -28,7 +28,7 @@ from tracelens.logs.chrome_trace import (
     RuntimeCall,
 )
 from tracelens.traces import host
-from tracelens.traces.categories import USED
+from tracelens.traces.categories import USED, of_device
 from tracelens.traces.device import Calls
 from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
@@ -155,7 +155,8 @@ class Reading:
             evidence.kinds = {ChromeTrace.name: 1}
             around = read_header(header)
             evidence.measured.append(Seen(around, 1, [Place(self.path, 1)], ""))
-            evidence.measured += summed(self, around)
+            devices = {name: count for name, count in unused.items() if of_device(name)}
+            evidence.measured += summed(self, around, devices)
         return evidence
 
     @property

@@ -47,8 +47,10 @@ MAX_SELF = 200
 _PYTHON = (PythonFunction, ModuleCall, BuiltinFunction)
 
 
-def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
-    """Yield everything that was measured."""
+def summed(
+    reading: Reading, header: TraceHeader, unread: dict[str, int]
+) -> Iterator[Seen[Measured]]:
+    """Yield everything that was measured; ``unread`` counts events of devices that are not."""
     streams = {key: stream.busy() for key, stream in reading.devices.streams.items()}
     devices: dict[str, list[StreamId]] = {}
     for key in streams:
@@ -57,7 +59,7 @@ def summed(reading: Reading, header: TraceHeader) -> Iterator[Seen[Measured]]:
     anything = Busy.union(list(busy.values()))
     start, end = _extent(reading, anything)
     if start <= end:
-        yield from _spans(reading, header, (start, end), anything)
+        yield from _spans(reading, header, (start, end), anything, unread)
     for key, stream in reading.devices.streams.items():
         yield _seen(_stream(key, stream, streams[key]), reading.path, stream.first, stream.text)
     for device, keys in devices.items():
@@ -156,7 +158,7 @@ def _extent(reading: Reading, busy: Busy) -> Interval:
 
 
 def _spans(
-    reading: Reading, header: TraceHeader, extent: Interval, busy: Busy
+    reading: Reading, header: TraceHeader, extent: Interval, busy: Busy, unread: dict[str, int]
 ) -> Iterator[Seen[Measured]]:
     start, end = extent
     operators = reading.operators
@@ -171,6 +173,7 @@ def _spans(
         threads=len(operators.lanes),
         python_calls=calls,
         captures=reading.runtime.capturing.count,
+        unread=tuple(sorted(unread.items())),
         added_ms=added_ms(header, calls, sum(lane.spans for lane in operators.lanes.values())),
         busy_ms=_ms(busy.us),
         kernels=reading.devices.kernels.count,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.traces.activity import Ended
+from tracelens.traces.cold import parts
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.idle import Cause, Idle, Piece, cause_of
@@ -124,13 +125,19 @@ def _gaps(busy: Busy, start: float, end: float) -> tuple[array[float], array[flo
 def timelines(
     reading: Reading, times: DeviceTime, steps: Sequence[tuple[str, Interval]]
 ) -> Iterator[Timeline]:
-    """Yield the row of the window, and one per step and other phase."""
+    """Yield the row of the window, and one per step and other phase.
+
+    Without steps, the steady part is told from what comes before it.
+    """
     busy = times.busy
     if not busy.starts:
         return
     window = busy.starts[0], busy.ends[-1]
     yield _row(times, Phase("window", (window,)))
     seen = min((window[0], *times.starts[:1])), max((window[1], *times.ends[-1:]))
+    if not steps:
+        for name, span in parts(reading, times):
+            yield _row(times, Phase(name, (span,)))
     for phase in phases(reading, steps, seen):
         yield _row(times, phase)
 

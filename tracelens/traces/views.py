@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from tracelens.evidence import Seen, Table
 from tracelens.report import EvidenceLine, Finding, Where
 from tracelens.report.stories import Story
+from tracelens.traces.cold import EARLIER, STEADY
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.runs import Run, runs
+from tracelens.words import length
 
 __all__ = [
     "CAUSES",
@@ -39,12 +41,14 @@ GENERATED = ("torchinductor", "/torch_inductor/", "<eval_with_key>", "<string>")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The device that computes most, in the steady steps or else from first to last kernel."""
+    """The device that computes most: in the steady steps or part, or from first to last kernel."""
 
     run: Run
     rows: tuple[Seen[Timeline], ...]
     #: What the host did in the gaps above 0.2 ms, in all of the trace.
     held: tuple[HeldBy, ...]
+    #: Before it the device still did what was launched before the recording: for how long.
+    earlier_ms: float = 0.0
 
     @property
     def source(self) -> str:
@@ -54,13 +58,15 @@ class View:
     @property
     def in_steps(self) -> bool:
         """Whether the time is that of steps."""
-        return self.rows[0].record.phase != "window"
+        return self.rows[0].record.phase not in {"window", STEADY}
 
     @property
     def of(self) -> str:
         """What ``window_ms`` is, to be read after "of"."""
         if self.in_steps:
             return self.run.of
+        if self.rows[0].record.phase == STEADY:
+            return "the steady part of the trace"
         return "the time from the first kernel to the last"
 
     @property
@@ -102,6 +108,16 @@ class View:
         others = self.run.total("idle_loading_ms") + self.run.total("idle_compile_ms")
         return max(0.0, self.idle_ms - others)
 
+    @property
+    def before(self) -> str:
+        """What came before, as a sentence that can follow others; empty for nothing."""
+        if not self.earlier_ms:
+            return ""
+        return (
+            f" It begins after {length(self.earlier_ms)} in which the GPU did what was launched "
+            "before the recording."
+        )
+
     def total(self, field: str) -> float:
         """Return the sum of a field; what is not known is 0."""
         return sum(getattr(row.record, field) or 0.0 for row in self.rows)
@@ -116,21 +132,31 @@ def views(
     steps: Table[Step],
     timelines: Table[Timeline],
     held: Table[HeldBy] | None = None,
+    *,
+    whole: bool = False,
 ) -> Iterator[View]:
-    """Yield the view of each trace with a device."""
+    """Yield the view of each trace with a device.
+
+    Without steps it is of the steady part, if that is told from what comes before; with ``whole``
+    of all from the first kernel to the last.
+    """
     for run in runs(windows, steps):
         source = run.window.first.input
         rows = list(timelines.within(source))
-        whole = [row for row in rows if row.record.phase == "window"]
-        if not whole:
+        windowed = [row for row in rows if row.record.phase == "window"]
+        if not windowed:
             continue
-        main = max(whole, key=lambda row: row.record.compute_ms)
+        main = max(windowed, key=lambda row: row.record.compute_ms)
         names = {f"ProfilerStep#{step.record.number}" for step in run.steps}
+        if not run.all_steps and not whole:
+            names = {STEADY}
         mine = [row for row in rows if row.record.device == main.record.device]
         steady = tuple(row for row in mine if row.record.phase in names)
         holding = held.within(source) if held is not None else ()
         kept = tuple(row.record for row in holding if row.record.device == main.record.device)
-        yield View(run, steady or (main,), kept)
+        before = (row.record.window_ms for row in mine if row.record.phase == EARLIER)
+        earlier = sum(before) if steady and STEADY in names else 0.0
+        yield View(run, steady or (main,), kept, earlier)
 
 
 #: What :func:`computing` returns, to be read after "of".

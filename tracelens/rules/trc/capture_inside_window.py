@@ -7,15 +7,18 @@ from collections.abc import Iterable, Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
+from tracelens.traces.rows import Timeline
 from tracelens.traces.views import stories
 
 __all__ = ["CaptureInsideWindow"]
 
 MAX_QUOTED = 4
+#: Of the window, what captures must take to be told before what the program runs.
+WARN_SHARE = 0.2
 
 
 class Captures(FindingData):
@@ -23,6 +26,9 @@ class Captures(FindingData):
 
     captures: int
     kernels: int
+    #: While graphs are captured, and of what, milliseconds; 0 where the trace does not say.
+    idle_ms: float = 0.0
+    of_ms: float = 0.0
 
 
 class CaptureInsideWindow(Rule):
@@ -37,7 +43,8 @@ class CaptureInsideWindow(Rule):
         {"ph": "X", "cat": "cuda_runtime", "name": "hipGraphInstantiateWithFlags", "ts": 100.0, "dur": 440.0, "pid": 1, "tid": 1}
 
     ## When it is harmless
-    Where the capture itself is what is looked at. A window that only replays graphs has
+    Where the capture itself is what is looked at; it is information where the GPU is idle for less
+    than 20 % of the window because of it. A window that only replays graphs has
     ``cudaGraphLaunch`` alone, and the rule keeps quiet.
 
     ## What to do
@@ -68,21 +75,33 @@ class CaptureInsideWindow(Rule):
         ),
     )
 
-    def check(self, windows: Table[Window], *, calls: Table[RuntimeCall]) -> Iterator[Finding]:
+    def check(
+        self, windows: Table[Window], *, calls: Table[RuntimeCall], timelines: Table[Timeline]
+    ) -> Iterator[Finding]:
         """Yield one finding per trace that holds captures."""
         for window in windows:
             mine = calls.within(window.first.input)
             captures = [row for row in mine if row.record.captures]
             if captures:
-                yield self._finding(window.record, captures)
+                rows = [row.record for row in timelines.within(window.first.input)]
+                yield self._finding(window.record, captures, rows)
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Whatever is said of the time of such a window follows from this."""
         return stories(["capture"], finding)
 
-    def _finding(self, window: Window, rows: list[Seen[RuntimeCall]]) -> Finding:
+    def _finding(
+        self, window: Window, rows: list[Seen[RuntimeCall]], times: list[Timeline]
+    ) -> Finding:
         made = sum(row.count for row in rows if "Instantiate" in row.record.name)
-        data = Captures(captures=made or window.captures, kernels=window.kernels)
+        data = Captures(
+            captures=made or window.captures,
+            kernels=window.kernels,
+            idle_ms=max((row.idle_ms for row in times if row.phase == "capture"), default=0.0),
+            of_ms=max((row.window_ms for row in times if row.phase == "window"), default=0.0),
+        )
+        share = min(1.0, data.idle_ms / data.of_ms) if data.of_ms else 0.0
+        of = "the time from the first kernel to the last"
         many = f"{data.captures} CUDA graphs" if data.captures > 1 else "a CUDA graph"
         return self.finding(
             "capture",
@@ -92,6 +111,8 @@ class CaptureInsideWindow(Rule):
                 "run: idle times and shares are not those of the steady program."
             ),
             confidence=Confidence.HIGH,
+            severity=Severity.WARNING if share >= WARN_SHARE else None,
+            cost=Cost(ms=data.idle_ms, share=share, basis="upper_bound", of=of) if share else None,
             count=data.captures,
             evidence=[row.quote(f"{row.count} calls") for row in rows[:MAX_QUOTED]],
             advice=self.advise(data),

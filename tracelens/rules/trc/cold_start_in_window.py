@@ -85,7 +85,7 @@ class ColdStartInWindow(Rule):
         calls: Table[RuntimeCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that holds much one-off work."""
-        for view in views(windows, steps, timelines):
+        for view in views(windows, steps, timelines, whole=True):
             start = view.total("idle_start_ms")
             if start >= max(MIN_MS, MIN_SHARE * view.window_ms):
                 mine = list(calls.within(view.source))

@@ -20,6 +20,8 @@ from tracelens.words import length, percent
 __all__ = ["CopyAndLayoutOverhead"]
 
 MIN_SHARE = 0.1
+#: Kernels that take less in all are no load, milliseconds.
+MIN_MS = 0.05
 #: Share of the trace that compilation may take: it copies, too.
 COMPILING = 0.05
 MAX_TOLD = 4
@@ -52,7 +54,7 @@ class CopyAndLayoutOverhead(Rule):
 
     ## When it is harmless
     One conversion of the input per step is needed. Below 10 % of the GPU's time, or of the trace on
-    the CPU, the rule keeps quiet; as it does on the CPU where the trace holds compilations.
+    the CPU, or 0.05 ms in all, the rule keeps quiet; as it does on the CPU where the trace holds compilations.
 
     ## What to do
     ``channels_last`` for convolutions; convert once, outside of the step; compile, which fuses copies
@@ -160,7 +162,7 @@ class CopyAndLayoutOverhead(Rule):
 
     def _found(self, rows: list[_Row], whole: float, of: str) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
-        if not whole or ms < MIN_SHARE * whole:
+        if not whole or ms < max(MIN_MS, MIN_SHARE * whole):
             return
         rows.sort(key=lambda row: (-row.ms, row.name))
         layout = sum(row.ms for row in rows if any(word in row.name for word in LAYOUT))

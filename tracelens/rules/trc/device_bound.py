@@ -122,7 +122,7 @@ class DeviceBound(Rule):
         """Yield what a program on the CPU computes."""
         whole = run.window.record
         compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
-        if run.on_device or whole.launches or whole.ms < MIN_MS or compiles:
+        if run.on_device or whole.launches or whole.unread or whole.ms < MIN_MS or compiles:
             return
         kinds = shares_of(((row.record.name, row.record.ms) for row in own), whole.ms)
         worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
@@ -163,7 +163,7 @@ class DeviceBound(Rule):
             message=(
                 f"Of {COMPUTING}: {told or 'no kind of kernel stands out'}. Kernels that "
                 f"arithmetic limits as a rule take {percent(limited['compute'])}, those that "
-                f"memory limits {percent(limited['memory'])}."
+                f"memory limits {percent(limited['memory'])}.{view.before}"
             ),
             harmless=_reason(held) + (f": {told}" if told else ""),
             confidence=Confidence.HIGH,

@@ -174,6 +174,7 @@ class GpuIdle(Rule):
             message=(
                 f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
                 f"Why nothing runs: {told}.{bound}{_seen(data) or _longest(view)}"
+                f"{view.before}"
             ),
             severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
             harmless=_told_elsewhere(data),

@@ -113,7 +113,7 @@ class LaunchBound(Rule):
         for row in printed:
             if _is_launching(row.record):
                 yield self._printed(row)
-        for view in views(windows, steps, timelines, held):
+        for view in views(windows, steps, timelines, held, whole=True):
             run = view.run
             n, launches = run.total("kernels"), run.total("launches")
             if not n or launches < MIN_LAUNCHED * n or n < MIN_KERNELS * view.n:

@@ -25,6 +25,8 @@ ON_GPU = (
 #: Libraries of collectives that move data between GPUs.
 LIBRARIES = frozenset({"nccl", "rccl"})
 MAX_QUOTED = 3
+#: Kernels whose hardware counters were read, one by one.
+COUNTED = "cuda_profiler_range"
 
 
 class Undevised(FindingData):
@@ -32,6 +34,12 @@ class Undevised(FindingData):
 
     launches: int
     operators: tuple[str, ...]
+    #: Category of events of a device that cannot be read; empty for none.
+    unread: str = ""
+
+
+def _on_gpu(data: Undevised) -> bool:
+    return not data.unread or data.unread == COUNTED
 
 
 class ProfilerWithoutDevice(Rule):
@@ -42,7 +50,8 @@ class ProfilerWithoutDevice(Rule):
     why it waited. The operators' times on the host are times of launching, not of computing.
 
     ## What it looks like
-    Collectives of NCCL, or calls that launch kernels, and no event of the category ``kernel``:
+    Collectives of NCCL, or calls that launch kernels, and no event of the category ``kernel``; or
+    events of a device that is not read (MTIA, NPU), which is information:
 
         {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "ts": 100.0, "dur": 60.0, "pid": 1, "tid": 1}
 
@@ -70,6 +79,8 @@ class ProfilerWithoutDevice(Rule):
         Remedy(
             id="activities",
             text="Record the device too.",
+            when="the device is a GPU",
+            applies=_on_gpu,
             code=(
                 "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, "
                 "torch.profiler.ProfilerActivity.CUDA])"
@@ -80,7 +91,8 @@ class ProfilerWithoutDevice(Rule):
             id="supported",
             text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
             "missing, in use, or for administrators only.",
-            when="the activity was asked for already",
+            when="the activity was asked for already, and no counters instead",
+            applies=lambda data: not data.unread,
             code="print(torch.profiler.supported_activities())",
             since="1.8.1",
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
@@ -115,8 +127,11 @@ class ProfilerWithoutDevice(Rule):
                 for row in operators.within(source)
                 if any(word in row.record.op for word in ON_GPU)
             ]
-            if launches or shown:
-                yield self._finding(launches, shown)
+            unread = dict(window.record.unread)
+            if launches or shown or COUNTED in unread:
+                yield self._finding(window, launches, shown)
+            elif unread:
+                yield self._unread(window)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Finding:
         """Return what a table without columns of a device means; on a CPU there are none."""
@@ -139,14 +154,41 @@ class ProfilerWithoutDevice(Rule):
             data=data,
         )
 
+    def _unread(self, window: Seen[Window]) -> Finding:
+        """Return that the device of a trace is of a kind that is not read."""
+        category, count = max(window.record.unread, key=lambda pair: pair[1])
+        data = Undevised(launches=0, operators=(), unread=category)
+        return self.finding(
+            "unread",
+            title="the device of this trace is of a kind that is not read",
+            message=(
+                f"{count:,} events of `{category}` are what it did. They are counted and no more: "
+                "which of host and device waits for the other cannot be told from this report."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.HIGH,
+            count=count,
+            evidence=[window.quote(f"{count:,} events of {category}")],
+            advice=self.advise(data),
+            data=data,
+        )
+
     def _finding(
         self,
+        window: Seen[Window],
         launches: list[Seen[RuntimeCall]],
         shown: list[Seen[Collective] | Seen[Operator]],
     ) -> Finding:
         data = Undevised(
             launches=sum(row.count for row in launches),
             operators=tuple(str(row.record) for row in shown),
+            unread=COUNTED if (counted := dict(window.record.unread).get(COUNTED)) else "",
+        )
+        replayed = (
+            f" Hardware counters of {counted:,} kernels were read instead (`{COUNTED}`): for that "
+            "they run one by one, and the times of the host are not those of the program."
+            if counted
+            else ""
         )
         names = [f"`{row.record}`" for row in (*launches, *shown)][:MAX_QUOTED]
         return self.finding(
@@ -154,7 +196,7 @@ class ProfilerWithoutDevice(Rule):
             title="the trace holds nothing that ran on the GPU",
             message=(
                 f"{', '.join(names)} show that a GPU was used, but there is no kernel and no copy: "
-                "how long it worked, and why it waited, is not in this trace."
+                f"how long it worked, and why it waited, is not in this trace.{replayed}"
             ),
             confidence=Confidence.HIGH if launches else Confidence.MEDIUM,
             count=sum(row.count for row in (*launches, *shown)),

@@ -134,7 +134,7 @@ class SingleTensorOptimizer(Rule):
             title=f"{', '.join(names)} updates one parameter at a time",
             message=(
                 f"The optimizer runs {single:.0f} operators per step, most of them on one tensor, "
-                f"and takes {percent(ms / run.ms)} of {run.of}: {ms:.3g} of "
+                f"and takes {percent(ms / run.ms)} of {run.of}: {length(ms)} of "
                 f"{length(run.ms)}."
             ),
             confidence=Confidence.HIGH,

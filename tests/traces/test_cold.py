@@ -1,0 +1,93 @@
+"""The steady part of traces without profiler steps, and what comes before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.traces.test_idle import call, idle, ran, rows
+from tests.traces.writing import Json, read, span
+
+
+def steady(start: float, n: int, first: int) -> list[Json]:
+    """Return ``n`` kernels of 90 us, each launched 100 us before it begins, back to back."""
+    events: list[Json] = []
+    for at in range(n):
+        begin = start + 100 * at
+        events.append(call("cudaLaunchKernel", begin - 100, 5, first + at))
+        events.append(ran("gemm", begin, 90, first + at))
+    return events
+
+
+def names(row: dict[str, Any]) -> tuple[float, float]:
+    return row["window_ms"], row["busy_ms"]
+
+
+#: A kernel of another stream, then a copy that the host waits for, launched at once.
+EARLIER = [
+    call("cudaLaunchKernel", 0, 5, 1),
+    ran("arange", 10, 10, 1, stream=2),
+    call("cudaLaunchKernel", 100, 5, 2),
+    call("hipMemcpyWithStream", 110, 20_000, 3),
+    ran("resolve", 20_000, 10, 2),
+    ran("Memcpy HtoD (Host -> Device)", 20_010, 10, 3),
+]
+
+
+def test_work_from_before_the_recording_is_no_idle_time_of_the_steady_part() -> None:
+    found = rows(read([*EARLIER, *steady(20_120, 60, 10)]))
+    assert names(found["earlier work"]) == (19.99, 0.01)
+    assert names(found["steady"]) == pytest.approx((6.11, 0.02 + 60 * 0.09), abs=0.1)
+    whole = found["window"]["window_ms"]
+    assert found["earlier work"]["window_ms"] + found["steady"]["window_ms"] == pytest.approx(whole)
+    assert "cold" not in found
+
+
+def test_what_starts_a_millisecond_after_its_call_is_queued() -> None:
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    late = [call("cudaLaunchKernel", 150, 50, 2), ran("relu", 1_200, 10, 2)]
+    assert idle([*first, *late]) == {"not_launched": 100, "queued": 1_000}
+    soon = [call("cudaLaunchKernel", 150, 50, 2), ran("relu", 1_199, 10, 2)]
+    assert idle([*first, *soon]) == {"not_launched": 1_099}
+
+
+def test_a_stream_that_has_run_before_waits_for_the_host_not_for_earlier_work() -> None:
+    same = [dict(event, tid=7) if event["name"] == "arange" else event for event in EARLIER]
+    assert "earlier work" not in rows(read([*same, *steady(20_120, 60, 10)]))
+
+
+@pytest.mark.parametrize(
+    ("once", "cold"),
+    [
+        (call("cudaMalloc", 150, 8_000), True),
+        (span("cpu_op", "_compile.compile_inner (dynamo_timed)", 150, 8_000), True),
+        # Too little of the time before the steady part.
+        (call("cudaMalloc", 150, 900), False),
+    ],
+    ids=["memory", "compile", "short"],
+)
+def test_one_off_work_at_the_beginning_is_told_apart(once: Json, cold: bool) -> None:
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    found = rows(read([*first, once, *steady(8_300, 60, 10)]))
+    assert ("cold" in found) is cold
+    assert ("steady" in found) is cold
+
+
+def test_a_few_kernels_are_no_steady_part() -> None:
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    once = call("cudaMalloc", 150, 8_000)
+    assert "steady" in rows(read([*first, once, *steady(8_300, 50, 10)]))
+    assert "steady" not in rows(read([*first, once, *steady(8_300, 49, 10)]))
+
+
+def test_profiler_steps_say_themselves_what_is_steady() -> None:
+    step = span("user_annotation", "ProfilerStep#1", 0, 27_000)
+    assert "steady" not in rows(read([*EARLIER, step, *steady(20_120, 60, 10)]))
+
+
+def test_recording_a_cuda_graph_is_no_compilation() -> None:
+    name = "CUDAGraphNode.record (dynamo_timed)"
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    graph = span("user_annotation", name, 150, 8_000)
+    assert "compile" not in rows(read([*first, graph, *steady(8_300, 60, 10)]))
