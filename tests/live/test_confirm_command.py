@@ -12,6 +12,7 @@ import pytest
 
 from tests.live.reports import finding, report
 from tests.live.running import ended
+from tracelens.live import counters
 from tracelens.report import Report, saved
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,7 @@ def test_the_report_is_rewritten_in_place(stored: Path) -> None:
     assert "neither torch nor oneDNN logged anything" in " ".join(out.split())
     assert err.count(" inconclusive: ") == 2
     assert "2 findings, about" in err
+    assert err.count("hardware counters unavailable") == (not counters.available())
     assert list((stored.parent / "tmp").iterdir()) == []
 
 

@@ -36,6 +36,14 @@ class Watch:
             f"{findings}, about {duration(forecast.whole)}; "
             f"structure in {duration(forecast.structure)}{known}. Ctrl-C keeps what is known."
         )
+        self._clock()
+
+    def _clock(self) -> None:
+        """Say once what steps are compared by where instructions cannot be counted."""
+        from tracelens.live import counters
+
+        if not counters.available():
+            say("hardware counters unavailable: steps are compared by CPU time")
 
     def finding(self, finding: Finding, number: int, count: int) -> None:
         """Begin a finding."""

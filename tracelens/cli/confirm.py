@@ -239,6 +239,7 @@ class _Job:
             keep=beside(self.path),
             at_once=MOST,
             expected=_recorded_seconds(self.path.parent),
+            bundle=self.path.parent,
         )
 
     def _confirm(self, only: tuple[str, ...], seconds: float) -> None:

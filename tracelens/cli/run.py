@@ -130,7 +130,7 @@ def run(
 
 def _record(command: list[str], folder: Path, wishes: Wishes) -> Recording:
     """Run the command with its output passed on, and say what could not be recorded."""
-    from tracelens.live import recording
+    from tracelens.live import adopting, recording
 
     terminal = Passing()
     recorded = recording.record(
@@ -142,6 +142,7 @@ def _record(command: list[str], folder: Path, wishes: Wishes) -> Recording:
         stdin=sys.stdin.fileno() if _has_file(sys.stdin) else subprocess.DEVNULL,
     )
     terminal.close()
+    adopting.keep(recorded, wishes, command, dict(os.environ))
     finished = recorded.finished
     if finished.reason == "time":
         say(f"the program was ended after {finished.seconds:.0f} s, as --time-limit says")

@@ -15,7 +15,7 @@ from tracelens.errors import UsageError
 from tracelens.live import conditions, matching, temporal, verdicts
 from tracelens.live.budget import Forecast, forecast
 from tracelens.live.cases import Case, in_turn, sides_of, timed
-from tracelens.live.lab import Lab, OutOfTime
+from tracelens.live.lab import Lab, OutOfTime, RunFailed
 from tracelens.live.sides import key_of
 from tracelens.live.structural import examine
 from tracelens.live.trials import Means, Nothing, Result, Trial, experiments_of, trials
@@ -84,6 +84,7 @@ def confirm(
     session = _Session(report, lab, means, only, every=every)
     session.tell(on_plan, on_finding, on_result)
     session.structure()
+    session.verify()
     session.time()
     return session.report
 
@@ -157,13 +158,40 @@ class _Session:
                 self._examine(case, case.trials[number])
 
     def _examine(self, case: Case, trial: Trial) -> None:
+        self._look(case, trial)
+        self._say(case)
+
+    def _look(self, case: Case, trial: Trial) -> None:
         try:
             result = examine(trial, self.lab)
         except OutOfTime as error:
             result = Result(trial, "unfinished", str(error), pending=True)
         result.pending |= result.wants_time
         case.results.append(result)
-        self._say(case)
+
+    def verify(self) -> None:
+        """Record the unchanged program where its recording stood for it, and look at all again.
+
+        What changes were seen to end, or to leave, must not have come by chance.
+        """
+        stood = [case for case in self.cases if any(self._stood(r.trial) for r in case.results)]
+        befores = {key_of(r.trial.before): r.trial.before for case in stood for r in case.results}
+        for side in (side for side in befores.values() if self.lab.is_adopted(side)):
+            try:
+                self.lab.renew(side)
+            except OutOfTime:
+                return
+            except RunFailed:
+                pass  # each of the findings says so below
+        for case in stood:
+            done, case.results = [r.trial for r in case.results], []
+            case.is_changed = True  # what was said of it is replaced, also by less
+            for trial in done:
+                self._look(case, trial)
+            self._say(case)
+
+    def _stood(self, trial: Trial) -> bool:
+        return self.lab.is_adopted(trial.before)
 
     def _leave_open(self) -> None:
         for case in self.cases:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from tracelens.live import ahead, early, load
+from tracelens.live.adopting import adopted
 from tracelens.live.child import Child, TooLong
 from tracelens.live.conditions import Strain
 from tracelens.live.early import Plenty
@@ -59,6 +60,7 @@ class Lab(AbstractContextManager["Lab"]):
         keep: Where runs are kept, so that the next laboratory need not make them; None for nowhere.
         at_once: Recorded runs that may be made side by side, where processors are idle.
         expected: Seconds that the program took when it was recorded before; 0 if unknown.
+        bundle: A recording that may stand for the unchanged program's run, where there is one.
     """
 
     def __init__(
@@ -72,12 +74,15 @@ class Lab(AbstractContextManager["Lab"]):
         keep: Path | None = None,
         at_once: int = 1,
         expected: float = 0.0,
+        bundle: Path | None = None,
     ) -> None:
         self._until = time.monotonic() + seconds
         self._progress = on_progress or _silent
         self._whole = whole
         self._at_once = at_once
         self._expected = expected
+        self._bundle = bundle
+        self._adopted: set[str] = set()
         self._folder = Path(tempfile.mkdtemp(prefix="tracelens-"))
         self._child = Child(dict(base), self._folder, memory)
         self._run_cache = RunCache(keep, base, self._folder)
@@ -125,8 +130,37 @@ class Lab(AbstractContextManager["Lab"]):
             if key not in self._recorded:
                 self._recorded[key] = self._record(side)
         if key not in self._recorded:
-            self._recorded[key] = self._run_cache.recorded(side) or self._record_and_keep(side)
+            self._recorded[key] = self._known_before(side) or self._record_and_keep(side)
         return or_raise(self._recorded[key])
+
+    def _known_before(self, side: Side) -> Recorded | None:
+        """Return what is known of a side without running it; the recording may be its first run."""
+        if (kept := self._run_cache.recorded(side)) is not None or self._bundle is None:
+            return kept
+        if (
+            side.knob.settings
+            or (found := adopted(self._bundle, side.workload, self._run_cache)) is None
+        ):
+            return None
+        self._recorded[key_of(side)] = found
+        self._adopted.add(key_of(side))
+        return found
+
+    def is_adopted(self, side: Side) -> bool:
+        """Return whether the recording that was there stands for a run of this side so far."""
+        return key_of(side) in self._adopted
+
+    def renew(self, side: Side) -> Recorded:
+        """Record a side for which the recording stood so far, and return what it shows now.
+
+        Raises:
+            RunFailed: The program did not end well.
+            OutOfTime: The budget is used up.
+        """
+        found = self._record_and_keep(side)
+        self._adopted.discard(key_of(side))
+        self._recorded[key_of(side)] = found
+        return or_raise(found)
 
     def ahead(self, sides: Sequence[Side]) -> None:
         """Record the next sides at once, as many as there is room for; the first is what is needed.
@@ -156,7 +190,7 @@ class Lab(AbstractContextManager["Lab"]):
                 self._run_cache.keep(side, recorded)
 
     def _is_known(self, side: Side) -> bool:
-        return key_of(side) in self._recorded or self._run_cache.recorded(side) is not None
+        return key_of(side) in self._recorded or self._known_before(side) is not None
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
         """Time two sides in interleaved blocks, until the answer is clear; once per pair.

@@ -154,6 +154,19 @@ class RunCache:
         plain = [[asdict(run) for run in block] for block in blocks]
         self._write(self._blocks(name, sides), {"blocks": plain})
 
+    def keep_recording(self, workload: Workload, sources: Iterable[str]) -> None:
+        """Note that the recording that this is beside is one of a workload, unchanged."""
+        plain = {"of": self._key(Side(workload)), "sources": hashes(sources)}
+        self._write("recording", plain)
+
+    def recording(self, workload: Workload) -> dict[str, str] | None:
+        """Return the sources of the recording that this is beside, if it would be the same now."""
+        kept = self._read("recording")
+        sources = kept.get("sources")
+        if kept.get("of") != self._key(Side(workload)) or not isinstance(sources, dict):
+            return None
+        return sources if hashes(sources) == sources else None
+
     def verdicts(self) -> dict[str, str]:
         """Return for findings the signature of the workload that their verdict is from."""
         kept = self._read("verdicts")

@@ -8,7 +8,10 @@ from __future__ import annotations
 from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.remedies import Remedy
 
-__all__ = ["BY_CAUSE"]
+__all__ = ["BY_CAUSE", "NUMBERS"]
+
+#: Causes that dynamic sizes, from the first call on, end.
+NUMBERS = frozenset({"RCP002", "RCP003", "RCP004", "RCP005", "RCP016"})
 
 
 def _about(id: str, text: str, cause: str, *codes: str) -> Remedy:  # noqa: A002 -- as in Remedy

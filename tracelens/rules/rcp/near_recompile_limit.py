@@ -17,6 +17,7 @@ from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
+from tracelens.rules.rcp._by_cause import NUMBERS
 from tracelens.rules.rcp._changes import limit_of, owner
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
 
@@ -47,7 +48,8 @@ class NearRecompileLimit(Rule):
     the variants are finite and known, to their number.
 
     ## How a live run confirms it
-    The same run with ``recompile_limit = 4``: the limit is hit, and the calls get slower.
+    The same run with dynamic sizes from the first call, where sizes or numbers fill the entries.
+    Other causes are changed in the program.
 
     ## See also
     RCP001 (when it is hit), RCP030 (models that share the entries).
@@ -78,6 +80,10 @@ class NearRecompileLimit(Rule):
             proof="a log without the warning does not tell the limit",
         ),
     )
+
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """Dynamic sizes from the first call, where sizes or numbers are the cause."""
+        return (self.experiment,) if finding.data.get("cause", "") in NUMBERS else ()
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what recompiles the function."""

@@ -21,7 +21,7 @@ from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
-from tracelens.rules.rcp._by_cause import BY_CAUSE
+from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
 
 __all__ = ["RecompileLimitHit"]
@@ -82,8 +82,9 @@ torch._dynamo hit config.recompile_limit (8)
     compiled code. Raise the limit only when the number of variants is finite and known.
 
     ## How a live run confirms it
-    The same calls with dynamic sizes, with integer attributes that may vary, or with a higher
-    limit: the warning is gone, and the run, or a call after it, is faster.
+    The same calls with what ends the cause: dynamic sizes, or integer attributes that may vary; or
+    with a higher limit, where that is the advice. The warning is gone, and the run, or a call after
+    it, is faster. Other causes are changed in the program.
 
     ## See also
     RCP002, RCP004, RCP023 (causes), RCP028 (the limit over all functions).
@@ -132,14 +133,17 @@ torch._dynamo hit config.recompile_limit (8)
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
         """Remove the cause where a setting does, then raise the limit, by its new or old name."""
-        del finding
+        cause = str(finding.data.get("cause", ""))
         old = Knob("a limit of 64", config={"torch._dynamo.config.cache_size_limit": 64})
         ints = {"torch._dynamo.config.allow_unspec_int_on_nn_module": True}
+        dynamic = Experiment(Knob("dynamic sizes", compile={"dynamic": True}), of="run")
+        varying = Experiment(Knob("integer attributes of modules may vary", config=ints), of="run")
+        raised = (self.experiment, replace(self.experiment, knob=old))
+        is_told = any(advice.id == "raise-limit" for advice in finding.advice)
         return (
-            Experiment(Knob("dynamic sizes", compile={"dynamic": True}), of="run"),
-            Experiment(Knob("integer attributes of modules may vary", config=ints), of="run"),
-            self.experiment,
-            replace(self.experiment, knob=old),
+            *((dynamic,) if cause in {"", *NUMBERS} else ()),
+            *((varying,) if cause in {"", "RCP007"} else ()),
+            *(raised if is_told or not cause else ()),
         )
 
     def check(
