@@ -651,6 +651,13 @@ def test_the_rules_are_listed(run: Run, rules: Callable[..., None]) -> None:
     assert "| TST001 | slow-layer | warning |" in run("rules", "--format", "markdown")[1]
 
 
+def test_words_of_a_message_need_no_quotes(run: Run) -> None:
+    code, out, _ = run("explain", *"graph break in loop".split())
+    assert code == 0
+    assert out.startswith("GBR006 break-in-loop-skips-frame")
+    assert out == run("explain", "graph break in loop")[1]
+
+
 def test_every_installed_rule_can_be_explained(run: Run) -> None:
     for entry in json.loads(run("rules", "-f", "json")[1]):
         code, out, _ = run("explain", entry["code"])

@@ -45,10 +45,10 @@ def test_a_notebook_shows_the_summary_and_runs_nothing() -> None:
 
 
 class Frames(ModuleType):
-    """What stands for a library of data frames: it keeps the rows that it was given."""
+    """What stands for a library of data frames: it keeps the columns that it was given."""
 
-    def DataFrame(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:  # noqa: N802
-        return rows
+    def DataFrame(self, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:  # noqa: N802
+        return columns
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -56,13 +56,19 @@ def test_findings_and_tables_become_frames(
     report: Report, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, Frames(library))
-    rows = report.to_frame(library=library)
-    assert [row["code"] for row in rows] == [one.code for one in report.findings]
-    assert rows[0]["to_fix"] is True
-    assert rows[0]["severity"] == "error"
+    found = report.to_frame(library=library)
+    assert found["code"] == [one.code for one in report.findings]
+    assert found["to_fix"][0] is True
+    assert found["severity"][0] == "error"
     primitives = report.to_frame("primitives", library)
-    assert len(primitives) == len(report.tables["primitives"])
-    assert len({tuple(row) for row in primitives}) == 1
+    assert {len(values) for values in primitives.values()} == {len(report.tables["primitives"])}
+    nothing = report.model_copy(update={"findings": ()}).to_frame(library=library)
+    assert list(nothing) == list(found)
+    assert not any(nothing.values())
+    mixed = {"t": [{"ms": 1, "n": 2}, {"ms": 1.5}, {"ms": None}]}
+    columns = report.model_copy(update={"tables": mixed}).to_frame("t", library)
+    assert columns == {"ms": [1.0, 1.5, None], "n": [2, None, None]}
+    assert [type(value) for value in columns["ms"]] == [float, float, type(None)]
 
 
 def test_what_is_not_there_is_named(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:

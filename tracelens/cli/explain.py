@@ -34,7 +34,7 @@ class PageFormat(StrEnum):
 def explain(
     ctx: typer.Context,
     rule: Annotated[
-        str,
+        list[str],
         typer.Argument(
             metavar="RULE",
             help="A rule's code or name, or the words of a message.",
@@ -47,11 +47,11 @@ def explain(
 ) -> None:
     """Explain a rule: why it matters, what it looks like, what to do.
 
-    Words of a message find the rule that is about it: ``explain "Failed to find C compiler"``.
+    Words of a message find the rule that is about it, with or without quotes.
     """
     from tracelens.cli._gate import installed_broken
 
-    found, *others = _meant(rule)
+    found, *others = _meant(" ".join(rule))
     doc = inspect.cleandoc(found.__doc__ or "").replace("``", "`")
     if fmt is PageFormat.MARKDOWN:
         emit("\n".join((*_page(Entry.of(found), doc), *_others(others))) + "\n")

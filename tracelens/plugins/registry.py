@@ -128,6 +128,10 @@ def _found(group: str, base: type[T], packs: bool) -> Found[T]:
     _add_declared(group, base, classes, broken) if packs else None
     if ours := [one for one in broken if _normal(one.distribution) == DISTRIBUTION]:
         raise ours[0].error()
+    if group in GROUPS and all(owner for _, owner in classes.values()):
+        # Nothing would be read, and nothing found: that is not a clean log.
+        hint = f"pip install {DISTRIBUTION}, or pip install -e in a checkout"
+        raise PluginError(f"{DISTRIBUTION} is not installed here: no {group} of it", hint=hint)
     return Found(tuple(classes.values()), tuple(broken))
 
 

@@ -23,6 +23,10 @@ FINDINGS = "findings"
 #: Findings on the page.
 MAX_ROWS = 20
 _COLUMNS = ("id", "code", "name", "severity", "confidence", "title", "message", "count")
+_MORE = (
+    "run", "file", "line", "function", "cost_ms", "cost_share", "cost_basis", "explained_by",
+    "to_fix",
+)  # fmt: skip
 
 
 def in_a_line(report: Report) -> str:
@@ -65,7 +69,7 @@ def _row(finding: Finding) -> str:
 def _cost(finding: Finding) -> str:
     cost = finding.cost
     if cost is None:
-        return ""
+        return "unknown"
     parts = [] if cost.ms is None else [length(cost.ms)]
     parts += [] if cost.share is None else [f"{percent(cost.share)} of {cost.of or 'the time'}"]
     return f"{', '.join(parts)} ({cost.basis.replace('_', ' ')})" if parts else ""
@@ -82,9 +86,22 @@ def frame(report: Report, table: str, library: str | None) -> Any:
     Raises:
         UsageError: There is no such table, or no library.
     """
-    rows = _rows(report, table)
+    columns = _columns(report, table)
     module = importlib.import_module(_library(library))
-    return module.DataFrame(rows)
+    return module.DataFrame(columns)
+
+
+def _columns(report: Report, table: str) -> dict[str, list[Any]]:
+    """Return the values by column: one type of number in each, and all columns without a row."""
+    rows = _rows(report, table)
+    names = dict.fromkeys(key for row in rows for key in row)
+    if table == FINDINGS and not rows:
+        names = dict.fromkeys((*_COLUMNS, *_MORE))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    for name, values in columns.items():
+        if any(type(value) is float for value in values):
+            columns[name] = [float(value) if type(value) is int else value for value in values]
+    return columns
 
 
 def _rows(report: Report, table: str) -> list[dict[str, Any]]:
@@ -94,25 +111,24 @@ def _rows(report: Report, table: str) -> list[dict[str, Any]]:
         known = [FINDINGS, *report.tables]
         hint = closest(table, known, f"one of {', '.join(known)}")
         raise UsageError(f"the report has no table {table!r}", hint=hint)
-    held = report.tables[table]
-    keys = dict.fromkeys(key for row in held for key in row)
-    return [{key: row.get(key) for key in keys} for row in held]
+    return report.tables[table]
 
 
 def _facts(finding: Finding) -> dict[str, Any]:
     facts = finding.model_dump(mode="json", include=set(_COLUMNS))
     where, cost = finding.where, finding.cost
-    return {name: facts[name] for name in _COLUMNS} | {
-        "run": finding.run,
-        "file": where.file if where else None,
-        "line": where.line if where else None,
-        "function": where.function if where else None,
-        "cost_ms": cost.ms if cost else None,
-        "cost_share": cost.share if cost else None,
-        "cost_basis": cost.basis if cost else None,
-        "explained_by": finding.explained_by,
-        "to_fix": _is_shown(finding),
-    }
+    more = (
+        finding.run,
+        where.file if where else None,
+        where.line if where else None,
+        where.function if where else None,
+        cost.ms if cost else None,
+        cost.share if cost else None,
+        cost.basis if cost else None,
+        finding.explained_by,
+        _is_shown(finding),
+    )
+    return {name: facts[name] for name in _COLUMNS} | dict(zip(_MORE, more, strict=True))
 
 
 def _is_shown(finding: Finding) -> bool:
