@@ -652,7 +652,7 @@ def test_the_rules_are_listed(run: Run, rules: Callable[..., None]) -> None:
 
 
 def test_words_of_a_message_need_no_quotes(run: Run) -> None:
-    code, out, _ = run("explain", *"graph break in loop".split())
+    code, out, _ = run("explain", "graph", "break", "in", "loop")
     assert code == 0
     assert out.startswith("GBR006 break-in-loop-skips-frame")
     assert out == run("explain", "graph break in loop")[1]
