@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 
+from tests.corpus import cases, log_of, needs_corpus
+from tests.render.valid import github_problems, gitlab_problems, junit_problems, sarif_problems
 from tracelens.cli import main
 from tracelens.engine import analyze
 from tracelens.render import Options
@@ -26,72 +25,41 @@ from tracelens.report import Finding, Report, Severity, Where
 ROOT = Path(__file__).parents[2]
 BREAKS = ROOT / "fixtures" / "logs" / "graph_breaks" / "many-breaks.log.gz"
 
-TEXT = {"type": "string", "minLength": 1}
-COUNT = {"type": "integer", "minimum": 0}
-
-
-def model(required: str, optional: str = "", **properties: Any) -> dict[str, Any]:
-    names = {key: {} for key in (*required.split(), *optional.split())} | properties
-    return {
-        "type": "object",
-        "properties": names,
-        "required": required.split(),
-        "additionalProperties": False,
-    }
-
-
-#: What SARIF 2.1.0 and GitHub's code scanning ask of the parts that we write.
-MESSAGE = model("text", "markdown", text=TEXT, markdown=TEXT)
-LOCATION = model(
-    "physicalLocation",
-    "logicalLocations",
-    physicalLocation=model(
-        "artifactLocation region",
-        artifactLocation=model("uri", uri={"type": "string", "pattern": r"^[^/<~:][^<>\\ ]*$"}),
-        region=model("startLine", startLine={"type": "integer", "minimum": 1}),
-    ),
-)
-RESULT = model(
-    "ruleId ruleIndex kind level message locations partialFingerprints",
-    "properties relatedLocations suppressions",
-    ruleIndex=COUNT,
-    kind={"enum": ["pass", "open", "informational", "review", "fail"]},
-    level={"enum": ["none", "note", "warning", "error"]},
-    message=MESSAGE,
-    locations={"type": "array", "items": LOCATION, "minItems": 1, "maxItems": 1},
-    partialFingerprints={"type": "object", "minProperties": 1},
-    suppressions={
-        "type": "array",
-        "items": model("kind justification", kind={"const": "external"}, justification=TEXT),
-    },
-)
-DRIVER = model("name semanticVersion rules", rules={"type": "array", "uniqueItems": True})
-RUN = model(
-    "tool columnKind invocations results",
-    tool=model("driver", driver=DRIVER),
-    results={"type": "array", "items": RESULT},
-)
-SARIF = model(
-    "$schema version runs",
-    version={"const": "2.1.0"},
-    runs={"type": "array", "items": RUN, "minItems": 1},
-)
-
 
 @pytest.mark.parametrize("format_", [Sarif, GithubSarif])
 def test_sarif_is_what_its_schema_and_code_scanning_ask_for(
     format_: type[Sarif], report: Report
 ) -> None:
-    log = json.loads(format_.render(report, Options()))
-    jsonschema.validate(log, SARIF)
-    (run,) = log["runs"]
-    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert len(set(rules)) == len(rules)
-    for result in run["results"]:
-        assert rules[result["ruleIndex"]] == result["ruleId"]
-        assert (result["kind"] == "fail") is (result["level"] != "none")
-    prints = [json.dumps(result["partialFingerprints"]) for result in run["results"]]
-    assert len(set(prints)) == len(prints)
+    assert sarif_problems(json.loads(format_.render(report, Options()))) == []
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    "case",
+    [case for case in cases("2.13.0/*") if "art_" not in case.name][3::30],
+    ids=lambda case: case.name,
+)
+def test_a_sample_of_the_corpus_is_valid_in_the_formats_of_ci(case: Path) -> None:
+    """All of it is checked by ``benchmarks/formats.py``."""
+    report = analyze(log_of(case))
+    assert sarif_problems(json.loads(Sarif.render(report, Options()))) == []
+    assert junit_problems(ET.fromstring(Junit.render(report, Options()))) == []  # noqa: S314
+    assert gitlab_problems(json.loads(Gitlab.render(report, Options()))) == []
+    assert github_problems(Github.render(report, Options())) == []
+
+
+def test_what_is_wrong_is_seen(reports: dict[str, Report]) -> None:
+    report = reports["reference"]
+    log = json.loads(Sarif.render(report, Options()))
+    log["runs"][0]["results"][0] |= {"level": "bad", "ruleIndex": 1}
+    assert len(sarif_problems(log)) >= 2
+    tree = ET.fromstring(Junit.render(report, Options()))  # noqa: S314 -- our own
+    next(tree.iter("testcase")).set("colour", "red")
+    tree.set("tests", "0")
+    assert junit_problems(tree) == ["testsuites: tests=0", "testcase: colour"]
+    entries = json.loads(Gitlab.render(report, Options()))
+    assert len(gitlab_problems([*entries, *entries])) == len(entries)
+    assert github_problems("::error file=a.py::x\n") == ["::error file=a.py::x"]
 
 
 def test_sarif_tells_what_became_of_every_rule(reports: dict[str, Report]) -> None:
@@ -167,12 +135,7 @@ def test_paths_are_relative_to_the_root_or_to_the_users_code(reports: dict[str, 
 
 def test_junit_has_a_case_for_every_rule(report: Report) -> None:
     tree = ET.fromstring(Junit.render(report, Options()))  # noqa: S314 -- our own
-    cases = list(tree.iter("testcase"))
-    names = [(case.get("classname"), case.get("name")) for case in cases]
-    assert len(set(names)) == len(names)
-    for what, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        assert tree.get(what) == str(len(list(tree.iter(tag))))
-    assert tree.get("tests") == str(len(cases))
+    assert junit_problems(tree) == []
     failing = [finding for finding in report.told if finding.severity is not Severity.INFO]
     assert len(list(tree.iter("failure"))) == len(failing)
 
@@ -196,8 +159,7 @@ def test_annotations_are_one_line_each_and_ten_at_most() -> None:
     commands = [line for line in lines if line.startswith("::")]
     assert len(commands) == 10
     assert len(lines) == 11
-    form = r"::(error|warning|notice) file=[^,:]+,line=\d+,title=[^,:]+::[^\r\n]+"
-    assert all(re.fullmatch(form, line) for line in commands)
+    assert github_problems("\n".join(lines)) == []
     assert [f.code in line for f, line in zip(report.told, commands, strict=False)] == [True] * 10
 
 
@@ -214,12 +176,7 @@ def test_an_annotation_cannot_smuggle_a_command(reports: dict[str, Report]) -> N
 def test_gitlab_entries_have_what_gitlab_asks_for(report: Report) -> None:
     entries = json.loads(Gitlab.render(report, Options()))
     assert len(entries) == len(report.told)
-    assert len({entry["fingerprint"] for entry in entries}) == len(entries)
-    for entry in entries:
-        assert entry["severity"] in {"info", "minor", "major", "critical", "blocker"}
-        assert entry["description"]
-        assert entry["location"]["lines"]["begin"] >= 1
-        assert not entry["location"]["path"].startswith(("/", "./", "~"))
+    assert gitlab_problems(entries) == []
 
 
 def test_csv_has_a_row_for_every_finding_and_no_formula(report: Report) -> None:
