@@ -8,19 +8,18 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterator
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 import tracelens
 from tracelens import grammars
+from tracelens.judging import excerpts
 from tracelens.logs import Log
 from tracelens.plugins.registry import discover
 from tracelens.render import Renderer
 from tracelens.report import FindingData
 from tracelens.rules import HEADINGS, Rule
 from tracelens.source.kinds import Kinds
-from tracelens.source.segment import Segmenter
 from tracelens.testing import GrammarCase
 
 ROOT = Path(__file__).parents[1]
@@ -65,20 +64,11 @@ def test_a_rule_has_the_headings_of_its_page(rule: type[Rule]) -> None:
 
 @each_rule
 def test_the_excerpt_on_a_rules_page_is_read(rule: type[Rule]) -> None:
-    section = rule.sections()["What it looks like"]
-    blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", f"{section}\n", re.MULTILINE)
-    excerpts = [dedent(block).strip("\n") for block in blocks if block.strip()]
-    assert excerpts, "no excerpt"
-    for excerpt in excerpts:
-        segmenter = Segmenter(Kinds(LOGS), "excerpt")
-        segmenter.feed([line.encode() + b"\n" for line in excerpt.split("\n")])
-        evidence = segmenter.finish()
-        refused = [(unread.kind, unread.reason) for unread in evidence.unread]
-        if rule.code.startswith("LOG"):  # about what cannot be read
-            assert refused or evidence.kinds
-            continue
-        assert refused == []
-        assert sum(evidence.kinds.values()), f"no grammar reads {excerpt!r}"
+    assert list(excerpts.excerpts(rule)), "no excerpt"
+    wrong = excerpts.problems(rule, Kinds(LOGS))
+    if rule.code.startswith("LOG"):  # about what cannot be read
+        wrong = [one for one in wrong if one.endswith("no log kind reads it")]
+    assert wrong == []
 
 
 @each_rule

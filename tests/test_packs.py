@@ -290,6 +290,60 @@ def test_a_mistake_in_the_fixtures_is_explained(
     assert "INTERNALERROR" not in done.stdout + done.stderr
 
 
+PAGE = '''"""The machine was too hot.
+
+    ## What it looks like
+
+    The watchdog says:
+
+        thermometer: 95 C
+    """
+'''
+PAGED = RULE.replace('"""The machine was too hot."""', PAGE.strip())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"site/heat/rules/too_hot.py": PAGED}, ""),
+        (
+            {"site/heat/rules/too_hot.py": PAGED.replace("95 C\n", "hot\n")},
+            "thermometer does not read it",
+        ),
+        (
+            {"site/heat/rules/too_hot.py": PAGED.replace("thermometer: 95 C\n", "hot: 9\n")},
+            "no log kind reads it",
+        ),
+        (
+            {"site/heat/rules/cold.py": RULE.replace("too-hot", "cold").replace("001", "002")},
+            "HOT002-cold: no logs in ",
+        ),
+        (
+            {"fixtures/rules/HOT001-too-hot/quiet-winter.log": ""},
+            "HOT001-too-hot: no quiet-*.log",
+        ),
+    ],
+)
+def test_logs_and_page_of_a_rule_are_whole(pack: Path, change: dict[str, str], said: str) -> None:
+    write(pack, change)
+    for name, text in change.items():
+        if not text:
+            (pack / name).unlink()
+    done = rule_tests(pack, "--snapshot-update", "-k", "HOT001")
+    assert said in done.stdout
+    assert done.returncode == bool(said), done.stdout
+
+
+def test_a_snapshot_of_a_log_that_is_gone_fails(pack: Path) -> None:
+    """Which syrupy does, of a whole run."""
+    write(pack, {"fixtures/rules/HOT001-too-hot/quiet-autumn.log": "thermometer: 60 C\n"})
+    rule_tests(pack, "--snapshot-update")
+    (pack / "fixtures/rules/HOT001-too-hot/quiet-autumn.log").unlink()
+    done = rule_tests(pack)
+    assert done.returncode == 1
+    assert "1 snapshot unused" in done.stdout
+
+
 def test_the_packs_are_listed_with_what_they_add(pack: Path) -> None:
     done = tracelens(pack, "packs", "-f", "json")
     assert done.returncode == 0, done.stderr

@@ -81,9 +81,12 @@ class RuleCase:
     def check(self) -> None:
         """Ask the rule about the log; compare verdict and promise, text and snapshot.
 
+        With the first log of a pack's rule, also look whether each promise that a rule must have is
+        there, and whether the lines on its page are read.
+
         Raises:
             AssertionError: The rule is not installed, keeps another promise, reads differently, or
-                its report does not survive being saved.
+                its report does not survive being saved; or its logs or its page are not whole.
         """
         from tracelens.report import Report
 
@@ -94,6 +97,8 @@ class RuleCase:
         saved = report.to_json()
         assert Report.model_validate_json(saved).to_json() == saved, "not the same once saved"
         assert reads_the_same, _plain(self.snapshot.get_assert_diff())
+        if self.path == _logs_in(self.path.parent)[0]:
+            assert not (wrong := _not_whole(self.path.parent, self.rule)), "\n".join(wrong)
 
     @property
     def rule(self) -> Rule:
@@ -188,6 +193,36 @@ def _kept(report: Report) -> str:
     only_notes = rule.severity.value == "none"
     loud = any(finding.severity.value != "none" for finding in report.findings)
     return "fires" if loud or only_notes else "quiet"
+
+
+def _logs_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.name.endswith(SUFFIXES))
+
+
+def _not_whole(folder: Path, rule: Rule) -> list[str]:
+    """Return what a pack's rule lacks in logs and on its page; ours have tests of their own."""
+    from tracelens.engine import choose
+    from tracelens.judging import excerpts
+    from tracelens.logs import Log
+    from tracelens.plugins.registry import discover
+    from tracelens.source.kinds import Kinds
+
+    (mine,) = (facts for facts in choose() if facts.code == rule.code)
+    if not mine.distribution:
+        return []
+    of_pack = [
+        f"{one.code}-{one.name}" for one in choose() if one.distribution == mine.distribution
+    ]
+    there = {one: {path.name.partition("-")[0] for path in _logs_in(folder.parent / one)}
+             for one in of_pack}  # fmt: skip
+    wrong = excerpts.problems(type(rule), Kinds(discover("logs", Log)))
+    for one in sorted(of_pack):
+        lacks = [word for word in ("fires", "quiet") if word not in there[one]]
+        if one == folder.name and lacks:
+            wrong += [f"{one}: no {word}-*.log: every rule shows both" for word in lacks]
+        elif not there[one] and folder.name == min(name for name in of_pack if there[name]):
+            wrong.append(f"{one}: no logs in {folder.parent}")
+    return wrong
 
 
 def told(report: Report, rule: Rule) -> str:
