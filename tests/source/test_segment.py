@@ -35,6 +35,13 @@ class Tagged(Log):
         return (Text(kind=cls.name, text=text),)
 
 
+class Restamped(Tagged):
+    name = "restamped"
+    artifacts = frozenset({"__guards"})
+    opens = ("GUARDS:", "TREE_GUARD_MANAGER:\n")
+    opens_always = True
+
+
 class Marked(Tagged):
     name = "marked"
     artifacts = frozenset()
@@ -78,7 +85,7 @@ class Structured(StructuredLog):
         return (Text(kind=cls.name, text=text),)
 
 
-LOGS = [Tagged, Marked, Block, Patterned, Counted, Structured]
+LOGS = [Tagged, Restamped, Marked, Block, Patterned, Counted, Structured]
 for log in LOGS:
     log.builtin = True  # as ours are read: those of packs get what these leave
 KINDS = Kinds(LOGS)
@@ -94,6 +101,12 @@ PREFIXES = [
     "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2] [0/0]",
     "V1120 10:45:43.000000 72 torch/_inductor/graph.py:2]",
     "[0/1] [__recompiles]",
+]
+#: Each line under a clock of its own.
+STAMPS = [
+    f"{level}1120 10:45:41.{milli:03}000 {pid} torch/_dynamo/guards.py:{place}] [0/0] [__guards]"
+    for milli in (0, 1, 2)
+    for level, pid, place in (("V", 71, 7), ("V", 71, 8), ("I", 71, 7), ("V", 72, 7))
 ]
 #: Found by fuzzing: a carriage return and a prefix in the middle of a record's line.
 GLUED = "a\r b" + PREFIXES[0] + " c"
@@ -199,11 +212,25 @@ class Naive(BaseModel):
     number: int = 0
     out: Counter[tuple[str, str]] = Counter()
 
+    def restamped(self, key: tuple[str, str], prefix: str, rest: str) -> bool:
+        """Whether a line goes on with the open record, be it under another clock."""
+        held, body = self.open[key]
+        if held == prefix:
+            return True
+        begun = ("GUARDS:", "TREE_GUARD_MANAGER:")
+        same = (held[0], held[21:]) == (prefix[0], prefix[21:]) and prefix.endswith("[__guards]")
+        led = not body[0] and len(body) > 1 and body[1].startswith(begun)
+        if not same or rest.startswith(begun) or (led and not rest):
+            return False
+        return led or body[0].startswith(begun)
+
     def record(self, key: tuple[str, str]) -> None:
         prefix, body = self.open.pop(key)
         text = "\n".join(body)
         if prefix.endswith("[__recompiles]"):
             self.out["tagged", text] += 1
+        elif prefix.endswith("[__guards]"):
+            self.out["restamped", text] += 1
         elif "[__" not in prefix and text.startswith("torch._dynamo hit"):
             self.out["marked", text] += 1
 
@@ -244,9 +271,11 @@ class Naive(BaseModel):
         elif match is not None:
             prefix = match.group().decode()
             key = (rank, (match["writer"] or b"").decode())
-            if key in self.open and self.open[key][0] != prefix:
-                self.record(key)
             rest = line[len(prefix) :].removeprefix(" ")
+            if key in self.open and not self.restamped(key, prefix, rest):
+                self.record(key)
+            elif key in self.open:
+                prefix = self.open[key][0]
             self.open.setdefault(key, (prefix, []))[1].append(rest)
         elif head is not None:
             self.block(rank)
@@ -321,6 +350,48 @@ stretches = st.lists(
     ),
     max_size=6,
 ).map(lambda parts: [line.encode() for part in parts for line in part])
+
+
+#: Lines that are mostly of one record, each under a clock of its own, and what interrupts them.
+restamped = st.lists(
+    st.one_of(
+        st.builds(
+            "{}{} {}".format,
+            st.sampled_from(["", "", "", "", "[rank0]:"]),
+            st.sampled_from([*STAMPS, STAMPS[0], STAMPS[4], STAMPS[8]]),
+            st.sampled_from(["GUARDS:", "TREE_GUARD_MANAGER:", "+- a", "+- b", "+- c", "", "x"]),
+        ),
+        st.sampled_from(
+            [STAMPS[0], f"{PREFIXES[0]} Recompiling f", ONEDNN[0], "loss 0.5", "  row"]
+        ),
+    ),
+    max_size=40,
+).map(lambda found: [line.encode() for line in found])
+
+
+@given(restamped, st.lists(st.integers(0, 40), max_size=4))
+@settings(max_examples=400, deadline=None)
+def test_a_record_with_a_clock_per_line_is_one_record(log: list[bytes], cuts: list[int]) -> None:
+    at = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
+    together = Segmenter(KINDS, "x")
+    naive = Naive(open={}, blocks={}, headed={}, out=Counter())
+    for a, b in pairwise(at):
+        together.feed(ended(log[a:b]))
+    for line in log:
+        naive.line(line)
+    evidence = together.finish()
+    assert Counter({k: v[0] for k, v in facts(evidence)["rows"].items()}) == naive.finish()
+    parts = [log[a:b] for a, b in pairwise(at)]
+    assert facts(run(parts).evidence) == facts(evidence)
+    right = Segmenter(KINDS, "x", from_start=False)
+    for part in parts[1:]:
+        segment = Segmenter(KINDS, "x", from_start=False)
+        segment.feed(ended(part))
+        right.extend(segment)
+    left = Segmenter(KINDS, "x")
+    left.feed(ended(parts[0]))
+    left.extend(right)
+    assert facts(left.finish()) == facts(evidence)
 
 
 @given(stretches, st.lists(st.integers(0, 150), max_size=4))

@@ -75,6 +75,9 @@ class Log:
     #: Beginnings that tell what a record is where a format of the user's choice leaves out who
     #: wrote it; only its first line is prefixed there.
     opens: ClassVar[tuple[str, ...]] = ()
+    #: Whether a place of torch's that once began a record with one of ``opens`` always does: a line
+    #: that it wrote under another clock, and that begins otherwise, goes on with the record above.
+    opens_always: ClassVar[bool] = False
     #: The first line of a bare record, where literal ``marks`` are too weak; also for kinds whose
     #: ``marks`` are ``prefixed``. Anchored at the start of the line.
     begins: ClassVar[re.Pattern[str] | None] = None

@@ -40,6 +40,7 @@ class GraphCode(Log):
     artifacts = frozenset({"__graph_code", "__graph_code_verbose", "__graph", "__graph_sizes"})
     cuts = re.compile(r"TRACED GRAPH")
     opens = ("TRACED GRAPH",)
+    opens_always = True
     continues = re.compile(
         r"\s|$|=====|\S+ class |opcode |-{3,}|(?:placeholder|call_\w+|get_attr|output) "
     )

@@ -40,6 +40,7 @@ class Guards(Log):
         "Guard eval latency = ",
         "Python shape guard function:",
     )
+    opens_always = True
     continues = re.compile(r"(?:\| )*\+- |TREE_GUARD_MANAGER:|$|\s|def |return |[^\n]+  # \S")
 
     @classmethod

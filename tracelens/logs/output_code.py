@@ -74,6 +74,7 @@ class OutputCode(Log):
     artifacts = frozenset({"__output_code"})
     cuts = re.compile(r"Output code(?: written to)?:")
     opens = ("Output code: ", "Output code:\n", "Output code written to: ")
+    opens_always = True
     ends = re.compile(r"    compiled_module_main\(|Output code written to: ")
 
     @classmethod

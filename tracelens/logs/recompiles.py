@@ -71,6 +71,7 @@ class Recompiles(Log):
     artifacts = frozenset({"__recompiles", "__recompiles_verbose"})
     cuts = re.compile(r"\(?['\"]?Recompiling function ")
     opens = ("Recompiling function ",)
+    opens_always = True
 
     @classmethod
     def frame_of(cls, text: str) -> str:

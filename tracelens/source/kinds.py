@@ -50,6 +50,7 @@ class Kinds:
         self.timed_marks = tuple(mark.encode() for log in logs for mark in log.timed)
         self.structured = next((log for log in logs if log.structured), None)
         self._logs = logs
+        self._begun: dict[bytes, tuple[bytes, ...]] = {}
         self.opening = [(log.opens, log) for log in logs if log.opens]
         opens = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
         weak = (mark.encode() for log in logs if log.prefixed for mark in log.marks)
@@ -147,6 +148,17 @@ class Kinds:
         return (
             width - EDITED <= length < width and bool(_CUT_PATH.search(line)) and self.begins(line)
         )
+
+    def begun_by(self, artifact: bytes) -> tuple[bytes, ...]:
+        """Return what the records of ``artifact`` begin with where they always do; else nothing."""
+        if (begun := self._begun.get(artifact)) is None:
+            found = self.artifacts.get(artifact.decode("ascii", "replace"))
+            log = None if found is None or not found.opens else self.load(found)
+            opens = log.opens if log is not None and log.opens_always else ()
+            begun = tuple(mark.rstrip("\n").encode() for mark in opens)
+            if len(self._begun) < len(self.artifacts):
+                self._begun[artifact] = begun
+        return begun
 
     def of_line(self, line: bytes) -> type[Log]:
         """Return the kind whose mark ``line`` begins with."""

@@ -6,14 +6,28 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import repeat
+from typing import NamedTuple
 
 from tracelens.logs import Log
 from tracelens.source.heads import LEVELLED, Head
 from tracelens.source.prefixes import clock
 
-__all__ = ["Block", "Headed", "Lines", "Open", "reach"]
+__all__ = [
+    "IDLE",
+    "Block",
+    "Current",
+    "Headed",
+    "Lines",
+    "Open",
+    "reach",
+    "reach_restamped",
+    "tail_of",
+]
 
 _NO_TAB = re.compile(rb"[^\t]")
+#: What a prefix of torch's begins with, up to the clock, and how long that is.
+_STAMP = re.compile(rb"[VIWECF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
+_STAMPED = 21
 
 
 @dataclass(slots=True)
@@ -59,6 +73,37 @@ class Open(Lines):
     rank: str
     #: Torch 2.0 writes the prefix before the first line alone.
     headed: bool = False
+
+    def is_restamped(self, prefix: bytes, text: bytes, begun: tuple[bytes, ...]) -> bool:
+        """Tell whether ``text`` goes on with this although its ``prefix`` has another clock.
+
+        Torch writes the lines of a record under one clock, what stamps lines anew does not.
+
+        Args:
+            prefix: What stands before the line.
+            text: The line behind it, with its newline.
+            begun: What records of its place in torch begin with.
+        """
+        return self.is_of_place(prefix) and not text.startswith(self.bounds(begun) or (b"",))
+
+    def is_of_place(self, prefix: bytes) -> bool:
+        """Tell whether ``prefix`` is of the same process and place, whatever its clock."""
+        same = prefix[:1] == self.prefix[:1] and prefix[-8:] == self.prefix[-8:]
+        return same and tail_of(prefix) == tail_of(self.prefix) != b""
+
+    def bounds(self, begun: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """Return what lines begin with, newline and all, that end this whatever their clock.
+
+        Args:
+            begun: What records of its place in torch begin with.
+
+        Returns:
+            Nothing where it does not begin so itself, behind a blank line at most.
+        """
+        if self.body[0].startswith(begun):
+            return begun
+        led = not self.body[0] and len(self.body) > 1 and self.body[1].startswith(begun)
+        return (b"\n", *begun) if led else ()
 
     def may_take(self, number: int) -> bool:
         """Tell whether a line without the prefix, which stands at ``number``, may go on with it."""
@@ -130,6 +175,48 @@ class Headed(Block):
         if goes_on is not None:
             return bool(goes_on.match(text))
         return not (LEVELLED.match(text.encode()) or begins(text))
+
+
+class Current(NamedTuple):
+    """What lines begin with that go on with the record in hand, transport and all, and its lines.
+
+    Where a line may go on with it under another clock: what stands behind the clock, and what the
+    lines begin with that do not, newline and all.
+    """
+
+    prefix: bytes
+    body: list[bytes]
+    tail: bytes = b""
+    begun: tuple[bytes, ...] = ()
+
+
+#: No record is in hand: no line begins so.
+IDLE = Current(b"\0never", [])
+
+
+def tail_of(prefix: bytes) -> bytes:
+    """Return what stands behind the clock of torch's ``prefix``; empty for forms without one."""
+    return prefix[_STAMPED:] if _STAMP.match(prefix) else b""
+
+
+def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) -> int:
+    """Return the index of the first of ``lines`` from ``at`` that does not go on with ``current``.
+
+    The clock of those that do is another one; it is ``stop`` at the latest.
+    """
+    _, _, tail, begun = current
+    letter, text = current.prefix[:1], _STAMPED + len(tail)
+    while at < stop:
+        line = lines[at]
+        if (
+            not line.startswith(tail, _STAMPED)
+            or line[:1] != letter
+            or line.startswith(begun, text)
+            or _STAMP.match(line) is None
+        ):
+            break
+        at += 1
+    return at
 
 
 def reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) -> int:

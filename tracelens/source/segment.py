@@ -24,13 +24,21 @@ from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
 from tracelens.source.own import OwnLines
 from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
-from tracelens.source.records import Block, Headed, Open, reach
+from tracelens.source.records import (
+    IDLE,
+    Block,
+    Current,
+    Headed,
+    Open,
+    reach,
+    reach_restamped,
+    tail_of,
+)
 from tracelens.source.tally import Tally
 from tracelens.source.watch import Watch
 
 __all__ = ["Segmenter"]
 
-_NEVER = b"\0never"
 _TAB = b"\t"
 #: What a line begins with that has torch's prefix and no transport before it.
 _LETTERS = (b"V", b"I", b"W", b"E", b"C", b"F")
@@ -61,11 +69,13 @@ class Segmenter:
         self._end = 0
         #: The width at which the whole text was wrapped; 0 when it was not.
         self.wrap = 0
-        #: What the lines of the record in hand begin with, transport and all, and its lines.
-        self._current: tuple[bytes, list[bytes]] = (_NEVER, [])
-        #: Without the start of the file: each writer's first record, which may go on from
-        #: before.
-        self._heads: dict[tuple[str, bytes], Open] | None = None if from_start else {}
+        #: The record in hand.
+        self._current = IDLE
+        #: Without the start of the file: each writer's first record, which may go on from before,
+        #: and those behind it that may go on with it.
+        self._heads: dict[tuple[str, bytes], list[Open]] | None = None if from_start else {}
+        #: ... and the writers of whom another record has ended since.
+        self._settled: set[tuple[str, bytes]] = set()
         #: ... and each rank's bare lines up to the first that ends any block: where each begins,
         #: the line, and where it ends.
         self._leads: dict[str, list[tuple[int, bytes, int]]] = {}
@@ -89,13 +99,13 @@ class Segmenter:
         self._look_at(lines, stretches)
         for start, stop in stretches:
             if start != end:
-                self._current = (_NEVER, [])  # the record in hand was interrupted
+                self._current = IDLE  # the record in hand was interrupted
             self._stretch(lines, firsts, start, stop)
             end = stop
         if end != len(lines):
-            self._current = (_NEVER, [])
+            self._current = IDLE
         self.lines += len(lines)
-        if len(self._current[1]) > MAX_RECORD_LINES:
+        if len(self._current.body) > MAX_RECORD_LINES:
             self._cut()
         if self.tally.is_full:
             self._fold()
@@ -108,7 +118,7 @@ class Segmenter:
     def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:
         """Read ``lines`` from ``at`` to ``stop``; what goes on with the record in hand, at once."""
         while at < stop:
-            prefix, body = self._current
+            prefix, body, tail, _ = self._current
             if lines[at].startswith(prefix):
                 end = reach(lines, firsts, at + 1, stop, prefix)
                 skip = len(prefix)
@@ -116,8 +126,13 @@ class Segmenter:
                 body += run if prefix == _TAB else [line[skip:-1] for line in run]
                 at = end
                 continue
+            if tail and (end := reach_restamped(lines, at, stop, self._current)) != at:
+                skip = len(prefix)
+                body += [line[skip:-1] for line in lines[at:end]]
+                at = end
+                continue
             if self._is_idle() and (end := self._own.reach(at, stop)) != at:
-                self._current = (_NEVER, [])
+                self._current = IDLE
                 at = end
                 continue
             line = lines[at]
@@ -142,7 +157,7 @@ class Segmenter:
             self._close(key)
         for rank in [r for r, held in self._blocks.items() if len(held.body) > MAX_RECORD_LINES]:
             self._close_block(rank)
-        self._current = (_NEVER, [])
+        self._current = IDLE
 
     def finish(self) -> Evidence:
         """Close all that is open and return the evidence. Only for a segment from the start."""
@@ -153,7 +168,7 @@ class Segmenter:
             hand_over(self._open.pop(key), self.name, self.kinds, self.evidence)
         for rank in list(self._blocks):
             self._close_block(rank)
-        self._current = (_NEVER, [])
+        self._current = IDLE
         self._fold()
         hand_over_excerpts(self.watch, self.name, self.lines, self.evidence)
         return self.evidence
@@ -161,7 +176,7 @@ class Segmenter:
     # The slow path: one line that neither goes on with the current record nor is counted.
 
     def _other(self, raw: bytes, number: int) -> None:
-        self._current = (_NEVER, [])
+        self._current = IDLE
         self._end = number
         if raw.startswith(_LETTERS) and self._is_plain(raw) and (match := TORCH.match(raw)):
             self._torch(raw, match, "", number, raw)
@@ -222,28 +237,62 @@ class Segmenter:
         if line.startswith(b' {"', len(prefix)) and self.kinds.structured and match["clock"]:
             self._envelope(line[len(prefix) + 1 :], match, rank, number)
             return
-        body = self._record(line, prefix, match["writer"] or b"", rank, number)
+        key = (rank, match["writer"] or b"")
+        held = self._record(line, prefix, key, number)
         # A prefix that ends in an artifact begins no longer prefix; others may.
         whole = raw.removesuffix(b"\r")
         if b" [__" in prefix and line.startswith(b" ", len(prefix)) and whole.endswith(line):
-            self._current = (whole[: len(whole) - len(line)] + prefix + b" ", body)
+            begun = self._begun_by(prefix)
+            if begun and self._is_unsettled(key):
+                return
+            begun = held.bounds(begun) if begun and len(whole) == len(line) else ()
+            tail = tail_of(prefix) + b" " if begun else b""
+            before = whole[: len(whole) - len(line)]
+            self._current = Current(before + held.prefix + b" ", held.body, tail, begun)
 
-    def _record(
-        self, line: bytes, prefix: bytes, pid: bytes, rank: str, number: int
-    ) -> list[bytes]:
-        """Begin or go on with the record of one writer; return its lines."""
-        key = (rank, pid)
+    def _begun_by(self, prefix: bytes) -> tuple[bytes, ...]:
+        """Return what records begin with of which a line may have a clock of its own, if any."""
+        artifact = prefix[prefix.rfind(b"[__") + 1 : -1]
+        return self.kinds.begun_by(artifact) if tail_of(prefix) else ()
+
+    def _is_unsettled(self, key: tuple[str, bytes]) -> bool:
+        """Tell whether what stands before this segment decides what the lines of a writer are."""
+        return self._heads is not None and key not in self._settled
+
+    def _record(self, line: bytes, prefix: bytes, key: tuple[str, bytes], number: int) -> Open:
+        """Begin or go on with the record of one writer, and return it."""
         text = line[len(prefix) :].removeprefix(b" ")
         held = self._open.get(key)
-        if held is not None and held.prefix == prefix and len(held.body) <= MAX_RECORD_LINES:
+        if (
+            held is not None
+            and len(held.body) <= MAX_RECORD_LINES
+            and self._joins(key, held, prefix, text)
+        ):
             held.go_on(text, number)
-        else:
-            if held is not None:
-                self._close(key)
-            elif len(self._open) >= MAX_WRITERS:
-                self._close(next(iter(self._open)))
-            held = self._open[key] = Open(number, [text], prefix, rank)
-        return held.body
+            return held
+        if held is not None:
+            self._close(key)
+        elif len(self._open) >= MAX_WRITERS:
+            self._close(next(iter(self._open)))
+        return self._begun(key, Open(number, [text], prefix, key[0]))
+
+    def _begun(self, key: tuple[str, bytes], record: Open) -> Open:
+        """Keep a new record of a writer; without the start of the file, see what it settles."""
+        self._open[key] = record
+        if self._heads and key in self._heads:
+            before = self._heads[key][-1].prefix
+            if not self._begun_by(before) or not record.is_of_place(before):
+                self._settled.add(key)
+        return record
+
+    def _joins(self, key: tuple[str, bytes], held: Open, prefix: bytes, text: bytes) -> bool:
+        """Tell whether a line goes on with ``held``, be it under another clock."""
+        begun = self._begun_by(prefix)
+        if begun and self._is_unsettled(key):  # line by line, until it is clear what is before
+            return False
+        if held.prefix == prefix:
+            return True
+        return bool(begun) and held.is_restamped(prefix, text + b"\n", begun)
 
     def _envelope(self, line: bytes, match: re.Match[bytes], rank: str, number: int) -> None:
         """Begin a structured record: its payload follows on lines that begin with a tab."""
@@ -256,7 +305,7 @@ class Segmenter:
         block = Block(number, [line + b"\n"], log, pid, when)
         self._blocks[rank] = block
         if not rank:
-            self._current = (_TAB, block.body)
+            self._current = Current(_TAB, block.body)
 
     def _bare(self, line: bytes, rank: str, number: int) -> None:
         """Handle a line without torch prefix: a block's next, a block's first, the program's."""
@@ -337,11 +386,12 @@ class Segmenter:
 
     def _close(self, key: tuple[str, bytes]) -> None:
         record = self._open.pop(key)
-        heads = self._heads
-        if heads is not None and key not in heads and len(heads) < MAX_WRITERS:
-            heads[key] = record
-        else:
-            hand_over(record, self.name, self.kinds, self.evidence)
+        if self._heads is not None and key not in self._settled:
+            if key in self._heads or len(self._heads) < MAX_WRITERS:
+                self._heads.setdefault(key, []).append(record)
+                return
+            self._settled.add(key)
+        hand_over(record, self.name, self.kinds, self.evidence)
 
     def _close_block(self, rank: str) -> None:
         hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
@@ -358,29 +408,40 @@ class Segmenter:
         after._fold()
         heads = after._heads or {}
         for key in sorted(heads.keys() | after._open.keys()):
-            first = heads.get(key) or after._open[key]
-            self._resume(key, first, shift, still_open=key not in heads)
-            if key in heads and key in after._open:
-                after._open[key].shift(shift)
-                self._open[key] = after._open[key]
+            self._go_on_with(after, key, shift)
         self.watch.extend(after.watch, shift)
         self._replay(after, shift)
         self.evidence.merge(after.evidence, shift=shift)
         self.writers.update(after.writers)
         self.lines += after.lines
-        self._current = (_NEVER, [])
+        self._current = IDLE
 
-    def _resume(self, key: tuple[str, bytes], first: Open, shift: int, *, still_open: bool) -> None:
+    def _go_on_with(self, after: Segmenter, key: tuple[str, bytes], shift: int) -> None:
+        """Join the records of one writer of ``after``, which are not closed, with its last here."""
+        last = after._open.get(key)
+        heads = (after._heads or {}).get(key, [])
+        for first in heads:
+            self._resume(key, first, shift)
+        if key in after._settled or last is None:
+            if key in self._open:
+                self._close(key)
+            if key in after._settled and self._heads is not None:
+                self._settled.add(key)
+            if last is not None:
+                last.shift(shift)
+                self._open[key] = last
+        else:
+            self._resume(key, last, shift)
+
+    def _resume(self, key: tuple[str, bytes], first: Open, shift: int) -> None:
         held = self._open.get(key)
-        if held is not None and held.prefix == first.prefix:
+        if held is not None and self._joins(key, held, first.prefix, first.body[0]):
             held.join(first, shift)
         else:
             if held is not None:
                 self._close(key)
             first.shift(shift)
-            self._open[key] = first
-        if not still_open:
-            self._close(key)
+            self._begun(key, first)
 
     def _replay(self, after: Segmenter, shift: int) -> None:
         """Read the bare lines that ``after`` could not place, then take over its open blocks."""
