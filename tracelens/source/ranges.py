@@ -92,9 +92,9 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
     )
     kinds = Kinds(manifest.current().logs)
     whole = results[0].segmenter
-    whole.kinds = kinds
+    whole.adopt(kinds)
     for result in results[1:]:
-        result.segmenter.kinds = kinds
+        result.segmenter.adopt(kinds)
         whole.extend(result.segmenter)
     stream.lines = sum(result.lines for result in results)
     stream.tail = results[-1].tail

@@ -18,10 +18,11 @@ from operator import itemgetter
 from tracelens.evidence import Evidence
 from tracelens.evidence.limits import MAX_RECORD_LINES, MAX_WRITERS
 from tracelens.logs import Log
-from tracelens.source.closing import hand_over, hand_over_block
+from tracelens.source.closing import hand_over_block
 from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
+from tracelens.source.opened import OpenRecords
 from tracelens.source.own import OwnLines
 from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
 from tracelens.source.records import (
@@ -29,7 +30,6 @@ from tracelens.source.records import (
     Block,
     Current,
     Headed,
-    Open,
     reach,
     reach_restamped,
     tail_of,
@@ -58,7 +58,8 @@ class Segmenter:
         self.watch = Watch(from_start=from_start)
         self.writers: dict[str, None] = {}
         self.tally = Tally(kinds.timed_marks)
-        self._open: dict[tuple[str, bytes], Open] = {}
+        #: The open records of torch's.
+        self._records = OpenRecords(kinds, name, self.evidence, from_start=from_start)
         self._blocks: dict[str, Block] = {}
         #: Lines cut short by a container runtime or a terminal, and where they begin, by rank.
         self._partial: dict[str, tuple[bytes, int]] = {}
@@ -71,19 +72,19 @@ class Segmenter:
         self.wrap = 0
         #: The record in hand.
         self._current = IDLE
-        #: Without the start of the file: each writer's first record, which may go on from before,
-        #: and those behind it that may go on with it.
-        self._heads: dict[tuple[str, bytes], list[Open]] | None = None if from_start else {}
-        #: ... and the writers of whom another record has ended since.
-        self._settled: set[tuple[str, bytes]] = set()
-        #: ... and each rank's bare lines up to the first that ends any block: where each begins,
-        #: the line, and where it ends.
+        self._from_start = from_start
+        #: Without the start of the file: each rank's bare lines up to the first that ends any
+        #: block: where each begins, the line, and where it ends.
         self._leads: dict[str, list[tuple[int, bytes, int]]] = {}
         self._led: set[str] = set()
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the kinds behind: another process has its own."""
         return {k: v for k, v in vars(self).items() if k not in {"kinds", "_own"}}
+
+    def adopt(self, kinds: Kinds) -> None:
+        """Go on in another process, with its ``kinds``."""
+        self.kinds = self._records.kinds = kinds
 
     def feed(self, lines: list[bytes]) -> None:
         """Read the next ``lines``, each with its newline."""
@@ -146,15 +147,16 @@ class Segmenter:
         """Tell whether nothing is open that a line of the program would end or go on with."""
         return (
             not (self._blocks or self._partial)
-            and (self._heads is None or "" in self._led)
-            and all(pid for _, pid in self._open)
+            and (self._from_start or "" in self._led)
+            and all(pid for _, pid in self._records.open)
         )
 
     def _cut(self) -> None:
         """Close what is open and too long to be a record; what comes after it begins anew."""
         self.evidence.notes[f"records of more than {MAX_RECORD_LINES:,} lines were cut"] = None
-        for key in [key for key, held in self._open.items() if len(held.body) > MAX_RECORD_LINES]:
-            self._close(key)
+        torchs = self._records
+        for key in [key for key, held in torchs.open.items() if len(held.body) > MAX_RECORD_LINES]:
+            torchs.close(key)
         for rank in [r for r, held in self._blocks.items() if len(held.body) > MAX_RECORD_LINES]:
             self._close_block(rank)
         self._current = IDLE
@@ -164,8 +166,7 @@ class Segmenter:
         for rank, (line, number) in self._partial.items():
             self._text(line, rank, number, b"")
         self._partial.clear()
-        for key in list(self._open):
-            hand_over(self._open.pop(key), self.name, self.kinds, self.evidence)
+        self._records.finish()
         for rank in list(self._blocks):
             self._close_block(rank)
         self._current = IDLE
@@ -238,61 +239,17 @@ class Segmenter:
             self._envelope(line[len(prefix) + 1 :], match, rank, number)
             return
         key = (rank, match["writer"] or b"")
-        held = self._record(line, prefix, key, number)
+        held = self._records.take(line, prefix, key, number)
         # A prefix that ends in an artifact begins no longer prefix; others may.
         whole = raw.removesuffix(b"\r")
         if b" [__" in prefix and line.startswith(b" ", len(prefix)) and whole.endswith(line):
-            begun = self._begun_by(prefix)
-            if begun and self._is_unsettled(key):
+            bounds = self._records.bounds(held, key, prefix)
+            if bounds is None:
                 return
-            begun = held.bounds(begun) if begun and len(whole) == len(line) else ()
-            tail = tail_of(prefix) + b" " if begun else b""
             before = whole[: len(whole) - len(line)]
+            begun = () if before else bounds
+            tail = tail_of(prefix) + b" " if begun else b""
             self._current = Current(before + held.prefix + b" ", held.body, tail, begun)
-
-    def _begun_by(self, prefix: bytes) -> tuple[bytes, ...]:
-        """Return what records begin with of which a line may have a clock of its own, if any."""
-        artifact = prefix[prefix.rfind(b"[__") + 1 : -1]
-        return self.kinds.begun_by(artifact) if tail_of(prefix) else ()
-
-    def _is_unsettled(self, key: tuple[str, bytes]) -> bool:
-        """Tell whether what stands before this segment decides what the lines of a writer are."""
-        return self._heads is not None and key not in self._settled
-
-    def _record(self, line: bytes, prefix: bytes, key: tuple[str, bytes], number: int) -> Open:
-        """Begin or go on with the record of one writer, and return it."""
-        text = line[len(prefix) :].removeprefix(b" ")
-        held = self._open.get(key)
-        if (
-            held is not None
-            and len(held.body) <= MAX_RECORD_LINES
-            and self._joins(key, held, prefix, text)
-        ):
-            held.go_on(text, number)
-            return held
-        if held is not None:
-            self._close(key)
-        elif len(self._open) >= MAX_WRITERS:
-            self._close(next(iter(self._open)))
-        return self._begun(key, Open(number, [text], prefix, key[0]))
-
-    def _begun(self, key: tuple[str, bytes], record: Open) -> Open:
-        """Keep a new record of a writer; without the start of the file, see what it settles."""
-        self._open[key] = record
-        if self._heads and key in self._heads:
-            before = self._heads[key][-1].prefix
-            if not self._begun_by(before) or not record.is_of_place(before):
-                self._settled.add(key)
-        return record
-
-    def _joins(self, key: tuple[str, bytes], held: Open, prefix: bytes, text: bytes) -> bool:
-        """Tell whether a line goes on with ``held``, be it under another clock."""
-        begun = self._begun_by(prefix)
-        if begun and self._is_unsettled(key):  # line by line, until it is clear what is before
-            return False
-        if held.prefix == prefix:
-            return True
-        return bool(begun) and held.is_restamped(prefix, text + b"\n", begun)
 
     def _envelope(self, line: bytes, match: re.Match[bytes], rank: str, number: int) -> None:
         """Begin a structured record: its payload follows on lines that begin with a tab."""
@@ -314,12 +271,12 @@ class Segmenter:
         may = line[:1] in heads.firsts or (b"torch." in line and line[:1] != b"\t")
         head = heads.find(line) if may else None
         begins = head is not None and head.prefix != b""
-        if self._heads is not None and rank not in self._led:
+        if not self._from_start and rank not in self._led:
             if not begins and self._may_lead(text, rank, number):
                 self._leads.setdefault(rank, []).append((number, line, self._end))
                 return
             self._led.add(rank)
-        held = self._open.get((rank, b""))
+        held = self._records.open.get((rank, b""))
         if (
             held is not None
             and not begins
@@ -382,17 +339,6 @@ class Segmenter:
             return len(leads) < MAX_RECORD_LINES
         return number == (leads[-1][2] + 1 if leads else 1)
 
-    # Closing: from lines to a record's text.
-
-    def _close(self, key: tuple[str, bytes]) -> None:
-        record = self._open.pop(key)
-        if self._heads is not None and key not in self._settled:
-            if key in self._heads or len(self._heads) < MAX_WRITERS:
-                self._heads.setdefault(key, []).append(record)
-                return
-            self._settled.add(key)
-        hand_over(record, self.name, self.kinds, self.evidence)
-
     def _close_block(self, rank: str) -> None:
         hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
 
@@ -406,42 +352,13 @@ class Segmenter:
         shift = self.lines
         self._fold()
         after._fold()
-        heads = after._heads or {}
-        for key in sorted(heads.keys() | after._open.keys()):
-            self._go_on_with(after, key, shift)
+        self._records.extend(after._records, shift)
         self.watch.extend(after.watch, shift)
         self._replay(after, shift)
         self.evidence.merge(after.evidence, shift=shift)
         self.writers.update(after.writers)
         self.lines += after.lines
         self._current = IDLE
-
-    def _go_on_with(self, after: Segmenter, key: tuple[str, bytes], shift: int) -> None:
-        """Join the records of one writer of ``after``, which are not closed, with its last here."""
-        last = after._open.get(key)
-        heads = (after._heads or {}).get(key, [])
-        for first in heads:
-            self._resume(key, first, shift)
-        if key in after._settled or last is None:
-            if key in self._open:
-                self._close(key)
-            if key in after._settled and self._heads is not None:
-                self._settled.add(key)
-            if last is not None:
-                last.shift(shift)
-                self._open[key] = last
-        else:
-            self._resume(key, last, shift)
-
-    def _resume(self, key: tuple[str, bytes], first: Open, shift: int) -> None:
-        held = self._open.get(key)
-        if held is not None and self._joins(key, held, first.prefix, first.body[0]):
-            held.join(first, shift)
-        else:
-            if held is not None:
-                self._close(key)
-            first.shift(shift)
-            self._begun(key, first)
 
     def _replay(self, after: Segmenter, shift: int) -> None:
         """Read the bare lines that ``after`` could not place, then take over its open blocks."""
@@ -450,7 +367,7 @@ class Segmenter:
                 self._end = end + shift
                 self._bare(line, rank, number + shift)
         for rank in after._led:
-            if self._heads is not None:
+            if not self._from_start:
                 self._led.add(rank)
             if rank in self._blocks:
                 self._close_block(rank)

@@ -1,0 +1,145 @@
+"""The open torch records of an input, one per writer: which line goes on with which.
+
+All lines of a record repeat its prefix. Where something stamped every line anew, only what stands
+behind the clock is the same: then a line goes on with the record unless it begins as the records of
+its place in torch do.
+"""
+
+from __future__ import annotations
+
+from tracelens.evidence import Evidence
+from tracelens.evidence.limits import MAX_RECORD_LINES, MAX_WRITERS
+from tracelens.source.closing import hand_over
+from tracelens.source.kinds import Kinds
+from tracelens.source.records import Open, tail_of
+
+__all__ = ["OpenRecords", "Writer"]
+
+#: What the launcher calls the writer, and the process id.
+Writer = tuple[str, bytes]
+
+
+class OpenRecords:
+    """The open records of one input, or of one range of its lines."""
+
+    def __init__(self, kinds: Kinds, name: str, evidence: Evidence, *, from_start: bool) -> None:
+        self.kinds = kinds
+        self._name = name
+        self._evidence = evidence
+        self.open: dict[Writer, Open] = {}
+        #: Without the start of the file: each writer's first record, which may go on from before,
+        #: and those behind it that may go on with it.
+        self._heads: dict[Writer, list[Open]] | None = None if from_start else {}
+        #: ... and the writers of whom another record has begun since.
+        self._settled: set[Writer] = set()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the kinds behind: another process has its own."""
+        return {name: value for name, value in vars(self).items() if name != "kinds"}
+
+    def take(self, line: bytes, prefix: bytes, key: Writer, number: int) -> Open:
+        """Begin or go on with the record of one writer, and return it."""
+        text = line[len(prefix) :].removeprefix(b" ")
+        held = self.open.get(key)
+        if (
+            held is not None
+            and len(held.body) <= MAX_RECORD_LINES
+            and self._joins(key, held, prefix, text)
+        ):
+            held.go_on(text, number)
+            return held
+        if held is not None:
+            self.close(key)
+        elif len(self.open) >= MAX_WRITERS:
+            self.close(next(iter(self.open)))
+        record = Open(number, [text], prefix, key[0])
+        self._begin(key, record)
+        return record
+
+    def bounds(self, record: Open, key: Writer, prefix: bytes) -> tuple[bytes, ...] | None:
+        """Return what lines begin with that end a record, under whatever clock they stand.
+
+        Args:
+            record: The open record.
+            key: Its writer.
+            prefix: What its last line begins with.
+
+        Returns:
+            Nothing where a line with another clock ends it; None where that is not known yet.
+        """
+        begun = self._begun_by(prefix)
+        if begun and self._is_unsettled(key):
+            return None
+        return record.bounds(begun) if begun else ()
+
+    def close(self, key: Writer) -> None:
+        """Hand over the record of one writer, or keep it until it is known what stands before."""
+        record = self.open.pop(key)
+        if self._heads is not None and key not in self._settled:
+            if key in self._heads or len(self._heads) < MAX_WRITERS:
+                self._heads.setdefault(key, []).append(record)
+                return
+            self._settled.add(key)
+        hand_over(record, self._name, self.kinds, self._evidence)
+
+    def finish(self) -> None:
+        """Hand over all that is open."""
+        for key in list(self.open):
+            hand_over(self.open.pop(key), self._name, self.kinds, self._evidence)
+
+    def extend(self, after: OpenRecords, shift: int) -> None:
+        """Take over what is not closed of the lines that follow, ``shift`` lines later."""
+        for key in sorted((after._heads or {}).keys() | after.open.keys()):
+            self._go_on_with(after, key, shift)
+
+    def _go_on_with(self, after: OpenRecords, key: Writer, shift: int) -> None:
+        """Join the records of one writer."""
+        last = after.open.get(key)
+        for first in (after._heads or {}).get(key, ()):
+            self._resume(key, first, shift)
+        if last is not None and key not in after._settled:
+            self._resume(key, last, shift)
+            return
+        if key in self.open:
+            self.close(key)
+        if key in after._settled and self._heads is not None:
+            self._settled.add(key)
+        if last is not None:
+            last.shift(shift)
+            self.open[key] = last
+
+    def _resume(self, key: Writer, first: Open, shift: int) -> None:
+        held = self.open.get(key)
+        if held is not None and self._joins(key, held, first.prefix, first.body[0]):
+            held.join(first, shift)
+            return
+        if held is not None:
+            self.close(key)
+        first.shift(shift)
+        self._begin(key, first)
+
+    def _begin(self, key: Writer, record: Open) -> None:
+        """Keep a new record of a writer; without the start of the file, see what it settles."""
+        self.open[key] = record
+        if self._heads and key in self._heads:
+            before = self._heads[key][-1].prefix
+            if not self._begun_by(before) or not record.is_of_place(before):
+                self._settled.add(key)
+
+    def _joins(self, key: Writer, held: Open, prefix: bytes, text: bytes) -> bool:
+        """Tell whether a line goes on with ``held``, be it under another clock."""
+        begun = self._begun_by(prefix)
+        if begun and self._is_unsettled(key):  # line by line, until it is clear what is before
+            return False
+        if held.prefix == prefix:
+            return True
+        return bool(begun) and held.is_restamped(prefix, text + b"\n", begun)
+
+    def _begun_by(self, prefix: bytes) -> tuple[bytes, ...]:
+        """Return what records begin with of which a line may have a clock of its own, if any."""
+        artifact = prefix[prefix.rfind(b"[__") + 1 : -1]
+        return self.kinds.begun_by(artifact) if tail_of(prefix) else ()
+
+    def _is_unsettled(self, key: Writer) -> bool:
+        """Tell whether what stands before decides what the lines of a writer are."""
+        return self._heads is not None and key not in self._settled
