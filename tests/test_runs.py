@@ -313,3 +313,25 @@ def _alone(inputs: Iterable[str]) -> list[str]:
         return _identity(analyze(*inputs, one_run=True))
     except SourceError:  # the program's own output, and nothing else
         return []
+
+
+@pytest.mark.parametrize("several", [2, 1], ids=["job", "alone"])
+def test_a_run_says_which_ranks_its_traces_are_of(several: int, tmp_path: Path) -> None:
+    files = [trace(tmp_path / f"t{rank}.json", pid=31 + rank, ranks=several) for rank in (3, 1)]
+    for rank, path in zip((3, 1), files, strict=True):
+        told = json.loads(path.read_text())
+        told["distributedInfo"]["rank"] = rank
+        path.write_text(json.dumps(told), encoding="utf-8")
+    report = analyze(*map(str, files), select=["LOG001"], one_run=True)
+    assert report.runs[0].ranks == (("rank1", "rank3") if several > 1 else ())
+
+
+def test_a_run_says_which_ranks_its_structured_logs_are_of(tmp_path: Path) -> None:
+    (structured,) = (STRUCTURED / "breaks").glob("dedicated_log_*")
+    for rank in (0, 2):
+        shutil.copy(structured, tmp_path / f"dedicated_log_torch_trace_rank_{rank}_ab.log")
+    report = analyze(str(tmp_path), select=["LOG001"], one_run=True)
+    assert report.runs[0].ranks == ("rank0", "rank2")
+    assert [source.writers for source in report.inputs] == [("rank0",), ("rank2",)]
+    unnamed = shutil.copy(structured, tmp_path / "structured.log")
+    assert analyze(str(unnamed), select=["LOG001"]).runs[0].ranks == ()

@@ -405,6 +405,10 @@ def traced(report: Report, times: dict[str, float], steps: int | None) -> Report
             {"name": "aten::mm", "shapes": name, "dtype": "bf16", "sum_ms": round(ms, 6)}
             for name, ms in times.items()
         ],
+        "modules": [
+            {"module": f"Net > {name}", "device_ms": 9e9, "self_device_ms": round(ms, 6)}
+            for name, ms in times.items()
+        ],
     }
     if steps:
         row = {"kind": "step", "name": None, "rank": None, "n": steps, "mean_ms": 1.0}
@@ -418,10 +422,11 @@ def test_kernels_and_operators_add_up_on_both_sides(
     report: Report, before: dict[str, float], after: dict[str, float]
 ) -> None:
     comparison = compare([traced(report, before, 3), traced(report, after, 3)])
-    for name, prefix in (("kernel_ms", ""), ("op_ms", "aten::mm ")):
+    found = (("kernel_ms", ""), ("op_ms", "aten::mm "), ("module_ms", "Net > "))
+    for name, prefix in found:
         held = [one for one in comparison.counters if one.name == name]
         parts = {one.of: one for one in held if one.of is not None}
-        suffix = " bf16" if prefix else ""
+        suffix = " bf16" if name == "op_ms" else ""
         assert set(parts) == {f"{prefix}{part}{suffix}" for part in before | after}
         for side, times in (("before", before), ("after", after)):
             total = sum(getattr(one, side) or 0.0 for one in parts.values())

@@ -91,7 +91,7 @@ def judge(
     return Report(
         tool=Tool(version=__version__),
         inputs=tuple(inputs),
-        runs=(_run(name, inputs, findings, watched, ended(evidence)),),
+        runs=(_run(name, inputs, findings, watched, evidence),),
         environment=Environment(**_merged(machine for machine, _ in said)),
         coverage=_coverage(evidence, inputs),
         verdicts=tuple(sorted(verdicts, key=lambda verdict: verdict.code)),
@@ -114,14 +114,16 @@ def _run(
     inputs: Sequence[Input],
     findings: Iterable[Finding],
     watched: Watched,
-    how: str,
+    evidence: Evidence,
 ) -> Run:
     """Return what there is to know about the run as such."""
+    how = ended(evidence)
+    writers = dict.fromkeys(writer for source in inputs for writer in source.writers)
     failed = any(finding.data.get("ended_program") for finding in findings)
     return Run(
         name=name,
         inputs=tuple(source.path for source in inputs),
-        ranks=tuple(dict.fromkeys(writer for source in inputs for writer in source.writers)),
+        ranks=tuple(writers | dict.fromkeys(_traced(evidence))),
         watched=watched.names,
         ended="error" if failed or how not in {"", "well"} else "ok" if how else "unknown",
     )
@@ -196,6 +198,17 @@ def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
         ),
         notes=(*evidence.notes, *notes(evidence), *_unread_ranks(evidence)),
     )
+
+
+def _traced(evidence: Evidence) -> list[str]:
+    """Return the ranks that traces of jobs of several are of, by number."""
+    if TRACE not in evidence.kinds:
+        return []
+    headers = [seen.record for seen in evidence.table(TraceHeader)]
+    several = {
+        head.rank for head in headers if head.rank is not None and (head.world_size or 0) > 1
+    }
+    return [f"rank{number}" for number in sorted(several)]
 
 
 def _unread_ranks(evidence: Evidence) -> Iterator[str]:

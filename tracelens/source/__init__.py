@@ -13,7 +13,7 @@ from tracelens.plugins import manifest
 from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream, expand
 from tracelens.source.kinds import Kinds
-from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel
+from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
 from tracelens.source.runs import Group, groups, of_one_process
 from tracelens.source.segment import Segmenter
 
@@ -131,8 +131,14 @@ class _Reading:
             events=evidence.events,
             sha256=stream.sha256,
             truncated=stream.truncated or evidence.cut,
-            writers=tuple(sorted(segmenter.writers)),
+            writers=tuple(sorted(segmenter.writers)) or _of_rank(path, evidence),
         )
+
+
+def _of_rank(path: str, evidence: Evidence) -> tuple[str, ...]:
+    """Return the rank that the name of a structured log tells."""
+    named = rank_of(path) if STRUCTURED in evidence.kinds else ""
+    return (named,) if named else ()
 
 
 def _log_beside(path: str) -> str:

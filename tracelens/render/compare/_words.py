@@ -82,6 +82,7 @@ _NAMES = {
     "onednn_ms_per_product": "oneDNN time per product",
     "onednn_products": "oneDNN products",
     "op_ms": "operators on the device",
+    "module_ms": "modules on the device",
     "operator_calls": "operator calls",
     "operator_ms": "operators on the host",
     "profiled_steps": "profiled steps",

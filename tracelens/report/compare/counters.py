@@ -30,6 +30,7 @@ EVIDENCE: tuple[Callable[[Report], Iterable[Measure]], ...] = (
     traces.profiled,
     traces.shapes,
     traces.kernels,
+    traces.modules,
     traces.operators,
 )
 _Key = tuple[str, str | None]

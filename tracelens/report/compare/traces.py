@@ -8,7 +8,16 @@ from tracelens.report.compare.measures import MAX_ROWS, Measure, Row, rows, summ
 from tracelens.report.compare.model import Spread
 from tracelens.report.model import Report
 
-__all__ = ["devices", "explored", "kernels", "operators", "profiled", "shapes", "steps"]
+__all__ = [
+    "devices",
+    "explored",
+    "kernels",
+    "modules",
+    "operators",
+    "profiled",
+    "shapes",
+    "steps",
+]
 
 #: What is the whole of a trace in the table ``time``.
 WINDOW = "window"
@@ -72,12 +81,20 @@ def kernels(report: Report) -> Iterator[Measure]:
     yield from _parts("kernel_ms", found, ("name",))
 
 
-def _parts(name: str, found: list[Row], keys: tuple[str, ...]) -> Iterator[Measure]:
-    """Yield the sum of ``sum_ms``, and its parts, which add up to it to the nanosecond."""
+def modules(report: Report) -> Iterator[Measure]:
+    """Yield the device time of what modules launch themselves, by their way from the outermost."""
+    found = [row for row in rows(report, "modules") if _number(row, "self_device_ms") is not None]
+    yield from _parts("module_ms", found, ("module",), "self_device_ms")
+
+
+def _parts(
+    name: str, found: list[Row], keys: tuple[str, ...], column: str = "sum_ms"
+) -> Iterator[Measure]:
+    """Yield the sum of a column, and its parts, which add up to it to the nanosecond."""
     parts: dict[str, int] = {}
     for row in found:
         of = " ".join(str(row[key]) for key in keys if row.get(key))
-        parts[of] = parts.get(of, 0) + round(1e6 * row["sum_ms"])
+        parts[of] = parts.get(of, 0) + round(1e6 * row[column])
     cut = len(found) >= MAX_ROWS
     sums: list[tuple[str | None, int]] = [(None, sum(parts.values()))] if parts else []
     for part, ns in (*sums, *parts.items()):
