@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tracelens.logs.shared_libraries import LoadedLibrary
     from tracelens.logs.torch_trace import CompilationMetrics, TorchVersion
 
-__all__ = ["InRun", "RunFacts", "facts_of"]
+__all__ = ["InRun", "RunFacts", "facts_of", "inputs_of"]
 
 #: Artifacts of ``TORCH_LOGS`` that say something about every compilation.
 _ALWAYS_TOLD = frozenset({"output_code", "graph_code", "guards", "dynamo", "aot_graphs", "all"})
@@ -48,6 +48,9 @@ _ALWAYS_TOLD = frozenset({"output_code", "graph_code", "guards", "dynamo", "aot_
 _FLAGS = {"avx512_fp16": "f16", "avx512_bf16": "bf16", "amx_bf16": "bf16", "amx_fp16": "f16"}
 _FLAGS |= {"fphp": "f16", "asimdhp": "f16", "bf16": "bf16"}
 _FLAGS |= dict.fromkeys(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"), "int8")
+#: A tensor that compiled code is given, and not one of a module's: its sizes.
+_INPUT = re.compile(r"check_tensor\(L\['(?!self')\w+'\](?:\['?\w+'?\])*, ")
+_SIZES = re.compile(r" size=\[([^\]]*)\]")
 
 
 class RunFacts(Joined):
@@ -75,6 +78,8 @@ class RunFacts(Joined):
     mode: str | None = None
     #: Flags of the CPU, as the kernel names them; None where no log lists them.
     flags: frozenset[str] | None = None
+    #: Numbers of dimensions of the tensors that compiled code is given; None without guards.
+    inputs: frozenset[int] | None = None
 
     @classmethod
     def walks(cls) -> tuple[type[Record], ...]:
@@ -129,6 +134,7 @@ class RunFacts(Joined):
             threads=_threads(notes, runtimes, told),
             mode=_mode(told, tuned),
             flags=known,
+            inputs=_inputs(guards),
         )
         yield Seen(facts, 1, [Place("", 0)], "")
 
@@ -162,6 +168,12 @@ def facts_of(facts: Table[RunFacts]) -> RunFacts:
     return next((row.record for row in facts), RunFacts())
 
 
+def inputs_of(facts: Table[RunFacts]) -> tuple[int, ...] | None:
+    """Return the dimensions of what compiled code is given, for a finding's data."""
+    inputs = facts_of(facts).inputs
+    return None if inputs is None else tuple(sorted(inputs))
+
+
 class InRun(FindingData):
     """Data of a finding whose advice depends on the run; ``None``: the logs do not say."""
 
@@ -191,6 +203,14 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     """Return ``(2, 13, 0)`` of ``2.13.0+cpu``."""
     found = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", text or "")
     return tuple(int(part) for part in found.groups() if part) if found else None
+
+
+def _inputs(trees: Table[GuardTree]) -> frozenset[int] | None:
+    """Return how many dimensions inputs have; None where no guard tells of any."""
+    checks = (guard.expression for row in trees for guard in row.record.guards)
+    sizes = (_SIZES.search(text) for text in checks if _INPUT.match(text))
+    found = {size[1].count(",") + 1 if size[1] else 0 for size in sizes if size}
+    return frozenset(found) or None
 
 
 def _arch(isa: str | None, flags: frozenset[str] | None) -> str | None:

@@ -16,8 +16,10 @@ __all__ = [
     "can_freeze",
     "channels_last",
     "channels_last_3d",
+    "channels_last_within",
     "compile_frozen",
     "freeze",
+    "is_given",
     "lacks_float16",
 ]
 
@@ -61,8 +63,17 @@ def _late_on_arm(data: InRun) -> bool:
     return data.arch == "aarch64" and bfloat16 and (data.torch is None or data.torch < (2, 15))
 
 
+def is_given(data: Any, rank: int) -> bool:
+    """Whether tensors of so many dimensions are converted, and the model may be given them.
+
+    ``data.inputs`` holds the dimensions of what compiled code is given. A tensor of three
+    dimensions has no channels-last layout: converting it raises.
+    """
+    return rank in data.ranks and (data.inputs is None or rank in data.inputs)
+
+
 def _rank(rank: int) -> Any:
-    return lambda data: rank in data.ranks
+    return lambda data: is_given(data, rank)
 
 
 _FREEZE = Remedy(
@@ -107,6 +118,14 @@ _CHANNELS_LAST_3D = Remedy(
     "x = x.to(memory_format=torch.channels_last_3d)",
     proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
 )
+_CHANNELS_LAST_WITHIN = Remedy(
+    id="channels-last-within",
+    text="The model is given no image: it makes one itself. Convert that, before its first "
+    "convolution, with `.contiguous(memory_format=torch.channels_last)`, and measure.",
+    when="images of 4 dimensions, and compiled code is given no such tensor",
+    applies=lambda data: 4 in data.ranks and not is_given(data, 4),
+    proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+)
 _BFLOAT16 = Remedy(
     id="bfloat16",
     text="Use bfloat16: without float16 instructions it is many times faster.",
@@ -132,6 +151,11 @@ def compile_frozen(tested: str = "", **changes: Any) -> Remedy:
 def channels_last(tested: str = "", **changes: Any) -> Remedy:
     """Return the remedy that converts images."""
     return _shown(_CHANNELS_LAST, tested, changes)
+
+
+def channels_last_within(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that converts images which the model makes itself."""
+    return _shown(_CHANNELS_LAST_WITHIN, tested, changes)
 
 
 def channels_last_3d(tested: str = "", **changes: Any) -> Remedy:

@@ -43,6 +43,11 @@ class SpecializedData(FindingData):
     defined_in: str = ""
     defined_at: int = 0
 
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a dimension of a tensor, and not a number that the program passes."""
+        return ".size()[" in self.source
+
 
 class SizeSpecialisedByCode(Rule):
     """A line of code turns a symbolic size into a constant, so that each size is compiled.
@@ -118,10 +123,17 @@ class SizeSpecialisedByCode(Rule):
         Remedy(
             "pad",
             "Pad the input to a few sizes: each of them is compiled once.",
-            when="the line is in a package, or not known",
-            applies=lambda data: bool(data.package) or not data.code,
+            when="a size, and the line is in a package, or not known",
+            applies=lambda data: data.is_size and (bool(data.package) or not data.code),
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
+        ),
+        Remedy(
+            "compile-inner",
+            "Compile the modules that do not reach this line, instead of what calls them all.",
+            when="a number that is no size, and the line is in a package",
+            applies=lambda data: not data.is_size and bool(data.package),
+            proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
         ),
     )
 
@@ -188,7 +200,8 @@ class SizeSpecialisedByCode(Rule):
             line.code if line else "",
             title=f"{size} is specialized{shown}",
             message=f"It was a symbol, and that line needs the number: {listed} so far. So "
-            f"{compiled} is compiled again for every size; marking the size dynamic cannot help.",
+            f"{compiled} is compiled again for every {'size' if data.is_size else 'value'}; "
+            "marking it dynamic cannot help.",
             count=len(group),
             where=user_code.where(place),
             evidence=[row.quote(row.record.condition) for row in group[:MAX_QUOTED]],

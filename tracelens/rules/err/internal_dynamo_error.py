@@ -74,9 +74,9 @@ class InternalDynamoError(FailureRule):
         ),
         Remedy(
             "inner",
-            "Or compile a module inside of it, in place of the whole.",
-            code="part.compile()  # of the modules of the model, those that work",
-            since="2.2",
+            "Or compile a module inside of it that works, in place of the whole: "
+            "`model.part = torch.compile(model.part)`, not `model.part.compile()`, which compiles "
+            "nothing where `part` is an `nn.Sequential`.",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.remedies import channels_last, channels_last_3d
+from tracelens.inductor.remedies import channels_last, channels_last_3d, is_given
 from tracelens.logs._dataflow import Content
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import ExternCall, KernelCall
@@ -23,6 +24,7 @@ from tracelens.rules import Rule
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["LayoutConversionKernels"]
@@ -106,10 +108,12 @@ class LayoutConversionKernels(Rule):
         kernel: str
         #: Dimensions of what is copied.
         ranks: tuple[int, ...] = ()
+        #: Dimensions of the tensors that compiled code is given; None where it is not known.
+        inputs: tuple[int, ...] | None = None
 
     remedies = (
-        channels_last(applies=lambda data: data.cause == "convolution" and 4 in data.ranks),
-        channels_last_3d(applies=lambda data: data.cause == "convolution" and 5 in data.ranks),
+        channels_last(applies=lambda data: data.cause == "convolution" and is_given(data, 4)),
+        channels_last_3d(applies=lambda data: data.cause == "convolution" and is_given(data, 5)),
         Remedy(
             id="no-contiguous",
             text="Leave out .contiguous() and .clone() where the layout does not matter.",
@@ -121,7 +125,9 @@ class LayoutConversionKernels(Rule):
         ),
     )
 
-    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+    def check(
+        self, modules: Table[OutputModule], *, graphs: Table[FxGraph], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         """Yield one finding for convolutions and one for everything else."""
         lines = Lines(graphs)
         groups: dict[str, list[_Copy]] = {}
@@ -132,9 +138,11 @@ class LayoutConversionKernels(Rule):
         for cause, group in groups.items():
             found = heaviest(group, lambda copy: id(copy.seen), lambda copy: copy.bytes)
             if sum(copy.bytes for copy in found) >= LARGE:
-                yield self._finding(cause, found, lines)
+                yield self._finding(cause, found, lines, run)
 
-    def _finding(self, cause: str, found: list[_Copy], lines: Lines) -> Finding:
+    def _finding(
+        self, cause: str, found: list[_Copy], lines: Lines, run: Table[RunFacts]
+    ) -> Finding:
         found.sort(key=lambda copy: -copy.bytes)
         first = found[0]
         frames = lines.of(first.seen, first.kernel.comment, _ASKED)
@@ -147,6 +155,7 @@ class LayoutConversionKernels(Rule):
             bytes=total,
             kernel=first.kernel.kernel,
             ranks=tuple(sorted({len(result.size) for result in written if result.size})),
+            inputs=inputs_of(run),
         )
         return self.finding(
             cause,

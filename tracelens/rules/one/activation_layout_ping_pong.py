@@ -6,9 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.remedies import can_compile, channels_last, channels_last_3d
+from tracelens.inductor.remedies import (
+    can_compile,
+    channels_last,
+    channels_last_3d,
+    channels_last_within,
+)
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.logs.onednn_verbose import PrimitiveExec
@@ -100,10 +106,13 @@ class ActivationLayoutPingPong(Rule):
         layers: int
         #: Dimensions of the activations, of all shapes.
         ranks: tuple[int, ...] = ()
+        #: Dimensions of the tensors that compiled code is given; None where it is not known.
+        inputs: tuple[int, ...] | None = None
         is_excerpt: bool
 
     remedies = (
         channels_last("ONE004"),
+        channels_last_within("ONE004"),
         channels_last_3d(),
         Remedy(
             id="two-dimensional",
@@ -166,6 +175,7 @@ class ActivationLayoutPingPong(Rule):
             reorders=count,
             layers=layers,
             ranks=tuple(sorted({r for row in around.layers if (r := rank_of(row.record))})),
+            inputs=inputs_of(run),
             is_excerpt=once,
         )
         return self.finding(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.inductor.remedies import channels_last, channels_last_3d, freeze
+from tracelens.inductor.remedies import channels_last, channels_last_3d, freeze, is_given
 from tracelens.onednn.data import PrimitiveData, descriptors, is_default_layout, rank_of
 from tracelens.onednn.implementations import has_jit_gemm
 from tracelens.onednn.reasons import Reason
@@ -97,15 +98,17 @@ class GemmFallbackConvolution(Rule):
         is_plain: bool
         #: Dimensions of the images, of all shapes: 4, 5, or 3.
         ranks: tuple[int, ...] = ()
+        #: Dimensions of the tensors that compiled code is given; None where it is not known.
+        inputs: tuple[int, ...] | None = None
 
     remedies = (
         channels_last(
             "ONE002",
             text="Keep images in channels-last, where oneDNN 3.12 has direct kernels for most such "
             "convolutions (seen with AVX-512).",
-            applies=lambda data: data.is_plain and 4 in data.ranks,
+            applies=lambda data: data.is_plain and is_given(data, 4),
         ),
-        channels_last_3d("ONE002", applies=lambda data: data.is_plain and 5 in data.ranks),
+        channels_last_3d("ONE002", applies=lambda data: data.is_plain and is_given(data, 5)),
         Remedy(
             id="two-dimensional",
             text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
@@ -196,6 +199,7 @@ class GemmFallbackConvolution(Rule):
             share=spent.share(ms),
             is_plain=default,
             ranks=tuple(sorted({rank for group in found if (rank := rank_of(group.run))})),
+            inputs=inputs_of(run),
         )
         layout = "torch's default layout" if default else "another layout than torch's default"
         return self.finding(

@@ -106,6 +106,8 @@ class RecompileData(FindingData):
     #: Why automatic dynamic shapes did not help: ``specialized`` by a line of code, which the
     #: finding DYN004 names; ``static`` since the log shows no symbol; empty where it is not known.
     held: str = ""
+    #: The installed package that reads what changed; empty for the program and for torch.
+    package: str = ""
 
     @property
     def is_counter(self) -> bool:

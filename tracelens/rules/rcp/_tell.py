@@ -52,7 +52,7 @@ def tell(
     history = group.history
     place = history.code(group.first, trees)
     steps = [step for _, step in group.steps]
-    data = data_about(group, place.code, held=held)
+    data = data_about(group, place.code, held=held, package=user_code.package(place.file))
     return rule.finding(
         history.function,
         user_code.short(history.file),
@@ -72,7 +72,7 @@ def tell(
     )
 
 
-def data_about(group: Group, code: str, *, held: str = "") -> RecompileData:
+def data_about(group: Group, code: str, *, held: str = "", package: str = "") -> RecompileData:
     """Return what a finding about ``group`` holds for programs."""
     history = group.history
     checks = [step.check for _, step in group.steps]
@@ -97,6 +97,7 @@ def data_about(group: Group, code: str, *, held: str = "") -> RecompileData:
         limit=group.limit,
         is_hit=group.is_hit,
         held=held,
+        package=package,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.evidence import Table
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
@@ -16,6 +17,9 @@ from tracelens.rules.rcp._data import RecompileRule
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TensorRule"]
+
+#: A module of torch's own that is compiled by itself runs in a wrapper, as all of its kind do.
+_SHARED = "modules that are compiled one by one share this wrapper of torch's, an entry for each"
 
 
 class TensorRule(RecompileRule):
@@ -44,4 +48,7 @@ class TensorRule(RecompileRule):
                 named = {"function": group.history.function, "source": str(check.source)}
                 title = self.title.format(**named, values=", ".join(group.values))
                 message = self.message(group, check)
-                yield tell(self, group, frames, trees, title=title, message=message)
+                harmless = _SHARED if is_torch_wrapper(group.history.file) else None
+                yield tell(
+                    self, group, frames, trees, title=title, message=message, harmless=harmless
+                )

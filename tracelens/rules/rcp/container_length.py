@@ -22,6 +22,12 @@ __all__ = ["ContainerLength"]
 #: Recompiles from which on it is certain that the container grows.
 CERTAIN = 3
 
+#: What is said of two lengths, by whether an imported module's first call made the second one.
+_ONCE = {
+    False: " Two do no harm.",
+    True: " An imported module keeps it: once it is filled, it stays.",
+}
+
 
 class ContainerLength(RecompileRule):
     """A function is compiled again for every length of a list, a tuple or a dict.
@@ -72,14 +78,27 @@ class ContainerLength(RecompileRule):
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol.",
+            when="a container of the program's",
+            applies=lambda data: not _is_of_import(data.source),
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
         ),
         Remedy(
             "allocate",
             "Or keep one length: allocate all items up front.",
+            when="a container of the program's",
+            applies=lambda data: not _is_of_import(data.source),
             basis="tested",
             proof="tests/advice/RCP017/allocate.py",
+        ),
+        Remedy(
+            "call-first",
+            "Call the model once before it is compiled: the first call fills what an imported "
+            "module keeps, and compiled code then finds it as it stays.",
+            when="a container of an imported module",
+            applies=lambda data: _is_of_import(data.source),
+            basis="tested",
+            proof="tests/advice/RCP017/call-first.py",
         ),
     )
 
@@ -96,6 +115,7 @@ class ContainerLength(RecompileRule):
             function, name = group.history.function, group.cause.what
             source = name.removeprefix("the length of ")
             grows = group.most > 1
+            filled = not grows and _is_of_import(source)
             text = f"{source} had {listed(group.values)} items, and then another number: "
             text += f"{group.times}."
             yield tell(
@@ -105,11 +125,18 @@ class ContainerLength(RecompileRule):
                 trees,
                 title=f"`{function}` is compiled again for every length of {source}"
                 if grows
+                else f"`{function}` was compiled again after its first call had filled {source}"
+                if filled
                 else f"`{function}` was compiled for two lengths of {source}: expected",
-                message=text + (" A length is never a symbol." if grows else " Two do no harm."),
+                message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
                 severity=_severity(group),
-                harmless=None if grows else "two lengths need two entries",
+                harmless=None if grows or filled else "two lengths need two entries",
             )
+
+
+def _is_of_import(source: str) -> bool:
+    """Whether it is a global of another module than the function's own."""
+    return "__import_" in source
 
 
 def _severity(group: Group) -> Severity:

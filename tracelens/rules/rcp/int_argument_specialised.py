@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import Series, histories, is_symbolic, series, settles
 from tracelens.dynamo.recompile_variants import is_integer
+from tracelens.dynamo.specialised import SpecializedSize
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -15,6 +16,7 @@ from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import series_data
@@ -26,6 +28,12 @@ CERTAIN = 3
 MAX_QUOTED = 5
 _STRUCTURE = re.compile(r"\brange\(|^(?:if|elif|while|for)\b|\bf['\"]|\] \* ")
 MAX_VALUES = 8
+#: Why the number did not become a symbol, by whether a line is known that needs it.
+_WHY = {
+    False: "this one is held constant, by dynamic=False or because the code needs a constant, as "
+    "range({}) does.",
+    True: "this one did, and a line of code turned it into a constant again.",
+}
 
 
 class IntArgumentSpecialised(RecompileRule):
@@ -92,8 +100,8 @@ class IntArgumentSpecialised(RecompileRule):
         Remedy(
             "default-dynamic",
             "Let it become a symbol: compile without dynamic=False.",
-            when="code that only computes with the number",
-            applies=lambda data: not _is_structure(data),
+            when="code that only computes with the number, and no line is known to need it",
+            applies=lambda data: not _is_structure(data) and data.held != "specialized",
             since="2.1",
             basis="tested",
             proof="tests/advice/RCP004/default-dynamic.py",
@@ -109,8 +117,15 @@ class IntArgumentSpecialised(RecompileRule):
         ),
     )
 
-    def check(self, recompiles: Table[Recompile], *, frames: Table[Frame]) -> Iterator[Finding]:
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        specialized: Table[SpecializedSize],
+    ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
+        constants = {(row.record.definition, *row.record.subject) for row in specialized}
         groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
             step = values.steps[0]
@@ -126,7 +141,8 @@ class IntArgumentSpecialised(RecompileRule):
             place = history.code(longest.steps[0])
             numbers = longest.values
             more = ", ..." if len(numbers) > MAX_VALUES else ""
-            data = series_data(self.code, group, place.code)
+            known = any(values.subject_in(constants) for values in group)
+            data = series_data(self.code, group, place.code, held="specialized" if known else "")
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -135,8 +151,7 @@ class IntArgumentSpecialised(RecompileRule):
                 title=f"`{function}` is compiled again for every value of the integer `{source}`",
                 message=f"`{source}` was {', '.join(numbers[:MAX_VALUES])}{more} and then another "
                 f"value: {len(steps)} recompiles. An integer becomes a symbol when it changes for "
-                f"the first time; this one is held constant, by dynamic=False or because the code "
-                f"needs a constant, as range({source}) does.",
+                f"the first time; {_WHY[known].format(source)}",
                 severity=self.severity if certain else Severity.INFO,
                 confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
                 count=len(steps),
@@ -146,6 +161,13 @@ class IntArgumentSpecialised(RecompileRule):
                 advice=self.advise(data),
                 data=data,
             )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the line that turns the number into a constant."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and data.held == "specialized":
+            yield from (("specialized", one.file, one.line) for one in data.functions)
+        yield from super().follows(finding)
 
 
 def _is_structure(data: RecompileData) -> bool:

@@ -84,6 +84,8 @@ class ModuleIntAttribute(RecompileRule):
             "buffer",
             "Or keep the number in a buffer of the module: a tensor's value is not part of "
             "the guards.",
+            when="the module is the program's own",
+            applies=lambda data: not data.package,
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
         ),

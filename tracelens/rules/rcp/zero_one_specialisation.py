@@ -75,7 +75,8 @@ class ZeroOneSpecialisation(RecompileRule):
     remedies = (
         Remedy(
             "unbacked",
-            "Let the dimension be unbacked: one entry then serves 0 and 1 too.",
+            "Let the dimension be unbacked: one entry then serves 0 and 1 too. Where an operation "
+            "must know whether it is 1, the graph breaks there: then pad.",
             when="an argument of the function",
             applies=lambda data: data.is_variable and data.dimension is not None,
             code=lambda data: (

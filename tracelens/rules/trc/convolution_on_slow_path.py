@@ -25,8 +25,12 @@ SLOW = frozenset(
         "slow_conv_dilated3d",
         "slow_conv_transpose2d",
         "slow_conv_transpose3d",
+        "thnn_conv2d_backward",
+        "thnn_conv2d_forward",
     }
 )
+#: Operators around them: they are counted where a trace holds nothing from within.
+AROUND = frozenset({"slow_conv3d", "thnn_conv2d"})
 #: Convolutions of oneDNN.
 ONEDNN = frozenset({"mkldnn_convolution", "_convolution_pointwise", "_convolution_pointwise_"})
 MIN_SHARE = 0.05
@@ -114,6 +118,7 @@ class ConvolutionOnSlowPath(Rule):
                 continue
             of_it = operators.within(window.first.input)
             slow = [row for row in of_it if row.record.op in SLOW]
+            slow = slow or [row for row in of_it if row.record.op in AROUND]
             fast = sum(row.count for row in of_it if row.record.op in ONEDNN)
             whole = window.record.ms - (window.record.compile_ms or 0.0)
             ms = sum(row.ms for row in slow)
