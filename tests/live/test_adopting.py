@@ -13,7 +13,7 @@ from tests.live.test_confirming import FASTER, PROGRAM, FakeLab
 from tracelens.live import confirming
 from tracelens.live.lab import Lab, Recorded, RunFailed
 from tracelens.live.workload import Side, Workload
-from tracelens.report import Confirmation, Report
+from tracelens.report import Confirmation, Finding, Report
 
 ROOT = Path(__file__).parents[2]
 LINE = (
@@ -44,10 +44,16 @@ class Adopting(FakeLab):
 def said(lab: Adopting) -> tuple[list[str], Confirmation]:
     """Return what was said one after the other, and the last of it."""
     states: list[str] = []
+    notes: list[str] = []
+
+    def note(_: Report, told: Finding) -> None:
+        states.append(told.confirmation.state)
+        notes.append(told.confirmation.structure.note if told.confirmation.structure else "")
+
     with lab:
-        done = confirming.confirm(
-            KNOWN, lab, PROGRAM, on_result=lambda _, told: states.append(told.confirmation.state)
-        )
+        done = confirming.confirm(KNOWN, lab, PROGRAM, on_result=note)
+    assert notes[0] == "the recording stands for the unchanged run"
+    assert "recording" not in notes[-1]
     return states, done.findings[0].confirmation
 
 

@@ -83,8 +83,10 @@ def confirm(
     """
     session = _Session(report, lab, means, only, every=every)
     session.tell(on_plan, on_finding, on_result)
+    session.plan()
     session.structure()
     session.verify()
+    session.structure(same_form=True)
     session.time()
     return session.report
 
@@ -102,6 +104,7 @@ class _Session:
         self._on_plan: Callable[[Forecast], None] | None = None
         self._on_finding: OnFinding | None = None
         self._on_result: OnResult | None = None
+        self._told: set[str] = set()
         rules = {rule.code: rule for rule in engine.select_rules()}
         asked = candidates(report, only)
         changed = _changed(lab, means)
@@ -136,16 +139,17 @@ class _Session:
             )
         return case
 
-    def structure(self) -> None:
-        """Give every finding its structural half, the cheapest first, then every further change."""
-        self._plan()
-        told: set[str] = set()
-        for case in self.cases:
-            if case.nothing is not None:
-                self._say(case)
-        rounds = max((len(case.trials) for case in self.cases), default=0)
+    def structure(self, *, same_form: bool = False) -> None:
+        """Give every finding its structural half, the cheapest first, then every further change.
+
+        Args:
+            same_form: Whether it is the turn of programs of our own: they give no verdict.
+        """
+        told = self._told
+        cases = [case for case in self.cases if all(t.same_form == same_form for t in case.trials)]
+        rounds = max((len(case.trials) for case in cases), default=0)
         for number in range(rounds):
-            turn = in_turn(self.cases, number, every=self.every)
+            turn = in_turn(cases, number, every=self.every)
             for place, case in enumerate(turn):
                 if self.lab.left < 1:
                     self._leave_open()
@@ -167,6 +171,9 @@ class _Session:
         except OutOfTime as error:
             result = Result(trial, "unfinished", str(error), pending=True)
         result.pending |= result.wants_time
+        if result.structure and not result.structure.note and self._stood(trial):
+            note = "the recording stands for the unchanged run"
+            result.structure = result.structure.model_copy(update={"note": note})
         case.results.append(result)
 
     def verify(self) -> None:
@@ -223,8 +230,14 @@ class _Session:
                 temporal.measure(result, self.lab)
                 self._say(case)
 
-    def _plan(self) -> None:
-        """Say how long it will take, if the program's duration is known or can be."""
+    def plan(self) -> None:
+        """Say how long it will take, and of what nothing can be tried."""
+        self._forecast()
+        for case in self.cases:
+            if case.nothing is not None:
+                self._say(case)
+
+    def _forecast(self) -> None:
         open_cases = [case for case in self.cases if case.nothing is None]
         if self._on_plan is None or not open_cases:
             return
