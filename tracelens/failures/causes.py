@@ -176,7 +176,7 @@ PHRASES = (
     ),
     Phrase(
         "out-of-memory",
-        r"OutOfMemoryError|(?P<device>CUDA|HIP|XPU|MPS(?:backend)?)outofmemory"
+        r"(?<!java\.lang\.)OutOfMemoryError|(?P<device>CUDA|HIP|XPU|MPS(?:backend)?)outofmemory"
         r"|CUDAerror:outofmemory|CUDA_ERROR_OUT_OF_MEMORY",
     ),
     Phrase(
@@ -247,6 +247,8 @@ PHRASES = (
         "triton-launcher",
         r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b",
     ),
+    # It takes the process that compiles with it.
+    Phrase("internal-compiler", r"LLVMERROR:"),
     Phrase(
         "worker",
         r"SubprocException|BrokenProcessPool|compilationsubprocessexitedunexpectedly"
@@ -271,7 +273,7 @@ PHRASES = (
         "internal-compiler",
         r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
-        r"|PassManager::runfailed|MLIRpasspipeline|LLVMERROR:|aot_autogradexpected|AOTAutogradhasencountered"
+        r"|PassManager::runfailed|MLIRpasspipeline|aot_autogradexpected|AOTAutogradhasencountered"
         r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError",
     ),
     Phrase(

@@ -50,11 +50,17 @@ _BUILDING = frozenset(
     }
 )
 _CONTEXT = re.compile(
-    r"nductor|[Tt]riton|torch[._/\\]+_|ynamo|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
+    r"nductor|[Tt]riton(?!client|server)|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
+    r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
     r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
-    r"|PTXAS|ptxas|--gpu-name|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
+    r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
     r"|libcuda\.so cannot"
 )
+#: Others that have ptxas and LLVM compile for them.
+_OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
+#: Lines before and after what a compiler says in which it is told who called it.
+NEAR = 100
+_LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
@@ -92,7 +98,7 @@ def told(episode: Episode) -> Told | None:
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
     cut = is_cut(episode, raised, frames)
-    found = [one for one in found if cut or _stands(one[0], episode, raised, frames)]
+    found = [one for one in found if cut or _stands(one[0], one[1], episode, raised, frames)]
     own = False
     if found:
         cause, index, facts = found[0]
@@ -106,7 +112,7 @@ def told(episode: Episode) -> Told | None:
     else:
         return None
     index = min(index, len(episode.items) - 1)
-    item = episode.items[index]
+    item = _item(episode, index)
     start = _message_start(episode, index, cause)
     return Told(
         cause=cause,
@@ -133,27 +139,62 @@ def _line(item: Traced | Raised | Diagnostic | Said) -> str:
     return f'File "{item.place}", line {item.number}, in {item.function}'
 
 
-def _stands(cause: str, episode: Episode, raised: list[Raised], frames: list[Traced]) -> bool:
-    """Tell whether a cause that is named in the excerpt is what failed there."""
+def _stands(
+    cause: str, at: int, episode: Episode, raised: list[Raised], frames: list[Traced]
+) -> bool:
+    """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
     if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
-        ended = any(not one.logged for one in raised)
-        suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
-        said = any(_SAYS.search(_line(one)) and not one.logged for one in episode.items)
-        return ended or suppressed or said
+        llvm = "LLVM ERROR:" in _line(_item(episode, at))
+        return _has_context(episode, at) if llvm else _is_told(episode, raised)
     if cause == "crash":
         return any(is_compiler(one.place) for one in frames)
-    if cause in {"cache-path", "cache-broken", "library-load"}:
+    if cause in _LOADING:
         return any(_GENERATED.search(_line(one)) for one in episode.items)
     if cause in _BUILDING:
-        return any(_CONTEXT.search(_line(one)) for one in episode.items)
+        return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
     if cause == "out-of-memory":
+        near = episode.items[max(0, at - NEAR) : at + NEAR]
         return (
             any(is_compiler(one.place) for one in frames)
             or episode.torch
-            or any("torch" in error for one in raised for error in one.errors)
-            or any("Tried to allocate" in _line(one) for one in episode.items)
+            or any(
+                any(error.startswith("torch.") for error in one.errors)
+                for one in near
+                if isinstance(one, Raised) and "elastic" not in one.errors[0]
+            )
+            or any("Tried to allocate" in _line(one) for one in near)
         )
     return True
+
+
+def _is_told(episode: Episode, raised: list[Raised]) -> bool:
+    """Tell whether an exception, and not only a log line, says it."""
+    ended = any(not one.logged for one in raised)
+    suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
+    return (
+        ended
+        or suppressed
+        or any(_SAYS.search(_line(one)) and not one.logged for one in episode.items)
+    )
+
+
+def _has_context(episode: Episode, at: int) -> bool:
+    """Tell whether the lines around line ``at`` say that torch or Triton called the compiler."""
+    near = episode.items[max(0, at - NEAR) : at + NEAR]
+    return any(_CONTEXT.search(_line(one)) for one in near)
+
+
+def _is_own_ptxas(cause: str, episode: Episode, at: int) -> bool:
+    """Tell whether ptxas says it itself, and no other framework had it called."""
+    return (
+        cause == "ptxas"
+        and "ptxas" in _line(_item(episode, at))
+        and not any(_OTHERS.search(_line(one)) for one in episode.items)
+    )
+
+
+def _item(episode: Episode, at: int) -> Traced | Raised | Diagnostic | Said:
+    return episode.items[min(at, len(episode.items) - 1)]
 
 
 def _refined(cause: str, raised: list[Raised], frames: list[Traced]) -> str:
@@ -198,6 +239,8 @@ def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:
 
 def _message_start(episode: Episode, index: int, cause: str) -> int:
     """Return the item that begins the message to quote: the exception or the compiler's line."""
+    if "LLVM ERROR:" in _line(_item(episode, index)):
+        return index
     if cause in GENERAL or cause in {"fullgraph", "fake-tensors"}:
         telling = [
             at

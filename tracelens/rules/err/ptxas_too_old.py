@@ -59,6 +59,19 @@ class PtxasTooOld(FailureRule):
             proof="needs a GPU that is newer than its ptxas",
         ),
         Remedy(
+            "amd",
+            "If the GPU is AMD's (gfx1100 is taken for sm_110, gfx1030 for sm_103), Triton is the"
+            " one for CUDA: remove it, and install torch for ROCm, which brings its own.",
+            code=(
+                "python -m pip uninstall -y triton pytorch-triton && python -m pip install"
+                " --force-reinstall torch --index-url https://download.pytorch.org/whl/rocm6.4"
+            ),
+            applies=lambda d: d.facts.get("arch", "") in {"sm_103", "sm_110"},
+            when="an AMD GPU",
+            basis="untestable",
+            proof="needs a GPU of AMD",
+        ),
+        Remedy(
             "toolkit",
             "Name a CUDA toolkit that knows the GPU: torch builds its CUTLASS kernels with nvcc.",
             env="CUDA_HOME=/usr/local/cuda",
