@@ -139,6 +139,23 @@ def test_the_budget_holds_and_the_worst_stays(reports: dict[str, Report], limit:
     assert text.count("<details>") == text.count("</details>")
 
 
+def test_a_long_page_says_what_to_do_first_and_folds_the_rest(reports: dict[str, Report]) -> None:
+    report = reports["reference"]
+    like = report.told[0]
+    many = [
+        like.model_copy(update={"id": f"ONE001-{n:06x}", "title": f"`f` number {n}"})
+        for n in range(60)
+    ]
+    page = Markdown.render(report.model_copy(update={"findings": tuple(many)}), Options())
+    assert page.index("**Start here**") < page.index("| Rule |")
+    assert len(re.findall(r"^### error ONE001", page, re.MULTILINE)) == 10
+    assert "<summary>error ONE001-00000a: f number 10</summary>" in page
+    assert "<summary>error ONE001-000009: f number 9</summary>" not in page
+    few = Markdown.render(report, Options())
+    assert "**Start here**" not in few
+    assert re.search(r"\| GRD001 \|.*\| unknown \|$", few, re.MULTILINE)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="`*_[]()<>@#|\\~:$&!-+= a1./\n\u202e", max_size=40))
 def test_any_text_stays_text(value: str) -> None:

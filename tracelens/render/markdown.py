@@ -26,6 +26,8 @@ MAX_LINE, MAX_PASTE = 400, 2_000
 MAX_NOTE = 600
 #: Evidence lines per finding, rows of the summary and of other tables.
 MAX_EVIDENCE, MAX_SUMMARY, MAX_ROWS = 12, 40, 30
+#: Findings of a long page that are not folded.
+MAX_OPEN = 10
 #: Characters of a line of the bar that shows where the time went.
 MAX_BAR = 78
 
@@ -106,14 +108,13 @@ def sections(report: Report, replaced: int) -> Iterator[Section]:
     if report.shown:
         yield Section("the overview", overview(report), rank=1)
     rank = {id(finding): 2 + number for number, finding in enumerate(report.told)}
-    for run, findings in _words.by_run(report):
+    long = len(report.told) > MAX_SUMMARY  # then worst first, whichever run it is of
+    for run, findings in [(None, report.told)] if long else _words.by_run(report):
         heading = f"## {text(_words.run(run, findings))}\n\n" if run and findings else ""
         for finding in findings:
-            name, after = _words.identity(finding, report), symptoms(finding, report)
-            unknown = _first.unknown_cost(finding, report)
-            whole = full(finding, name, after, unknown)
-            short = brief(finding, name, after, unknown)
-            yield Section(name, heading + whole, heading + short, rank[id(finding)])
+            place = rank[id(finding)]
+            section = _of_finding(finding, report, place, folded=long and place >= 2 + MAX_OPEN)
+            yield section._replace(full=heading + section.full, short=heading + section.short)
             heading = ""
     last = 2 + len(report.told)
     if report.folded:
@@ -128,6 +129,28 @@ def sections(report: Report, replaced: int) -> Iterator[Section]:
     yield Section("the coverage", coverage(report), rank=last + 2)
 
 
+def _of_finding(finding: Finding, report: Report, rank: int, *, folded: bool) -> Section:
+    name, after = _words.identity(finding, report), symptoms(finding, report)
+    unknown = _first.unknown_cost(finding, report)
+    forms = [form(finding, name, after, unknown) for form in (full, brief)]
+    if folded:
+        title = f"{finding.severity.value} {name}: {finding.title}".replace("`", "")
+        forms = [details(title, form.partition("\n")[2].strip()) for form in forms]
+    return Section(name, *forms, rank)
+
+
+def start(report: Report) -> str:
+    """Return what to do first, where the page is too long to show it; empty elsewhere."""
+    if len(report.told) <= MAX_OPEN or not report.told[0].advice:
+        return ""
+    first = report.told[0].advice[0]
+    pasted = first.setting or first.env or first.code or ""
+    said = f"**Start here** {text(_words.advice(first), MAX_TEXT)}"
+    if not pasted.strip():
+        return said
+    return f"{said}\n\n{fence(paste(pasted), 'sh' if pasted == first.env else 'python')}"
+
+
 def headline(report: Report) -> str:
     """Return the first line: the result, and of what."""
     return f"## tracelens: {_words.headline(report)} in {code(_words.inputs(report.inputs))}"
@@ -139,6 +162,7 @@ def about(report: Report, replaced: int) -> str:
         f"{text(name)} {text(value)}" for name, value in _words.environment(report.environment)
     ]
     lines = [f"**{text(_first.verdict(report), MAX_TEXT)}.**"] if len(report.told) > 1 else []
+    lines += filter(None, [start(report)])
     if found := _spent.spent(report):
         lines.append(fence(_spent.drawn(found, MAX_BAR), "text"))
     lines += [" · ".join(parts)] if parts else []
@@ -161,7 +185,7 @@ def overview(report: Report) -> str:
             text(_words.identity(finding, report) if len(report.runs) > 1 else finding.code),
             text(finding.title),
             code(str(finding.where)) if finding.where else "",
-            text(_words.costs(finding)),
+            text(_words.costs(finding) or "unknown"),
         ]
         for finding in report.told[:MAX_SUMMARY]
     ]
