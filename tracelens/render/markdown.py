@@ -132,11 +132,13 @@ def sections(report: Report, replaced: int) -> Iterator[Section]:
 def _of_finding(finding: Finding, report: Report, rank: int, *, folded: bool) -> Section:
     name, after = _words.identity(finding, report), symptoms(finding, report)
     unknown = _first.unknown_cost(finding, report)
-    forms = [form(finding, name, after, unknown) for form in (full, brief)]
+    whole = full(finding, name, after, unknown)
+    short = brief(finding, name, after, unknown)
     if folded:
         title = f"{finding.severity.value} {name}: {finding.title}".replace("`", "")
-        forms = [details(title, form.partition("\n")[2].strip()) for form in forms]
-    return Section(name, *forms, rank)
+        whole = details(title, whole.partition("\n")[2].strip())
+        short = details(title, short.partition("\n")[2].strip())
+    return Section(name, whole, short, rank)
 
 
 def start(report: Report) -> str:
