@@ -40,14 +40,15 @@ LINE = re.compile(rb"onednn_verbose,[^\n]*?,(\d+)x4:4x4,0\.1\n")
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     (folder / "tmp").mkdir(exist_ok=True)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
-    return subprocess.Popen(
-        [sys.executable, "-c", CALL, *words],
-        cwd=folder,
-        env=environment,
-        stdout=(folder / "out").open("wb"),
-        stderr=(folder / "err").open("wb"),
-        start_new_session=True,
-    )
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        return subprocess.Popen(
+            [sys.executable, "-c", CALL, *words],
+            cwd=folder,
+            env=environment,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
 
 
 def whole(folder: Path, *words: str) -> int:

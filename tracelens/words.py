@@ -16,6 +16,7 @@ __all__ = [
     "exact_percent",
     "few",
     "first_line",
+    "is_whole",
     "length",
     "listed",
     "number",
@@ -27,11 +28,19 @@ __all__ = [
 
 T = TypeVar("T")
 
+#: Digits of a number that anything is counted with; Python itself refuses to read some thousands.
+DIGITS = 18
+
 #: Lines of one sort that a finding quotes.
 MAX_QUOTED = 3
 #: Characters of a message's first line that a title or a sentence holds.
 MAX_LINE = 160
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number that can have been counted."""
+    return len(text) <= DIGITS and text.isdecimal()
 
 
 def number(value: float) -> str:

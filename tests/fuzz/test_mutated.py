@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.holding import hold
-from tests.fuzz.mutating import MAX_BYTES, MUTATIONS, Chance, mutant, pieces
+from tests.fuzz.mutating import FIXTURES, MAX_BYTES, MUTATIONS, NUMBER, Chance, mutant, pieces
 
 #: Logs that are part of the package, so that the inputs stay the same.
 WHERE = "logs/samples"
@@ -34,3 +34,24 @@ def test_each_mutation_changes_something(change: object) -> None:
     chance = Chance("x", pieces(WHERE))
     piece = pieces(WHERE)[0]
     assert any(change(piece, chance) != piece for _ in range(5))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("log", "number"),
+    [
+        ("DYN003-*/fires-recorded.log", b"actual 4"),
+        ("CGR004-*/fires-many-sizes.log", b"key (22"),
+        ("CMP007-*/fires-dropped.log", b"threads 2"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_read_past(
+    log: str, number: bytes, tmp_path: Path
+) -> None:
+    (path,) = (FIXTURES / "rules").glob(log)
+    data = path.read_bytes()
+    found = (
+        number or NUMBER.findall(data[data.index(b"ymints") :] if b"ymints" in data else data)[0]
+    )
+    assert found in data
+    huge = NUMBER.sub(b"9" * 4301, found)
+    assert hold(data.replace(number, huge), tmp_path / "input.log", render=False) == "read"

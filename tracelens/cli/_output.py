@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracelens.cli._app import Terminal
+from tracelens.cli._ending import told_to_end
 from tracelens.cli._folder import Form, is_folder, made, of_folder
 from tracelens.cli._terminal import emit, say, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
@@ -380,6 +381,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     try:
         mode = path.stat().st_mode & 0o7777 if path.exists() else None
         with contextlib.ExitStack() as stack:
+            stack.enter_context(told_to_end())
             stack.callback(part.unlink, missing_ok=True)
             with part.open("xb") as file:
                 if mode is not None:

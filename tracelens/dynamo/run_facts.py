@@ -15,6 +15,7 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Joined, Record
 from tracelens.logs import _isa as instructions
 from tracelens.report import FindingData
+from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.dynamo.settings import Setting
@@ -279,13 +280,13 @@ def _frozen(modules: Table[OutputModule], settings: list[Setting]) -> bool | Non
 def _threads(
     notes: dict[str, str], runtimes: Table[EngineRuntime], settings: list[Setting]
 ) -> int | None:
-    if notes.get("threads", "").isdecimal():
+    if is_whole(notes.get("threads", "")):
         return int(notes["threads"])
     pools = [row.record for row in runtimes]
     if (found := _first(pool.nthr for pool in pools if pool.engine.startswith("cpu"))) is not None:
         return int(found)
     values = (setting.value for setting in settings if setting.name == "OMP_NUM_THREADS")
-    return next((int(value) for value in values if value.isdecimal()), None)
+    return next((int(value) for value in values if is_whole(value)), None)
 
 
 def _mode(settings: list[Setting], tuned: Table[AutotuneTable]) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs.fusion import Candidate, Fused, FusionRefused
+from tracelens.words import is_whole
 
 __all__ = ["Pair", "apart"]
 
@@ -70,5 +71,5 @@ def _root(names: dict[str, str], name: str) -> str:
 def _count(node: Candidate | None) -> int:
     """Return how many elements a node goes over; 0 where its loops are symbolic or unknown."""
     dims = [dim.strip() for dim in node.shape.split(",")] if node is not None else []
-    known = bool(dims) and all(dim.isdecimal() for dim in dims)
+    known = bool(dims) and all(map(is_whole, dims))
     return math.prod(map(int, dims)) if known else 0

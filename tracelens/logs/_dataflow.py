@@ -25,6 +25,7 @@ from tracelens.logs._statements import (
     Unpack,
 )
 from tracelens.logs.output_code import OutputModule, Step
+from tracelens.words import is_whole
 
 __all__ = ["Content", "Dataflow", "item_size"]
 
@@ -38,7 +39,7 @@ def item_size(dtype: str) -> int | None:
     if dtype.startswith("float8"):
         return 1
     digits = dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
-    return int(digits) // 8 if digits.isdecimal() and int(digits) >= 8 else None
+    return int(digits) // 8 if is_whole(digits) and int(digits) >= 8 else None
 
 
 def _is_given(code: Constant | Allocation) -> bool:

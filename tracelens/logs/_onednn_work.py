@@ -11,6 +11,8 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from tracelens.words import is_whole
+
 if TYPE_CHECKING:
     from tracelens.logs._onednn_parts import MemoryDescriptor, Problem
     from tracelens.logs.onednn_verbose import Primitive
@@ -29,7 +31,7 @@ def bits_of(dtype: str) -> int:
     if dtype in {"boolean", "e8m0"}:
         return 8
     digits = dtype.partition("_")[0].lstrip("abfsu")
-    return int(digits) if digits.isdigit() else 0
+    return int(digits) if is_whole(digits) else 0
 
 
 def flops(run: Primitive) -> int | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from tracelens.logs import Record
+from tracelens.words import is_whole
 
 __all__ = [
     "Alias",
@@ -39,7 +40,7 @@ def _size(children: object) -> object:
     if len(children) == 1 and isinstance(children[0], str):
         return tuple(int(dim) for dim in children[0].strip("()[]").split(",") if dim.strip())
     texts = ["".join(child) for child in children]
-    return tuple(int(text) if text.isdecimal() else text for text in texts)
+    return tuple(int(text) if is_whole(text) else text for text in texts)
 
 
 def _offset(children: object) -> object:

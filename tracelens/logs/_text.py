@@ -6,12 +6,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from tracelens.words import is_whole
+
 __all__ = ["InBrackets", "Sizes", "Stripped"]
 
 
 def _sizes(sizes: list[int | str]) -> tuple[int | str, ...]:
     bare = [str(size).strip(" ,") for size in sizes]
-    return tuple(int(size) if size.isdecimal() else size for size in bare)
+    return tuple(int(size) if is_whole(size) else size for size in bare)
 
 
 #: A text without the blanks and line breaks around it.

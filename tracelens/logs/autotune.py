@@ -11,6 +11,7 @@ import msgspec
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -36,7 +37,7 @@ Shape = tuple[int | str, ...]
 
 
 def _number(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+    return int(text) if is_whole(text) else text
 
 
 def _shapes(text: str) -> tuple[Shape, ...]:

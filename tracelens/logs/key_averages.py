@@ -10,6 +10,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
+from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -118,7 +119,7 @@ class KeyAverages(Record):
         calls = row.get("# of Calls", "")
         return Average(
             name=row.get("Name", ""),
-            calls=int(calls) if calls.isdecimal() else None,
+            calls=int(calls) if is_whole(calls) else None,
             self_cpu_ms=_milliseconds(row.get("Self CPU", "")),
             cpu_ms=_milliseconds(row.get("CPU total", "")),
             self_device_ms=_milliseconds(row.get(f"Self {device}", "")),

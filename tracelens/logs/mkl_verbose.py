@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -94,7 +95,7 @@ class MklCall(Record):
         for argument in self.arguments:
             if argument.startswith("0x"):
                 break
-            if argument.isdecimal():
+            if is_whole(argument):
                 found.append(int(argument))
         return tuple(found)
 

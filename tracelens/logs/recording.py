@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import Log, Record
+from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -27,7 +28,7 @@ class Recording(Log):
         threads = facts.get("threads", "")
         return {
             "torch": facts.get("torch"),
-            "threads": int(threads) if threads.isdecimal() else None,
+            "threads": int(threads) if is_whole(threads) else None,
             "device": facts.get("device"),
         }
 

@@ -12,7 +12,7 @@ from tracelens.traces.cold import EARLIER, STEADY
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.runs import Run, runs
-from tracelens.words import length
+from tracelens.words import is_whole, length
 
 __all__ = [
     "CAUSES",
@@ -174,7 +174,7 @@ def where_of(frame: str) -> Where | None:
     """Return the place that the name of a Python frame gives: the line is that of its ``def``."""
     file, _, rest = frame.rpartition("(")
     line, _, function = rest.partition("): ")
-    return Where(file=file, line=int(line), function=function) if line.isdecimal() else None
+    return Where(file=file, line=int(line), function=function) if is_whole(line) else None
 
 
 def generated(frame: str) -> bool:

@@ -11,6 +11,7 @@ from tracelens.logs.cudagraphs import CudagraphRecording, ManyShapes
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.words import is_whole
 
 __all__ = ["OneGraphPerSize"]
 
@@ -162,7 +163,7 @@ class OneGraphPerSize(Rule):
 
 def _numbers(symints: str) -> tuple[int, ...]:
     parts = (part.strip() for part in symints.strip("()").split(","))
-    return tuple(int(part) for part in parts if part.lstrip("-").isdecimal())
+    return tuple(int(part) for part in parts if is_whole(part.lstrip("-")))
 
 
 def _written(key: tuple[int, ...]) -> str:

@@ -14,6 +14,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.logs.aot_graphs import AotGraph
@@ -123,7 +124,7 @@ class SkipMutatedInputs(Rule):
         inputs = f"{number} inputs are" if number.isdecimal() and number != "1" else "One input is"
         if storage or not number.isdecimal():
             inputs = "An input is"
-        data = self.Data(inputs=int(number) if number.isdecimal() else None, is_storage=storage)
+        data = self.Data(inputs=int(number) if is_whole(number) else None, is_storage=storage)
         return self.finding(
             *skip.subject,
             title=f"{line or f'a graph {what} an input'}: it is not recorded as a CUDA graph",

@@ -12,7 +12,7 @@ from tracelens.logs.vllm_compile import ServerStage
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import is_whole, length
 
 __all__ = ["ServingStartTime"]
 
@@ -220,7 +220,7 @@ def _tells(stage: ServerStage) -> bool:
 def _number(subject: str) -> int:
     """Return how many graphs there are when the ``28-th`` is loaded."""
     digits = subject.partition("-")[0]
-    return int(digits) if digits.isdecimal() else 1
+    return int(digits) if is_whole(digits) else 1
 
 
 def _gap(stages: Sequence[ServerStage]) -> tuple[float, int, int]:

@@ -8,7 +8,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
+from tracelens.logs.recompiles import MAX_DIGITS, GuardFailure, Recompile, TensorMismatch
 from tracelens.logs.recording import CalledWith
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -138,7 +138,7 @@ def _line(failure: GuardFailure, own: StackFrame) -> list[StackFrame]:
 def _is_remainder(change: tuple[int | None, str, str]) -> bool:
     """Whether it is the first dimension that got smaller; 1 gets an entry of its own by design."""
     index, expected, actual = change
-    known = expected.isdecimal() and actual.isdecimal()
+    known = all(one.isdecimal() and len(one) < MAX_DIGITS for one in (expected, actual))
     return index == 0 and known and 1 < int(actual) < int(expected)
 
 

@@ -13,7 +13,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import few
+from tracelens.words import few, is_whole
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -161,4 +161,4 @@ def _proof(kernels: Table[ExternalKernel]) -> Seen[ExternalKernel] | None:
 
 def _release(version: str) -> tuple[int, ...]:
     parts = version.split(".")[:2]
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (0, 0)
+    return tuple(int(part) for part in parts) if all(map(is_whole, parts)) else (0, 0)

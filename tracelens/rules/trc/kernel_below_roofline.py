@@ -15,7 +15,7 @@ from tracelens.traces.measured import KernelWork, TraceHeader
 from tracelens.traces.peaks import peak, reach
 from tracelens.traces.rows import Timeline
 from tracelens.traces.views import COMPUTING, computing
-from tracelens.words import length, percent
+from tracelens.words import is_whole, length, percent
 
 __all__ = ["KernelBelowRoofline"]
 
@@ -219,4 +219,4 @@ def _told(one: _Reached) -> str:
 def _is_odd(work: KernelWork) -> bool:
     """Whether a side is no multiple of what tensor cores want."""
     sides = (side for part in work.shape.split(" by ") for side in part.split(" ")[-1].split("x"))
-    return any(side.isdecimal() and int(side) > ALIGNED and int(side) % ALIGNED for side in sides)
+    return any(is_whole(side) and int(side) > ALIGNED and int(side) % ALIGNED for side in sides)
