@@ -111,3 +111,39 @@ def test_nothing_is_wider_than_the_window(
     page.write_text(source.replace("</body>", PROBE), encoding="utf-8")
     dom = browse(chromium, page, "--dump-dom", f"--window-size={columns},900")
     assert 'data-over="0"' in dom
+
+
+ZOOMED = """<script>
+addEventListener("load", () => setTimeout(() => {
+  const canvas = document.querySelector("svg.pane").closest(".canvas");
+  const press = (key) => canvas.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+  const view = () => document.querySelector("svg.pane").getAttribute("viewBox").split(" ").slice(0, 3).join(",");
+  const ticks = () => [...document.querySelectorAll("text.tick")].map((one) => one.textContent).join("|");
+  const told = ticks();
+  const seen = [view()];
+  ["+", "+", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "-"].forEach((key) => { press(key); seen.push(view()); });
+  const moved = ticks() !== told;
+  press("0");
+  document.documentElement.dataset.seen = [...seen, view(), moved, ticks() === told].join(" ");
+}, 50));
+</script></body>"""  # noqa: E501 -- a script
+
+
+def test_the_time_line_of_a_device_zooms_by_keys(
+    chromium: str, tmp_path: Path, reports: dict[str, Report]
+) -> None:
+    slices = [
+        {"run": "run1", "device": "0", "start_ms": at, "ms": 1.0, "compute_ms": 0.5}
+        | {"exposed_comm_ms": 0.0, "exposed_copy_ms": 0.0}
+        for at in range(8)
+    ]
+    report = reports["reference"].model_copy(update={"tables": {"activity": slices}})
+    source = Html.render(report, Options())
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
+    page = tmp_path / "report.html"
+    page.write_text(source.replace("</body>", ZOOMED), encoding="utf-8")
+    dom = browse(chromium, page, "--dump-dom")
+    found = re.search(r'data-seen="([^"]*)"', dom)
+    assert found is not None
+    views = "0,0,960 240,0,480 360,0,240 420,0,240 480,0,240 540,0,240 600,0,240 480,0,480 0,0,960"
+    assert found[1] == f"{views} true true"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.traces.test_idle import call, idle, ran, rows
 from tests.traces.writing import Json, read, span
+from tracelens.traces.rows import Activity
 
 
 def steady(start: float, n: int, first: int) -> list[Json]:
@@ -91,3 +92,15 @@ def test_recording_a_cuda_graph_is_no_compilation() -> None:
     first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
     graph = span("user_annotation", name, 150, 8_000)
     assert "compile" not in rows(read([*first, graph, *steady(8_300, 60, 10)]))
+
+
+def test_slices_of_the_window_add_up_to_it() -> None:
+    evidence = read([*EARLIER, *steady(20_120, 60, 10)])
+    slices = [row.record for row in evidence.table(Activity)]
+    window = rows(evidence)["window"]
+    assert len(slices) == 240
+    for column in ("ms", "compute_ms", "exposed_comm_ms", "exposed_copy_ms"):
+        whole = window[column if column != "ms" else "window_ms"]
+        assert sum(getattr(one, column) for one in slices) == pytest.approx(whole, abs=1e-3)
+    ends = [one.start_ms + one.ms for one in slices]
+    assert [one.start_ms for one in slices[1:]] == pytest.approx(ends[:-1], abs=1e-5)

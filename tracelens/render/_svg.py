@@ -62,6 +62,21 @@ class Svg:
                 f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}">{escape(shown)}</text>'
             )
 
+    def pane(self, height: float, length: float) -> None:
+        """Begin what a script can zoom, from the left edge to the right and from the top on.
+
+        ``length`` is what its width stands for, in milliseconds.
+        """
+        size = f"{_n(self.width)} {_n(height)}"
+        self._parts.append(
+            f'<svg class="pane" width="{_n(self.width)}" height="{_n(height)}" '
+            f'viewBox="0 0 {size}" preserveAspectRatio="none" data-ms="{length:.6g}">'
+        )
+
+    def close_pane(self) -> None:
+        """End it."""
+        self._parts.append("</svg>")
+
     def _shape(self, tag: str, kind: str, tip: str) -> None:
         name = tag.partition(" ")[0]
         inside = f"><title>{escape(tip)}</title></{name}>" if tip else "/>"

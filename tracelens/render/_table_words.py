@@ -75,6 +75,12 @@ _KNOWN = {
             "graph_breaks",
         ),
     ),
+    "activity": About(
+        "Slices of the devices' time",
+        "The window of each device, from its first kernel or copy to the last, in slices of one "
+        "length: what it did in each.",
+        ("start_ms", "ms", "compute_ms", "exposed_comm_ms", "exposed_copy_ms"),
+    ),
     "failures": About(
         "Failures",
         "What ended the program, or was caught.",

@@ -27,6 +27,8 @@ MAX_ROWS = 50
 MAX_KERNELS = 200
 #: Characters of a name; that of a C++ template can have thousands.
 MAX_NAME = 200
+#: Slices of the time of devices: of eight.
+MAX_SLICES = 8 * 240
 
 
 def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
@@ -60,6 +62,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "time": _rows(evidence, rows.Timeline),
         "critical": _rows(evidence, critical.CriticalPath),
         "gaps": _rows(evidence, rows.DeviceGap),
+        "activity": _rows(evidence, rows.Activity)[:MAX_SLICES],
         "kernels": _kernels(evidence),
         "ops": _operations(evidence),
         "copies": _rows(evidence, rows.CopyTime),

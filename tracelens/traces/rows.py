@@ -45,6 +45,18 @@ class Timeline(Measured):
     idle_unknown_ms: float | None
 
 
+class Activity(Measured):
+    """A slice of the window of one device: slices are alike in length, and add up to it."""
+
+    device: str
+    start_ms: float
+    ms: float
+    compute_ms: float
+    #: While nothing is computed; of copies, while nothing is communicated either.
+    exposed_comm_ms: float
+    exposed_copy_ms: float
+
+
 class DeviceGap(Measured):
     """One of the longest times in which nothing ran on a device, and what the host did then."""
 

@@ -35,7 +35,7 @@ from tracelens.traces.measured import (
 from tracelens.traces.operators import Part, Tally
 from tracelens.traces.sequences import sequences
 from tracelens.traces.span_rows import modules, regions
-from tracelens.traces.timeline import device_times, gaps, held, timelines
+from tracelens.traces.timeline import activity, device_times, gaps, held, timelines
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
@@ -106,7 +106,7 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
     )
     for times in device_times(reading, extent):
         rows = (*timelines(reading, times, steps), *gaps(reading, times, origin), *held(times))
-        rows = (*rows, *critical_paths(reading, times.device, origin))
+        rows = (*rows, *critical_paths(reading, times.device, origin), *activity(times, origin))
         for row in rows:
             yield _seen(row, reading.path, times.first.first, times.first.text)
     for name, kernel in kernels(reading.devices.activities):

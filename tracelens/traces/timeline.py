@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
+from itertools import pairwise
 from operator import sub
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,21 @@ from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.idle import Cause, Idle, Piece, cause_of
 from tracelens.traces.phases import Phase, phases
-from tracelens.traces.rows import DeviceGap, HeldBy, Timeline
+from tracelens.traces.rows import Activity, DeviceGap, HeldBy, Timeline
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["MIN_GAP_US", "DeviceTime", "device_times", "gaps", "held", "mine", "timelines"]
+__all__ = [
+    "MIN_GAP_US",
+    "DeviceTime",
+    "activity",
+    "device_times",
+    "gaps",
+    "held",
+    "mine",
+    "timelines",
+]
 
 #: Gaps from which on it is said what the host did, and how many, the longest.
 MIN_GAP_US = 200.0
@@ -29,6 +39,8 @@ MAX_EXPLAINED = 20_000
 #: Gaps, and causes, that are listed.
 MAX_GAPS = 20
 MAX_HELD = 100
+#: Slices of the window in which it is told what a device did.
+SLICES = 240
 
 
 class DeviceTime:
@@ -169,6 +181,25 @@ def _row(times: DeviceTime, phase: Phase) -> Timeline:
         idle_ms=_ms(total),
         **known,
     )
+
+
+def activity(times: DeviceTime, origin: float) -> Iterator[Activity]:
+    """Yield what the device did in each slice of the window."""
+    if not times.busy.starts:
+        return
+    begin, end = times.busy.starts[0], times.busy.ends[-1]
+    edges = [begin + (end - begin) * at / SLICES for at in range(SLICES)] + [end]
+    spans = list(pairwise(edges))
+    parts = [list(part.within(spans)) for part in (times.compute, times.talking, times.busy)]
+    for (start, stop), computed, talking, busy in zip(spans, *parts, strict=True):
+        yield Activity(
+            device=times.device,
+            start_ms=_ms(start - origin),
+            ms=_ms(stop - start),
+            compute_ms=_ms(computed),
+            exposed_comm_ms=_ms(max(0.0, talking - computed)),
+            exposed_copy_ms=_ms(max(0.0, busy - talking)),
+        )
 
 
 def gaps(reading: Reading, times: DeviceTime, origin: float) -> Iterator[DeviceGap]:

@@ -57,6 +57,54 @@
     more.textContent = `Show the other ${(found.length - most).toLocaleString("en")}`;
   }
 
+  /* A pane of a drawing: its view is a part of the whole, and the words of its axis follow. */
+  function zoomable(pane) {
+    const [canvas, drawing] = [pane.closest(".canvas"), pane.parentElement];
+    const ticks = [...drawing.querySelectorAll("text.tick")];
+    const [, , whole, height] = pane.getAttribute("viewBox").split(" ").map(Number);
+    const told = ticks.map((tick) => tick.textContent);
+    let [from, width] = [0, whole];
+    function show(start, length) {
+      width = Math.min(whole, Math.max(whole / 2000, length));
+      from = Math.min(whole - width, Math.max(0, start));
+      pane.setAttribute("viewBox", `${from} 0 ${width} ${height}`);
+      ticks.forEach((tick, at) => {
+        const ms = ((from + (width * at) / (ticks.length - 1)) / whole) * Number(pane.dataset.ms);
+        tick.textContent = width === whole ? told[at] : `${Number(ms.toPrecision(6))} ms`;
+      });
+    }
+    const zoom = (factor, at = 0.5) => show(from + width * at * (1 - factor), width * factor);
+    const moves = {
+      "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => show(0, whole),
+      ArrowLeft: () => show(from - width / 4, width), ArrowRight: () => show(from + width / 4, width),
+    };
+    canvas.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(moves, event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      moves[event.key]();
+    });
+    const share = (event) => {
+      const box = drawing.getBoundingClientRect();
+      return (event.clientX - box.left) / box.width;
+    };
+    canvas.addEventListener("wheel", (event) => {
+      if (document.activeElement !== canvas) return;
+      event.preventDefault();
+      zoom(event.deltaY < 0 ? 0.8 : 1.25, share(event));
+    }, { passive: false });
+    let held = null;
+    pane.addEventListener("pointerdown", (event) => {
+      canvas.focus({ preventScroll: true });
+      held = { at: share(event), from };
+      pane.setPointerCapture(event.pointerId);
+    });
+    pane.addEventListener("pointermove", (event) => {
+      if (held && width < whole) show(held.from - (share(event) - held.at) * width, width);
+    });
+    ["pointerup", "pointercancel"].forEach((name) => pane.addEventListener(name, () => { held = null; }));
+  }
+
   const fact = (facts, key) => (key === "family" ? facts.code.slice(0, 3) : facts[key]);
 
   function filter(tools) {
@@ -220,6 +268,7 @@
     all("[data-theme-button]").forEach(theme);
     all(".tools").forEach(filter);
     all(".paste button").forEach(copy);
+    all("svg.pane").forEach(zoomable);
     all("[data-copy], [data-copy-all]").forEach(markdown);
     all("[data-save]").forEach(save);
     document.querySelector(".overview")?.addEventListener("click", (event) => {
