@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.reports import report
+from tracelens.cli._watch import Watch
 from tracelens.errors import UsageError
 from tracelens.live import rows as setting_rows
 from tracelens.live.conditions import Strain
@@ -25,8 +26,9 @@ NOTHING = Strain(0.0, Usage(0.0, 0))
 class FakeLab(Lab):
     """Every setting has its own time of a step; some fail, or have no effect."""
 
-    def __init__(self, rounds: int = 100) -> None:
-        super().__init__(base={}, seconds=1000)
+    def __init__(self, rounds: int = 100, budget: float = 1000, takes: float = 1.0) -> None:
+        super().__init__(base={}, seconds=budget)
+        self.takes = takes
         self.runs = 0
         self.most = rounds
 
@@ -36,7 +38,7 @@ class FakeLab(Lab):
             return RunFailed("it ended with exit code 1: no compiler")
         notes = ("torch.set_float32_matmul_precision: no such setting",) * ("float32" in name)
         steps = Steps(compile_seconds=2.0, notes=notes)
-        return Recorded(report(), steps, 1.0, {"threads": "4"})
+        return Recorded(report(), steps, self.takes, {"threads": "4"})
 
     def run_once(self, side: Side, of: object) -> Run:
         del of
@@ -81,6 +83,35 @@ def test_what_is_known_when_the_time_is_up_is_told() -> None:
     assert notes["C++ wrapper"].startswith("failed")
     assert told[:3] == [2, 3, 4], "a row is there as soon as it is recorded"
     assert told[-1] == len(rows)
+
+
+def test_no_more_rows_are_begun_than_get_an_answer() -> None:
+    """Three rounds of two unchanged runs and one per row, each of 100 s."""
+    with FakeLab(budget=1700, takes=100) as lab:
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
+    answers = [name for name, row in rows.items() if row.get("verdict")]
+    assert answers[:3] == ["eager", "freezing", "max-autotune"]
+    assert rows["channels_last"]["note"] == "not tried: the time was up"
+    with FakeLab(budget=1700, takes=100) as lab:
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM, asked=["channels_last"])}
+    assert "verdict" in rows["channels_last"], "what was asked for comes first"
+
+
+def test_a_row_is_told_when_it_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Watch(60)
+    row: dict[str, object] = {
+        "setting": "freezing",
+        "compile_s": 2.5,
+        "recompiles": 3,
+        "graph_breaks": 0,
+        "note": "not timed yet",
+    }
+    watch.rows([{"setting": "unchanged"}, row])
+    watch.rows([row])
+    said = "tracelens: freezing: 2.5 s of compiling, 3 recompilations; not timed yet.\n"
+    assert capsys.readouterr().err == said
+    watch.rows([row | {"verdict": "faster", "speedup": 1.5, "interval": "1.4 to 1.6"}])
+    assert "freezing: 1.5 times as fast (1.4 to 1.6), faster" in capsys.readouterr().err
 
 
 def test_steps_are_told_as_people_expect_them() -> None:

@@ -84,11 +84,25 @@ class Watch:
         """Tell the rows of the what-if table that have an answer which they had not before."""
         for row in rows:
             name, verdict = str(row["setting"]), str(row.get("verdict") or "")
+            if name not in self._rows and name != "unchanged":
+                self._rows[name] = ""
+                self.clear()
+                say(f"{name}: {_structure(row)}")
             if verdict and self._rows.get(name) != verdict:
                 self._rows[name] = verdict
                 self.clear()
                 interval = f" ({row['interval']})" if row.get("interval") else ""
                 say(f"{name}: {row['speedup']} times as fast{interval}, {verdict}")
+
+
+def _structure(row: dict[str, object]) -> str:
+    """Return what is known of a row before it is timed."""
+    if row.get("compile_s") is None:
+        return str(row["note"])
+    counts = ((row["recompiles"], "recompilations"), (row["graph_breaks"], "graph breaks"))
+    counted = "".join(f", {count} {what}" for count, what in counts if count)
+    note = f"; {row['note']}" if row.get("note") else ""
+    return f"{row['compile_s']} s of compiling{counted}{note}"
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,7 @@ from tracelens.live import conditions, rows
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing, driven
 from tracelens.live.rows import EAGER, Row, levers
 from tracelens.live.runs import Run
-from tracelens.live.statistics import Judgement
+from tracelens.live.statistics import LOOKS, Judgement
 from tracelens.live.workload import Side, Workload
 
 __all__ = ["TABLE", "explore", "levers"]
@@ -63,7 +63,7 @@ def explore(
     known = {knob.text for knob in knobs}
     more = [knob for knob in (EAGER, *usual) if knob.text not in known] if standard else []
     try:
-        table.add([*knobs, *more])
+        table.add([*knobs, *more], least=max(len(knobs), 1))
         if standard:
             table.add(table.together())
     except OutOfTime:
@@ -90,24 +90,36 @@ class _Table:
         about = self._base.recorded.about if self._base.recorded else {}
         return int(about.get("threads", "1"))
 
-    def add(self, knobs: Sequence[Knob]) -> None:
+    def add(self, knobs: Sequence[Knob], *, least: int = 1) -> None:
         """Record settings one by one, then time those that work.
+
+        Args:
+            knobs: The settings, the most wanted first.
+            least: How many of them are recorded even where the time may not suffice for answers.
 
         Raises:
             OutOfTime: Before it was through.
         """
         new = [_Try(knob) for knob in knobs]
         self._tries += new
-        for one in new:
+        for number, one in enumerate(new):
+            if number >= least and not self._has_room(new[:number]):
+                break
             self._look(one)
             self.tell()
-        sides = [self._side(one) for one in new if not one.note]
+        sides = [self._side(one) for one in new if one.recorded is not None and not one.note]
         if not sides:
             return
         if driven(Side(self._workload)) and self._base.error is None:
             self._base.error = self._error(Side(self._workload))
         for _ in self._lab.together(Side(self._workload), sides, "step", self.tell):
             self.tell()
+
+    def _has_room(self, done: Sequence[_Try]) -> bool:
+        """Return whether one more row would leave the time that answers for all of them need."""
+        each = self._base.recorded.seconds if self._base.recorded else 0.0
+        rows = 1 + sum(not one.note for one in done)
+        return self._lab.left > each + LOOKS[0] * (2 + rows) * each
 
     def _look(self, one: _Try) -> None:
         """Record one setting, and compare its results where they are known."""
