@@ -23,6 +23,7 @@ _STOPS = re.compile(
     r"\s*$|from user code|Set TORCH|You can suppress|The above exception|During handling"
     r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
     r"|\s*The following call|While executing"
+    r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
 )
 _USER = ("from user code", "User stack", "User Stack", "The following call raised")
 #: Exceptions of the compiler's, and words of those that are about it.
