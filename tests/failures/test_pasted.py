@@ -263,3 +263,19 @@ def test_a_rule_is_found_by_a_part_of_its_message(words: str, code: str) -> None
 def test_words_that_nothing_says_find_nothing() -> None:
     with pytest.raises(UsageError):
         rules_about("frame_idx")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("UserError: Dynamic control flow is not supported at the moment.", "ERR016"),
+        ("RuntimeError: derivative for aten::nextafter is not implemented", "ERR000"),
+    ],
+)
+def test_an_exception_finds_its_rule_or_the_one_for_all_others(words: str, code: str) -> None:
+    assert rules_about(words)[0].code == code
+
+
+def test_words_that_name_no_exception_find_no_rule_for_all_others() -> None:
+    with pytest.raises(UsageError):
+        rules_about("the Errors of my youth")

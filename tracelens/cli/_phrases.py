@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracelens.errors import UsageError
@@ -17,13 +18,20 @@ MIN_LETTERS = 8
 MIN_PART = 5
 #: Rules that are named where many hold the phrase.
 MAX_NAMED = 5
+#: The name of an exception, and that it says something.
+_EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Z]\w*(?:Error|Exception|Unsupported)\b:? ?\S")
+#: What torch writes below an error of a program that is traced.
+_BELOW = "TORCHDYNAMO_VERBOSE"
+#: The rule for what no other rule explains.
+_ANY = "ERR000"
 
 
 def rules_about(phrase: str) -> list[Rule]:
     """Return the rules that a message tells of, the likeliest first.
 
     Those that a failure with this message gets; then those that are named so, or whose failures
-    have the words in what they are known by; then those on whose page the words stand.
+    have the words in what they are known by; then those on whose page the words stand. An
+    exception that none of them knows is for the rule about what is not explained.
 
     Raises:
         UsageError: There is none.
@@ -33,7 +41,7 @@ def rules_about(phrase: str) -> list[Rule]:
 
     rules = select_rules()
     text, _ = squeeze([phrase])
-    causes = [cause for cause, _, _ in hits(text)]
+    causes = [cause for cause, _, _ in hits(text)] or [cause for cause, *_ in hits(text + _BELOW)]
     failing = [rule for cause in causes for rule in rules if cause in _causes_of(rule)]
     low = text.lower()
     named = [rule for rule in rules if low in rule.name.replace("-", "")]
@@ -41,6 +49,8 @@ def rules_about(phrase: str) -> list[Rule]:
     part = mentioned(text) if len(low) >= MIN_PART else []
     failing_so = [rule for cause in part for rule in rules if cause in _causes_of(rule)]
     found = list(dict.fromkeys((*failing, *named, *failing_so, *written)))
+    if not found and _EXCEPTION.search(phrase):
+        found = [rule for rule in rules if rule.code == _ANY]
     if not found:
         raise UsageError(
             f"no rule has the code or name {phrase!r}, or these words on its page",
