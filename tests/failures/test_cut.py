@@ -151,3 +151,18 @@ def test_a_tensor_that_outlives_a_cuda_graph(tmp_path: Path) -> None:
     assert finding.code == "ERR000"
     assert "CUDA graph" in finding.title
     assert "no-cudagraphs" in str([one.code for one in finding.advice])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("expected size 2==2, stride 64==8192 at dim=0", "stride 64 instead of 8192"),
+        ("expected size 1024==768, stride 192==192 at dim=0", "size 1024 instead of 768"),
+    ],
+)
+def test_an_assertion_names_what_differs(said: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"AssertionError: {said}\n", encoding="utf-8")
+    finding = analyze(str(path)).told[0]
+    assert finding.code == "ERR021"
+    assert told in finding.title

@@ -185,7 +185,7 @@ PHRASES = (
     ),
     Phrase(
         "size-stride",
-        r"expectedsize(?P<size>\d{1,15})==(?P<expected>\d{1,15}),stride(?P<stride>\d{1,15})==(?P<expected_2>\d{1,15})atdim="
+        r"expectedsize(?P<size>\d{1,15})==(?P<expected>\d{1,15}),stride(?P<stride>\d{1,15})==(?P<wanted>\d{1,15})atdim="
         r"(?P<dim>\d{1,3})|assert_size_strideAssertionError|wrongnumberofdimensions.{0,400}assert_size_stride"
         r"|incorrectfake\(akameta\)kernel",
     ),

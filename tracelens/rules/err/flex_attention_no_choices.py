@@ -84,5 +84,6 @@ class FlexAttentionNoChoices(FailureRule):
 
     def why(self, data: FailureData) -> str:
         """Say what it means."""
-        del data
+        if "ATEN" not in data.message:
+            return ""
         return "The message names ATEN, which has no flex_attention: it cannot help."

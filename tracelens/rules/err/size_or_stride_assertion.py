@@ -82,9 +82,14 @@ class SizeOrStrideAssertion(FailureRule):
         """Say what failed."""
         facts = data.facts
         if facts.get("stride"):
+            other = facts["size"] != facts["expected"]
+            what, has, wanted = (
+                ("size", facts["size"], facts["expected"])
+                if other
+                else ("stride", facts["stride"], facts["wanted"])
+            )
             return (
-                "a tensor has other sizes or strides than compiled code expects: stride"
-                f" {facts['stride']} instead of {facts.get('expected', '?')} in dimension"
-                f" {facts.get('dim', '?')}"
+                f"a tensor has other sizes or strides than compiled code expects: {what} {has}"
+                f" instead of {wanted} in dimension {facts['dim']}"
             )
         return "a tensor has other sizes or strides than compiled code expects"
