@@ -82,14 +82,14 @@ class SizeOrStrideAssertion(FailureRule):
         """Say what failed."""
         facts = data.facts
         if facts.get("stride"):
-            other = facts["size"] != facts["expected"]
+            other = facts.get("size") != facts.get("expected")
             what, has, wanted = (
-                ("size", facts["size"], facts["expected"])
+                ("size", facts.get("size", "?"), facts.get("expected", "?"))
                 if other
-                else ("stride", facts["stride"], facts["wanted"])
+                else ("stride", facts["stride"], facts.get("wanted", "?"))
             )
             return (
                 f"a tensor has other sizes or strides than compiled code expects: {what} {has}"
-                f" instead of {wanted} in dimension {facts['dim']}"
+                f" instead of {wanted} in dimension {facts.get('dim', '?')}"
             )
         return "a tensor has other sizes or strides than compiled code expects"
