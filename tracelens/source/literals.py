@@ -1,7 +1,9 @@
 """Tell which of many literals a large text holds, for much less than a search for each.
 
-Texts of programs differ in their numbers more than in their words. So the digits are taken out, and
-of what is left only what was not met before is looked at: lines where they repeat, else words.
+A text without one of a literal's characters does not hold it, and most texts of programs lack many.
+They differ in their numbers more than in their words: where the characters do not tell, the digits
+are taken out, and of what is left only what was not met before is looked at: lines where they
+repeat, else words.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ MAX_LINES, MAX_WORDS = 40_000, 40_000
 MAX_LENGTH = 400
 #: Texts whose lines are not remembered, since those of the last one were too unlike others.
 PAUSE = 16
+#: Literals up to which each is searched for by itself.
+FEW = 8
 
 
 class Literals:
@@ -27,6 +31,9 @@ class Literals:
     """
 
     def __init__(self, literals: Iterable[bytes]) -> None:
+        literals = tuple(literals)
+        self._letters = [bytes([code]) for code in sorted(set(b"".join(literals)))]
+        self._spelt = [(one, {bytes([code]) for code in one}) for one in literals]
         #: The longest word of each: a text without it has no such literal.
         self._words: dict[bytes, list[bytes]] = {}
         for literal in literals:
@@ -38,6 +45,10 @@ class Literals:
 
     def among(self, text: bytes) -> list[bytes]:
         """Return the literals that are in ``text``."""
+        absent = {letter for letter in self._letters if letter not in text}
+        left = [one for one, letters in self._spelt if absent.isdisjoint(letters)]
+        if len(left) <= FEW:
+            return [one for one in left if one in text]
         bare = text.translate(None, _DIGITS)
         if self._pause or len(text) > MAX_LENGTH * text.count(b"\n"):
             self._pause -= self._pause > 0

@@ -29,11 +29,15 @@ class OwnLines:
         #: How many of them were the program's, and whether most of the last ones were.
         self._count = 0
         self._mostly = False
+        #: Whether some lines in hand begin with a tab; not known where all were counted.
+        self.has_payloads = True
         #: Which of the lines in hand tell of a failure.
         self.hot: list[int] = []
 
     def begin(self, lines: list[bytes], *, counted: bool) -> bool:
         """Take the next lines in hand; tell whether one of them may tell of a failure.
+
+        Whether payloads are among them is in :attr:`has_payloads` then.
 
         Args:
             lines: They follow one another.
@@ -41,9 +45,11 @@ class OwnLines:
         """
         self._mostly = self._count * 2 > len(self._lines)
         self._lines, self._count, self._certain, self._present = lines, 0, None, []
+        self.has_payloads = True
         if not counted:
             text = b"".join(lines)
-            if b"\n\t" in text or text.startswith(b"\t"):  # payloads are no program's
+            self.has_payloads = b"\n\t" in text or text.startswith(b"\t")
+            if self.has_payloads:  # they are no program's
                 text = b"".join([line for line in lines if line[0] != _TAB])
             controls = (one for one in CONTROLS if one in text)
             self._present = [*controls, *self._literals.among(text)]

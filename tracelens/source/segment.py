@@ -114,6 +114,12 @@ class Segmenter:
     def _look_at(self, lines: list[bytes], stretches: list[tuple[int, int]]) -> None:
         """Find what tells something wherever it stands in those of ``lines`` in hand."""
         may_tell = self._own.begin(lines, counted=not stretches)
+        if stretches == [(0, len(lines))] and not self._own.has_payloads:
+            first = self.lines + 1
+            numbers = range(first, first + len(lines))
+            hot = self.watch.look(lines, numbers, may_tell=may_tell)
+            self._own.hot = [at - first for at in hot]
+            return
         self._own.hot = self.watch.look_at(lines, stretches, self.lines + 1, may_tell=may_tell)
 
     def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:

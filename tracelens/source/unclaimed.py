@@ -58,17 +58,19 @@ class Unclaimed:
         if len(lines) < WORTH or self._kinds.packs:
             return []
         starts = list(map(_start, lines))
-        new = set(starts) - self._free - self._taken
+        distinct = set(starts)
+        new = distinct - self._free - self._taken
         if len(new) > MAX_NEW * len(lines):
             return []
         if len(self._free) + len(self._taken) + len(new) > MAX_STARTS:
             self._free.clear()
             self._taken.clear()
             self._told.clear()
-            new = set(starts)
+            new = distinct
         for start in new:
             (self._free if self._is_free(start) else self._taken).add(start)
-        flags = list(map(self._free.__contains__, starts))
+        all_free = distinct <= self._free
+        flags = [True] * len(lines) if all_free else list(map(self._free.__contains__, starts))
         for at in (*hot, *_holders(lines, present)):
             flags[at] = False
         return flags
