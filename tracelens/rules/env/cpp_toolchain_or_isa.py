@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.dynamo.settings import Setting
     from tracelens.logs.compile_errors import Failure
+    from tracelens.logs.inductor_debug import InductorNote
     from tracelens.logs.schedule import VectorizationDisabled
     from tracelens.logs.warnings import TorchWarning
 
@@ -38,6 +39,9 @@ NO_OPENMP = re.compile(
     r"OpenMP support not found|'omp\.h' file not found|omp\.h: No such file|cannot find -lgomp"
     r"|library not found for -lg?omp"
 )
+#: AOTInductor's command for its kernels, and what torch adds for any vectors, or for a GPU.
+_KERNEL_COMMAND = "aot kernel compilation command: "
+_HAS_VECTORS = re.compile(r"CPU_CAPABILITY|/arch:|USE_CUDA|USE_ROCM|USE_XPU|-lcuda|-lc10_cuda")
 #: Settings that switch vector code off, and the values that do.
 SCALAR = {
     "ATEN_CPU_CAPABILITY": ("default",),
@@ -59,7 +63,8 @@ class CppToolchainOrIsa(Rule):
         torch._inductor.exc.InductorError: InvalidCxxCompiler: No working C++ compiler found in torch._inductor.config.cpp.cxx: (None, 'g++')
 
     or a setting such as ``ATEN_CPU_CAPABILITY=default``, or generated code in which no loop holds
-    ``at::vec``.
+    ``at::vec``, or AOTInductor's command for kernels (``TORCH_LOGS=+inductor``) that names no
+    instruction set.
 
     ## When it is harmless
     Generated code alone is only judged from four kernels with plain loops on, and where Inductor
@@ -181,6 +186,7 @@ class CppToolchainOrIsa(Rule):
         settings: Table[Setting],
         reasons: Table[VectorizationDisabled],
         endings: Table[Ending],
+        notes: Table[InductorNote],
     ) -> Iterator[Finding]:
         """Yield one finding per thing that is missing."""
         missing = [row for row in failures if row.record.topic == "no-compiler"]
@@ -205,7 +211,8 @@ class CppToolchainOrIsa(Rule):
             line = seen.quote(at=seen.record.at)
             yield self._broken("openmp", "the C++ compiler has no OpenMP", told, line, run)
         limits = [row for row in settings if row.record.value in SCALAR.get(row.record.name, ())]
-        yield from self._scalar(kernels, limits, len(reasons), run)
+        found = [*self._scalar(kernels, limits, len(reasons), run)]
+        yield from found or self._without_isa(kernels, notes, limits, run)
 
     def _broken(
         self,
@@ -224,6 +231,33 @@ class CppToolchainOrIsa(Rule):
             severity=Severity.ERROR,
             count=sum(row.count for row in rows),
             evidence=[line],
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _without_isa(
+        self,
+        kernels: Table[CppKernel],
+        notes: Table[InductorNote],
+        limits: list[Seen[Setting]],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
+        """Yield a finding where AOTInductor compiles kernels for the CPU without vectors."""
+        commands = [row for row in notes if _KERNEL_COMMAND in row.record.note]
+        scalar = [row for row in commands if not _HAS_VECTORS.search(row.text)]
+        if not commands or len(scalar) < len(commands) or len(kernels):
+            return
+        told = tuple(dict.fromkeys(row.record.name for row in limits))
+        data = self.Data.of(run, missing="vectors", settings=told, kernels=len(scalar))
+        yield self.finding(
+            "scalar",
+            title="generated C++ code is compiled without a vector instruction set",
+            message="The compiler's command names none: torch found no instruction set that works, "
+            "or was told to use none. Loops then compute one number at a time, unless the compiler "
+            "finds more.",
+            confidence=Confidence.MEDIUM,
+            count=len(scalar),
+            evidence=[row.quote() for row in [*limits, *scalar[:3]]],
             advice=self.advise(data),
             data=data,
         )
