@@ -100,7 +100,8 @@ class LibraryKernelWins(Rule):
             applies=lambda data: data.by_library and data.is_total,
             setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN"',
             env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN",
-            proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
+            basis="tested",
+            proof="tests/advice/TUN002/library-only.py",
             knob=Knob(
                 "libraries only",
                 config={"torch._inductor.config.max_autotune_gemm_backends": "ATEN"},
