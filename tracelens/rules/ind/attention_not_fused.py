@@ -92,7 +92,8 @@ class AttentionNotFused(Rule):
             applies=lambda data: data.cause == "written out",
             code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
             since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+            basis="tested",
+            proof="tests/advice/IND017/sdpa.py",
         ),
         Remedy(
             id="flex",
