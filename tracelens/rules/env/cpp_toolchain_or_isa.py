@@ -257,7 +257,7 @@ class CppToolchainOrIsa(Rule):
             "finds more.",
             confidence=Confidence.MEDIUM,
             count=len(scalar),
-            evidence=[row.quote() for row in [*limits, *scalar[:3]]],
+            evidence=[row.quote() for row in limits] + [row.quote() for row in scalar[:3]],
             advice=self.advise(data),
             data=data,
         )
