@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.source.splitting import KINDS
 from tests.traces.writing import kernel, op, span, text
 from tracelens import analyze
 from tracelens.source import ranges, read
@@ -79,7 +80,7 @@ def test_several_processes_leave_a_trace_whole(
     monkeypatch.setattr(ranges, "MIN_RANGE", 64)
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({"preface": ["x"] * 900, "traceEvents": [op("a", 0, 1)]}, indent=1))
-    assert ranges.plan(str(path), 2) == []
+    assert ranges.plan(str(path), 2, KINDS) == []
     assert read([str(path)], jobs=2)[1][0].events == 1
 
 

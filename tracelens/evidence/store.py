@@ -290,7 +290,8 @@ class Evidence:
             if isinstance(theirs, Unread):
                 if not isinstance(ours, Unread):
                     first = theirs.first_line + shift
-                    unread = replace(theirs, count=0, lines=0, first_line=first, place=None)
+                    place = theirs.place and theirs.place.shifted(shift)
+                    unread = replace(theirs, count=0, lines=0, first_line=first, place=place)
                     ours = self._refused((kind, text), unread)
                 ours.count += theirs.count
                 ours.lines += theirs.lines

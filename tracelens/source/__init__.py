@@ -13,6 +13,7 @@ from tracelens.plugins import manifest
 from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream, expand
 from tracelens.source.kinds import Kinds
+from tracelens.source.opened import Inseparable
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
 from tracelens.source.runs import Group, groups, of_one_process
 from tracelens.source.segment import Segmenter
@@ -111,14 +112,14 @@ class _Reading:
 
     def file(self, path: str) -> tuple[Evidence, Input]:
         """Read one file."""
-        stream = Stream(path, self._progress)
-        segmenter = Segmenter(self._kinds, path)
         several = self._jobs > 1 and self._forced is None
-        joined = _in_ranges(stream, self._jobs) if several else None
+        joined = _in_ranges(path, self._jobs, self._kinds, self._progress) if several else None
         if joined is not None:
-            segmenter = joined
+            stream, segmenter = joined
             evidence = segmenter.finish()
         else:
+            stream = Stream(path, self._progress)
+            segmenter = Segmenter(self._kinds, path)
             with stream.open() as reader:
                 evidence = _read(stream, reader, segmenter, self._forced)
         evidence.notes.update(dict.fromkeys(stream.notes))
@@ -147,12 +148,18 @@ def _log_beside(path: str) -> str:
     return str(folder.with_name("log.txt.gz")) if folder.name == "torch_trace" else ""
 
 
-def _in_ranges(stream: Stream, jobs: int) -> Segmenter | None:
+def _in_ranges(
+    path: str, jobs: int, kinds: Kinds, progress: Callable[[int], None] | None
+) -> tuple[Stream, Segmenter] | None:
     """Read the file in several processes; None when it must be read in one pass."""
     from tracelens.source.ranges import plan, read_ranges  # noqa: PLC0415 -- costly, seldom needed
 
-    parts = plan(stream.path, jobs)
-    return read_ranges(stream, parts) if len(parts) > 1 else None
+    parts = plan(path, jobs, kinds)
+    stream = Stream(path, progress)
+    try:
+        return (stream, read_ranges(stream, parts)) if len(parts) > 1 else None
+    except Inseparable:
+        return None
 
 
 def _read(

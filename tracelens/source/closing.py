@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tracelens.evidence import Evidence, Place, limits
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
@@ -15,6 +17,8 @@ __all__ = ["hand_over", "hand_over_block"]
 
 #: How often the lines that a grammar refuses are taken off the end of a record.
 MAX_TRIES = 4
+#: What a line ends in before its newline.
+_RETURNS = re.compile(r"(?<!\r)\r++(?=\n|\Z)")
 
 
 def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None:
@@ -143,7 +147,7 @@ def _add(log: type[Log], text: str, place: Place, evidence: Evidence, lines: int
 
 def _text_of(lines: bytes) -> str:
     text = plain(lines).decode("utf-8", "replace")
-    return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+    return _RETURNS.sub("", text) if "\r" in text else text
 
 
 def own(log: type[Log], lines: list[str]) -> tuple[int, tuple[Record, ...] | None]:

@@ -186,7 +186,7 @@ class Stream:
     def account_for(self, stored: Iterable[bytes]) -> None:
         """Count and digest bytes that somebody else reads."""
         for data in stored:
-            self.head = self.head or data[:SNIFF]
+            self.head += data[: SNIFF - len(self.head)]
             self._digest.update(data)
             self.bytes += len(data)
             if self._progress is not None:

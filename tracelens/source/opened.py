@@ -13,10 +13,14 @@ from tracelens.source.closing import hand_over
 from tracelens.source.kinds import Kinds
 from tracelens.source.records import Open, tail_of
 
-__all__ = ["OpenRecords", "Writer"]
+__all__ = ["Inseparable", "OpenRecords", "Writer"]
 
 #: What the launcher calls the writer, and the process id.
 Writer = tuple[str, bytes]
+
+
+class Inseparable(Exception):
+    """Two segments cannot be joined: how the second one reads depends on the first."""
 
 
 class OpenRecords:
@@ -111,6 +115,8 @@ class OpenRecords:
     def _resume(self, key: Writer, first: Open, shift: int) -> None:
         held = self.open.get(key)
         if held is not None and self._joins(key, held, first.prefix, first.body[0]):
+            if held.headed or first.headed:
+                raise Inseparable
             held.join(first, shift)
             return
         if held is not None:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import IO
 
 from tracelens.plugins import manifest
-from tracelens.source.files import CHUNK, SNIFF, Stream, real
+from tracelens.source import files
+from tracelens.source.files import SNIFF, Stream, real
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import peel
 from tracelens.source.segment import Segmenter
@@ -26,7 +28,12 @@ MIN_RANGE = 16 << 20
 #: Seconds after which a process that reads a part is given up: for starting, and by its bytes.
 STARTING = 120.0
 SLOWEST = 50_000.0
-_PLAIN_HEADS = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"\xfe\xff")
+#: Bytes before a cut that are looked at, the lines of them, and how many places are tried.
+WINDOW = 1 << 16
+MAX_MIXED = 200
+MAX_EDGES = 64
+_STORED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
+_ENCODED = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
@@ -50,35 +57,61 @@ class Read:
     notes: list[str]
 
 
-def plan(path: str, jobs: int) -> list[Part]:
+def plan(path: str, jobs: int, kinds: Kinds) -> list[Part]:
     """Cut ``path`` in at most ``jobs`` parts; none when it must be read in one pass."""
     if jobs < 2 or path == "-" or not real(path).is_file():
         return []
     size = real(path).stat().st_size
     count = min(jobs, size // MIN_RANGE)
     with real(path).open("rb") as file:
-        if count < 2 or _in_one_pass(file.read(SNIFF)):
+        if count < 2 or _in_one_pass(file.read(SNIFF), kinds):
             return []
-        cuts = [0]
-        for number in range(1, count):
-            file.seek(size * number // count - 1)
-            file.readline()
-            while peel(line := file.readline())[2]:  # a line that its container runtime cut in two
-                pass
-            cuts.append(max(cuts[-1], file.tell() if line else size))
-    edges = [*dict.fromkeys(cuts), size]
-    file_name = str(real(path))
-    return [Part(path, start, end, file_name) for start, end in pairwise(edges) if end > start]
+        cuts = [_cut(file, size * number // count, size, kinds) for number in range(1, count)]
+    edges = [0, *sorted({*cuts}), size]
+    name = str(real(path))
+    return [Part(path, start, end, name) for start, end in pairwise(edges) if end > start]
 
 
-def _in_one_pass(head: bytes) -> bool:
-    return head.startswith(_PLAIN_HEADS) or may_be_trace(head)
+def _in_one_pass(head: bytes, kinds: Kinds) -> bool:
+    """Tell whether what a text begins with says how all of it is to be read."""
+    stored = head.startswith((*_STORED, *_ENCODED)) or may_be_trace(head)
+    return stored or bool(kinds.wrapped_at(head) or kinds.indented_by(head))
+
+
+def _cut(file: IO[bytes], wanted: int, size: int, kinds: Kinds) -> int:
+    """Return where to cut near ``wanted``: where one pass hands over lines, and none is in hand.
+
+    Lines that are handed over together are looked at together, so that parts see what one pass
+    sees.
+    """
+    first = max(1, wanted // files.CHUNK) * files.CHUNK
+    for edge in range(first, min(size, first + MAX_EDGES * files.CHUNK), files.CHUNK):
+        start = max(0, edge - WINDOW)
+        file.seek(start)
+        text = file.read(edge - start)
+        if (end := text.rfind(b"\n") + 1) and not _goes_on(text[:end], kinds):
+            return start + end
+    return size
+
+
+def _goes_on(text: bytes, kinds: Kinds) -> bool:
+    """Tell whether a container runtime cut the last line of a writer in two."""
+    held: set[str] = set()
+    for line in text.split(b"\n")[:-1][-MAX_MIXED:] if b" P " in text else ():
+        if line.startswith(kinds.counted_marks):  # they are looked at by themselves
+            continue
+        _, rank, partial = peel(line)
+        (held.add if partial else held.discard)(rank)
+    return bool(held)
 
 
 def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
     """Read ``parts`` of the file of ``stream``, each in a process, and join them.
 
     Fills in the bytes, lines, digest, head and tail of ``stream``.
+
+    Raises:
+        Inseparable: The file must be read in one pass.
     """
     seconds = STARTING + max(part.end - part.start for part in parts) / SLOWEST
     results = list(
@@ -108,25 +141,29 @@ def _read(part: Part) -> Read:
     stream = Stream(part.path)
     with Path(part.file).open("rb", buffering=0) as file:
         file.seek(part.start)
-        for lines in stream.blocks(_Limited(file.read, part.end - part.start)):
+        for lines in stream.blocks(_Aligned(file.read, part)):
             segmenter.feed(lines)
     return Read(segmenter, stream.lines, stream.tail, stream.notes)
 
 
 def _digest(path: str) -> Iterator[bytes]:
     with real(path).open("rb", buffering=0) as file:
-        while data := file.read(CHUNK):
+        while data := file.read(files.CHUNK):
             yield data
 
 
-class _Limited:
-    """A reader of the next ``left`` bytes."""
+class _Aligned:
+    """A reader of one part, that stops wherever one pass over the file would."""
 
-    def __init__(self, read: Callable[[int], bytes], left: int) -> None:
+    def __init__(self, read: Callable[[int], bytes], part: Part) -> None:
         self._read = read
-        self._left = left
+        self._at = part.start
+        self._end = part.end
 
     def read(self, size: int, /) -> bytes:
-        data = self._read(min(size, self._left))
-        self._left -= len(data)
+        edge = self._at // size * size + size
+        if self._at < SNIFF < edge:
+            edge = SNIFF
+        data = self._read(min(edge, self._end) - self._at)
+        self._at += len(data)
         return data

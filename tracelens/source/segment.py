@@ -13,6 +13,7 @@ neighbours exactly, so that any split of a file gives what one pass gives.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from operator import itemgetter
 
 from tracelens.evidence import Evidence
@@ -140,6 +141,7 @@ class Segmenter:
                 continue
             if self._is_idle() and (end := self._own.reach(at, stop)) != at:
                 self._current = IDLE
+                self._orphan(at, end)
                 at = end
                 continue
             line = lines[at]
@@ -148,6 +150,14 @@ class Segmenter:
             self._other(line[:-1], self.lines + at)
             if self._is_program:
                 self._own.learn(line)
+
+    def _orphan(self, at: int, end: int) -> None:
+        """Note which of the lines in hand from ``at`` to ``end``, all the program's, are hot."""
+        hot = self._own.hot
+        some = hot[bisect_left(hot, at) : bisect_left(hot, end)] if hot else ()
+        self.watch.orphans.update(
+            number for one in some if (number := self.lines + one + 1) in self.watch.hot
+        )
 
     def _is_idle(self) -> bool:
         """Tell whether nothing is open that a line of the program would end or go on with."""
@@ -194,8 +204,7 @@ class Segmenter:
             line, rank, partial = peel(text)
         if rank and rank not in self.writers:
             rank = self._meet(rank)
-        if line.endswith(b"\r"):
-            line = line[:-1]
+        line = line.rstrip(b"\r")
         if self.wrap:
             partial = self.kinds.is_wrapped(line, self.wrap)
         if rank in self._partial:
@@ -247,7 +256,7 @@ class Segmenter:
         key = (rank, match["writer"] or b"")
         held = self._records.take(line, prefix, key, number)
         # A prefix that ends in an artifact begins no longer prefix; others may.
-        whole = raw.removesuffix(b"\r")
+        whole = raw.rstrip(b"\r")
         if b" [__" in prefix and line.startswith(b" ", len(prefix)) and whole.endswith(line):
             bounds = self._records.bounds(held, key, prefix)
             if bounds is None:
@@ -277,21 +286,13 @@ class Segmenter:
         may = line[:1] in heads.firsts or (b"torch." in line and line[:1] != b"\t")
         head = heads.find(line) if may else None
         begins = head is not None and head.prefix != b""
+        if not begins and self._goes_on(line, text, rank, number):
+            return
         if not self._from_start and rank not in self._led:
             if not begins and self._may_lead(text, rank, number):
                 self._leads.setdefault(rank, []).append((number, line, self._end))
                 return
             self._led.add(rank)
-        held = self._records.open.get((rank, b""))
-        if (
-            held is not None
-            and not begins
-            and held.may_take(number)
-            and self.kinds.goes_on(held, text)
-        ):
-            held.headed = True
-            held.go_on(line, number)
-            return
         block = self._blocks.get(rank)
         if block is not None:
             begins = begins or (head is not None and isinstance(block, Headed) and not block.prefix)
@@ -315,6 +316,15 @@ class Segmenter:
             self._is_program = not rank
             if number in self.watch.hot:
                 self.watch.orphans.add(number)
+
+    def _goes_on(self, line: bytes, text: str, rank: str, number: int) -> bool:
+        """Add a bare line to the record of torch 2.0 that it goes on with; tell whether it did."""
+        held = self._records.open.get((rank, b""))
+        if held is None or not (held.may_take(number) and self.kinds.goes_on(held, text)):
+            return False
+        held.headed = True
+        held.go_on(line, number)
+        return True
 
     def _begin(self, log: type[Log], line: bytes, text: str, rank: str, number: int) -> None:
         """Begin a bare record of a kind that is known by a pattern, or that is a pack's."""
@@ -354,17 +364,30 @@ class Segmenter:
     # Joining two neighbouring segments.
 
     def extend(self, after: Segmenter) -> None:
-        """Take over ``after``, which read the lines that follow this segment's."""
+        """Take over ``after``, which read the lines that follow this segment's.
+
+        Raises:
+            Inseparable: Only one pass can tell what ``after`` begins with.
+        """
         shift = self.lines
         self._fold()
         after._fold()
+        for rank, lines in after._leads.items():
+            while lines and self._leads_on(rank, lines[0], shift):
+                del lines[0]
         self._records.extend(after._records, shift)
         self.watch.extend(after.watch, shift)
         self._replay(after, shift)
+        for rank, (line, number) in after._partial.items():
+            self._partial[rank] = line, number + shift
         self.evidence.merge(after.evidence, shift=shift)
         self.writers.update(after.writers)
         self.lines += after.lines
         self._current = IDLE
+
+    def _leads_on(self, rank: str, lead: tuple[int, bytes, int], shift: int) -> bool:
+        text = lead[1].decode("utf-8", "replace")
+        return self._goes_on(lead[1], text, rank, lead[0] + shift)
 
     def _replay(self, after: Segmenter, shift: int) -> None:
         """Read the bare lines that ``after`` could not place, then take over its open blocks."""

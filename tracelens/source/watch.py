@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, compress
 from typing import NamedTuple
 
@@ -51,12 +51,14 @@ class Watch:
         self._first: list[Excerpt] = []
         self._last: deque[Excerpt] = deque(maxlen=MAX_EXCERPTS)
         self._open: list[tuple[int, bytes]] = []
-        #: Lines that the open excerpt still takes.
+        #: Lines that the open excerpt still takes; below zero, how many stood behind its last one.
         self._owed = 0
         self._tail: list[tuple[int, bytes]] = []
         #: Without the start of the input: its first lines, up to where no excerpt of what stands
         #: before them can reach.
         self._lead: list[tuple[int, bytes]] = []
+        #: ... and which of them tell of a failure.
+        self._lead_hot: list[int] = []
         self._leads = not from_start
         #: The last traceback of whatever program; only at the end of an input does it matter.
         self.latest: Excerpt | None = None
@@ -104,34 +106,55 @@ class Watch:
             self.hot.update(found)
         if self._leads:
             end = _quiet(hot, len(lines)) if len(self._lead) < MAX_LEAD else 0
+            self._lead_hot += [len(self._lead) + at for at in hot if at < end]
             self._lead += zip(numbers[:end], lines[:end], strict=True)
             self._tail = self._lead[-BEFORE:]
             self._leads = end == len(lines) and len(self._lead) < MAX_LEAD
             hot = [at - end for at in hot if at >= end]
             lines, numbers = lines[end:], numbers[end:]
-            if self._leads or not lines:
-                return found
-        for start, stop in _merged(hot, self._owed):
-            self._take(lines, numbers, start, stop)
-        self._tail = list(zip(numbers[-BEFORE:], lines[-BEFORE:], strict=True))
+        if lines and not self._leads:
+            self._follow(lines, numbers, hot)
         return found
+
+    def _follow(self, lines: Sequence[bytes], numbers: Sequence[int], hot: Sequence[int]) -> None:
+        """Take what is to be kept of the next lines, and remember the last of them."""
+        self._gather(lines, numbers, hot)
+        last = zip(numbers[-BEFORE:], lines[-BEFORE:], strict=True)
+        self._tail = [*self._tail, *last][-BEFORE:]
+
+    def _gather(self, lines: Sequence[bytes], numbers: Sequence[int], hot: Sequence[int]) -> None:
+        """Take the lines around the hot ones; an excerpt ends where the next is not yet near.
+
+        What comes out does not depend on how many lines are looked at together.
+        """
+        stop = self._owed
+        start, begun = min(stop, 0), bool(self._open)
+        for at in hot:
+            if begun and at - BEFORE > stop:
+                self._take(lines, numbers, start, stop)
+                self._close()
+                begun = False
+            if not begun:
+                start, begun = max(at - BEFORE, -len(self._tail)), True
+            stop = at + AFTER + 1
+        if begun:
+            self._take(lines, numbers, start, min(stop, len(lines)))
+            self._owed = stop - len(lines)
+            if self._owed < -BEFORE:
+                self._close()
 
     def _take(self, lines: Sequence[bytes], numbers: Sequence[int], start: int, stop: int) -> None:
         """Take the lines from ``start``, which may be before the first, to ``stop``."""
-        goes_on = bool(self._open) and start <= 0 and self._owed > 0
-        if not goes_on:
-            self._close()
-            self._open += self._tail[start:] if start < 0 else ()
-        begin, end = max(0, start), min(stop, len(lines))
+        if start < 0:
+            tail = len(self._tail)
+            self._open += self._tail[tail + start : max(0, tail + min(stop, 0))]
+        begin, end = max(0, start), max(0, stop)
         self._open += [
             (number, line[: MAX_JSON if line[:1] == b"{" else MAX_LINE])
             for number, line in zip(numbers[begin:end], lines[begin:end], strict=True)
         ]
-        self._owed = stop - end
         if len(self._open) > 4 * (MAX_HEAD + MAX_TAIL):
             self._open[MAX_HEAD:-MAX_TAIL] = []
-        if not self._owed:
-            self._close()
 
     def _close(self) -> None:
         if self._open:
@@ -151,7 +174,10 @@ class Watch:
 
     def extend(self, after: Watch, shift: int) -> None:
         """Take over what ``after`` kept, whose lines come ``shift`` lines later."""
-        self.look([line for _, line in after._lead], [n + shift for n, _ in after._lead])
+        numbers = [number + shift for number, _ in after._lead]
+        self._follow([line for _, line in after._lead], numbers, after._lead_hot)
+        self.hot.update(number + shift for number in after.hot)
+        self.orphans.update(number + shift for number in after.orphans)
         if after._leads:  # nothing but lead
             return
         self._close()
@@ -159,8 +185,6 @@ class Watch:
             self._keep(one.shifted(shift))
         if after.latest is not None:
             self.latest = after.latest.shifted(shift)
-        self.hot.update(number + shift for number in after.hot)
-        self.orphans.update(number + shift for number in after.orphans)
         self._open = [(number + shift, line) for number, line in after._open]
         self._owed, self._tail = after._owed, [(n + shift, line) for n, line in after._tail]
 
@@ -200,18 +224,3 @@ def _quiet(hot: Sequence[int], size: int) -> int:
             return end + BEFORE + AFTER + 1
         end = at + 1
     return size
-
-
-def _merged(hot: Iterable[int], owed: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches around the hot lines: (first, one past the last)."""
-    start, stop = 0, owed
-    for at in hot:
-        if at - BEFORE > stop:
-            if stop > start:
-                yield start, stop
-            start = at - BEFORE
-        elif stop == start == 0:
-            start = at - BEFORE
-        stop = at + AFTER + 1
-    if stop > start:
-        yield start, stop

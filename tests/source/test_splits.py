@@ -1,0 +1,102 @@
+"""A file read in parts says what one pass says, wherever it is cut."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.source.splitting import KINDS, differences, mutant
+from tracelens.source import ranges, read
+from tracelens.source.opened import Inseparable
+from tracelens.source.segment import Segmenter
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def logs() -> list[Path]:
+    """Return small logs of every family."""
+    found = sorted(FIXTURES.glob("rules/*/*.log")) + sorted(FIXTURES.glob("logs/*/*.log"))
+    return [path for path in found if 500 < path.stat().st_size < 9_000]
+
+
+LOGS = logs()
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_log_in_parts_is_a_log_in_one_pass(number: int, tmp_path: Path) -> None:
+    drawn = random.Random(number)
+    for path in drawn.sample(LOGS, 2):
+        assert not differences(path, drawn.choice([64, 256, 512]), drawn.choice([2, 3, 9])), path
+    one, other = (path.read_bytes().split(b"\n") for path in drawn.sample(LOGS, 2))
+    text = tmp_path / "mutant.log"
+    text.write_bytes(mutant(one[:80], other, drawn))
+    assert not differences(text, drawn.choice([64, 512]), drawn.choice([2, 5]))
+
+
+HOT = b"/tmp/x/main.c:1:10: fatal error: cuda.h: No such file or directory\n"
+FILE = b'  File "/home/ana/venv/lib/site-packages/torch/_dynamo/utils.py", line 7, in f\n'
+RAISED = b"torch._dynamo.exc.TorchRuntimeError: Dynamo failed to run FX node\n"
+V = b"V1120 10:45:41.000000 7 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+PART = b"2026-11-20T10:00:00.123456789Z stdout P "
+FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (HOT + b"compilation terminated.\n") * 3 + FILE + RAISED,
+        FILE * 40 + RAISED + b"step 1\n" * 3 + FILE + RAISED,
+        b"step 1\n" * 30 + FILE * 3 + b"step 2\n" * 16 + FILE + RAISED + b"ok\n" * 40 + RAISED,
+        (V + b"Recompiling function f in /p/m.py:3\n" + V + b"    - 0/0: n == 2\n") * 9 + V[:60],
+        PART + V + b"Recompiling function f \n" + FULL + b"in /p/m.py:3\n" + PART + V + b"x\n",
+        (V + b"Recompiling function f in /p/m.py:3\r\r\n" + V + b"    - 0/0: n == 2\r\r\n") * 9,
+        b"\xef\xbb\xbf" + (V + b"Recompiling function f in /p/m.py:3\n") * 20,
+    ],
+    ids=["repeated", "long", "apart", "cut", "parts", "returns", "mark"],
+)
+@pytest.mark.parametrize("jobs", [2, 3, 7])
+@pytest.mark.parametrize("chunk", [64, 128, 500])
+def test_what_once_differed(text: bytes, jobs: int, chunk: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(text)
+    assert not differences(path, chunk, jobs)
+
+
+def test_what_a_text_begins_with_may_forbid_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "MIN_RANGE", 64)
+    path = tmp_path / "run.log"
+    line = V + b"Recompiling function block in /home/ana/proj/model.py:18, which is here"
+    wrapped = b"".join(line[at : at + 80] + b"\n" for at in range(0, len(line), 80))
+    for text in (wrapped * 20_000, b"\xef\xbb\xbf" + line * 900, gzip.compress(line * 90_000)):
+        path.write_bytes(text)
+        assert ranges.plan(str(path), 2, KINDS) == []
+    path.write_bytes((line + b"\n") * 20_000)
+    assert len(ranges.plan(str(path), 2, KINDS)) == 2
+
+
+def test_a_record_of_torch_2_0_that_goes_on_is_not_joined() -> None:
+    head = b"[2023-03-04 10:00:00,123] torch._dynamo.convert_frame: [WARNING] "
+    hit = head + b"torch._dynamo hit config.cache_size_limit (64)\n"
+    first, after = Segmenter(KINDS, "a"), Segmenter(KINDS, "a", from_start=False)
+    first.feed([hit, hit])
+    after.feed([hit, b"   function: 'f' (/home/ana/proj/model.py:5)\n"])
+    with pytest.raises(Inseparable):
+        first.extend(after)
+
+
+def test_a_file_that_cannot_be_joined_is_read_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise Inseparable
+
+    monkeypatch.setattr(ranges, "MIN_RANGE", 1000)
+    monkeypatch.setattr(Segmenter, "extend", refuse)
+    path = tmp_path / "run.log"
+    path.write_bytes((V + b"Recompiling function f in /p/m.py:3\n") * 2_600)
+    assert read([str(path)], jobs=2)[1] == read([str(path)])[1]
