@@ -6,7 +6,7 @@ not (every text different, every line another site) is either not a log or not w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class Unread:
     builtin: bool = True
     #: Whether it stands for all further texts of its kind, which are counted only.
     others: bool = False
+
+    def shifted(self, lines: int) -> Unread:
+        """Return it, not yet counted, as it is when ``lines`` lines stand before its part."""
+        place = self.place and self.place.shifted(lines)
+        return replace(self, count=0, lines=0, first_line=self.first_line + lines, place=place)
 
     def ends_at(self, line: int) -> bool:
         """Tell whether its last line stands at ``line``, and nothing else refused is like it."""

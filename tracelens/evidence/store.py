@@ -289,10 +289,7 @@ class Evidence:
             ours = self._texts.get((kind, text))
             if isinstance(theirs, Unread):
                 if not isinstance(ours, Unread):
-                    first = theirs.first_line + shift
-                    place = theirs.place and theirs.place.shifted(shift)
-                    unread = replace(theirs, count=0, lines=0, first_line=first, place=place)
-                    ours = self._refused((kind, text), unread)
+                    ours = self._refused((kind, text), theirs.shifted(shift))
                 ours.count += theirs.count
                 ours.lines += theirs.lines
                 continue
