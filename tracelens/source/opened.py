@@ -76,6 +76,23 @@ class OpenRecords:
             return None
         return record.bounds(begun) if begun else ()
 
+    def goes_on(self, line: bytes, text: str, rank: str, number: int) -> bool:
+        """Add a bare line to the record of torch 2.0 that it goes on with; tell whether it did."""
+        held = self.open.get((rank, b""))
+        if held is None or not (held.may_take(number) and self.kinds.goes_on(held, text)):
+            return False
+        held.headed = True
+        held.go_on(line, number)
+        return True
+
+    def lead_on(self, rank: str, leads: list[tuple[int, bytes, int]], shift: int) -> None:
+        """Take those of the first bare lines that follow which go on with an open record."""
+        while leads:
+            number, line, _ = leads[0]
+            if not self.goes_on(line, line.decode("utf-8", "replace"), rank, number + shift):
+                return
+            del leads[0]
+
     def close(self, key: Writer) -> None:
         """Hand over the record of one writer, or keep it until it is known what stands before."""
         record = self.open.pop(key)

@@ -286,7 +286,7 @@ class Segmenter:
         may = line[:1] in heads.firsts or (b"torch." in line and line[:1] != b"\t")
         head = heads.find(line) if may else None
         begins = head is not None and head.prefix != b""
-        if not begins and self._goes_on(line, text, rank, number):
+        if not begins and self._records.goes_on(line, text, rank, number):
             return
         if not self._from_start and rank not in self._led:
             if not begins and self._may_lead(text, rank, number):
@@ -316,15 +316,6 @@ class Segmenter:
             self._is_program = not rank
             if number in self.watch.hot:
                 self.watch.orphans.add(number)
-
-    def _goes_on(self, line: bytes, text: str, rank: str, number: int) -> bool:
-        """Add a bare line to the record of torch 2.0 that it goes on with; tell whether it did."""
-        held = self._records.open.get((rank, b""))
-        if held is None or not (held.may_take(number) and self.kinds.goes_on(held, text)):
-            return False
-        held.headed = True
-        held.go_on(line, number)
-        return True
 
     def _begin(self, log: type[Log], line: bytes, text: str, rank: str, number: int) -> None:
         """Begin a bare record of a kind that is known by a pattern, or that is a pack's."""
@@ -373,8 +364,7 @@ class Segmenter:
         self._fold()
         after._fold()
         for rank, lines in after._leads.items():
-            while lines and self._leads_on(rank, lines[0], shift):
-                del lines[0]
+            self._records.lead_on(rank, lines, shift)
         self._records.extend(after._records, shift)
         self.watch.extend(after.watch, shift)
         self._replay(after, shift)
@@ -384,10 +374,6 @@ class Segmenter:
         self.writers.update(after.writers)
         self.lines += after.lines
         self._current = IDLE
-
-    def _leads_on(self, rank: str, lead: tuple[int, bytes, int], shift: int) -> bool:
-        text = lead[1].decode("utf-8", "replace")
-        return self._goes_on(lead[1], text, rank, lead[0] + shift)
 
     def _replay(self, after: Segmenter, shift: int) -> None:
         """Read the bare lines that ``after`` could not place, then take over its open blocks."""
