@@ -317,27 +317,6 @@ def test_the_manifest_lists_every_fixture() -> None:
     assert missing == []
 
 
-def test_every_wait_in_a_test_has_a_limit() -> None:
-    """One that hangs takes the whole run with it."""
-    endless = []
-    for path in sorted(ROOT.glob("tests/**/*.py")):
-        text = path.read_text(encoding="utf-8")
-        if "subprocess" in text or "thread" in text:
-            calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-            endless += [f"{path.name}:{call.lineno}" for call in calls if _waits_for_ever(call)]
-    assert endless == []
-
-
-def _waits_for_ever(call: ast.Call) -> bool:
-    if not isinstance(call.func, ast.Attribute):
-        return False
-    named = {keyword.arg for keyword in call.keywords}
-    if ast.unparse(call.func) in {"subprocess.run", "subprocess.check_output"}:
-        return not named & {"timeout", None}
-    waits = call.func.attr in {"communicate", "wait", "join", "result"}
-    return waits and not call.args and "timeout" not in named
-
-
 def test_modules_stay_small() -> None:
     long = [
         f"{path.relative_to(ROOT)}: {lines} lines"

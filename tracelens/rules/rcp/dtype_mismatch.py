@@ -44,7 +44,9 @@ class DtypeMismatch(TensorRule):
         [0/1] [__recompiles]     - 0/0: tensor 'x' dtype mismatch. expected Float, actual Double
 
     ## When it is harmless
-    Two dtypes by design, such as a reference and a fast path: one more entry each.
+    Two dtypes by design, such as a reference and a fast path: one more entry each. Modules of
+    torch's that are compiled one by one run in one wrapper: an embedding's indices and a layer's
+    numbers differ.
 
     ## What to do
     Cast at the boundary, before the compiled function.
@@ -92,6 +94,11 @@ class DtypeMismatch(TensorRule):
     def message(self, group: Group, check: TensorMismatch) -> str:
         """Say what differed."""
         return f"Each dtype of `{check.source}` needs an entry: {group.times}." + _double(group)
+
+    def is_another_module(self, group: Group) -> bool:
+        """Tell whether indices came as well as numbers: no module of torch's takes both."""
+        floating = {value in FLOATS for value in group.values}
+        return len(floating) > 1
 
 
 def _double(group: Group) -> str:
