@@ -60,8 +60,19 @@ class SuppressedErrors(Rule):
             "let-through",
             "See the whole error: take `suppress_errors = True` out of the program, or "
             "TORCHDYNAMO_SUPPRESS_ERRORS out of its environment.",
+            when="the log does not hold the error",
+            applies=lambda data: not data.error,
             basis="untestable",
             proof="the error then stops the program, which is what is wanted",
+        ),
+        Remedy(
+            "report",
+            "If the error is torch's or the backend's and not the program's, report it with the "
+            "traceback below `WON'T CONVERT` in the log.",
+            when="the log holds the error",
+            applies=lambda data: bool(data.error),
+            basis="untestable",
+            proof="a report changes nothing in the program",
         ),
         Remedy(
             "leave-out",
