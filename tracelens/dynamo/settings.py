@@ -89,10 +89,17 @@ def _of_variables(variables: Table[EnvironmentVariable]) -> _Told:
 
 
 def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
-    told: set[tuple[str, str, str, str]] = set()  # one key after the other says much the same
+    # One key after the other says much the same, and most say all of it again.
+    told: set[tuple[str, str, str, str]] = set()
+    known: set[tuple[frozenset[str], str, str]] = set()
     for details in keys:
         lines = details.record.body.split("\n")
-        firsts = {(p.input, p.writer): p for p in reversed(details.places)}.values()
+        config = frozenset(text for text in lines if "inductor_config[" in text)
+        all_firsts = {(p.input, p.writer): p for p in reversed(details.places)}
+        firsts = [p for own, p in all_firsts.items() if (config, *own) not in known]
+        if not firsts:
+            continue
+        known |= {(config, *own) for own in all_firsts}
         numbers = {text.partition("] ")[2].partition(": ")[0]: n for n, text in enumerate(lines)}
         for part in details.record.components:
             kind, _, name = part.part.partition("[")

@@ -131,7 +131,7 @@ class TorchTrace(StructuredLog):
         try:
             return tuple(
                 typed
-                for record in super().parse(text)
+                for record in (_cut(text) or super().parse(text))
                 if isinstance(record, StructuredRecord)
                 for typed in reading.typed(name, record)
             )
@@ -201,6 +201,14 @@ def _head(text: str) -> _Head | None:
         return _DECODER.decode(text.partition("\n")[0])
     except (msgspec.DecodeError, UnicodeError):
         return None
+
+
+def _cut(text: str) -> tuple[StructuredRecord, ...]:
+    """Cut a record as the grammar does, at its first line's end; nothing where that may differ."""
+    envelope, newline, payload = text.partition("\n")
+    if not (envelope.startswith("{") and envelope.endswith("}")) or (newline and not payload):
+        return ()
+    return (StructuredRecord.model_construct(envelope=envelope, payload=payload),)
 
 
 def _about(text: str) -> str:
