@@ -6,9 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.corpus import ROOT, cases, needs_corpus, truth
 from tracelens.grammars import Unreadable
+from tracelens.logs import torch_trace
 from tracelens.logs._starts import CompileStart
 from tracelens.logs.aot_graphs import AotGraph
 from tracelens.logs.cudagraphs import CudagraphSkip
@@ -48,6 +51,22 @@ def test_the_compile_id_comes_from_the_envelope() -> None:
     assert TorchTrace.frame_of('{"x": {}, "frame_id": 3, "frame_compile_id": 1}\n{}') == "3/1"
     assert TorchTrace.frame_of('{"x": {}, "frame_id": 3, "compiled_autograd_id": 0}') == "!0/3/0"
     assert TorchTrace.frame_of("{broken") == ""
+
+
+@given(
+    st.sampled_from(["{", '{"a": 1}', '{"x": {"y": "}"}}', "}", "", " {}", "{} "]),
+    st.sampled_from(["", "\n", "\n\n", "\r\n"]),
+    st.text("{}a\n\r\t\x85\u2028", max_size=6),
+)
+def test_a_record_is_cut_as_its_grammar_cuts_it(envelope: str, newline: str, payload: str) -> None:
+    text = envelope + newline + payload
+    short = torch_trace._cut(text)
+    try:
+        (whole,) = super(TorchTrace, TorchTrace).parse(text)
+    except Unreadable:
+        assert short == ()
+    else:
+        assert short in ((whole,), ())
 
 
 def test_a_payload_that_its_kind_refuses_is_accounted_for(tmp_path: Path) -> None:
