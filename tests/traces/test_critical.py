@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.traces.writing import Json, op, read, span
 from tracelens.source import read as read_files
@@ -111,3 +113,29 @@ def test_the_parts_add_up_to_the_steps_and_these_follow_each_other(path: Path) -
     for row, after in pairwise(rows):
         if row.device == after.device:
             assert after.start_ms == pytest.approx(row.start_ms + row.ms, abs=0.001)
+
+
+def test_a_kernel_that_begins_before_its_call_is_taken_once() -> None:
+    """Clocks of a host and of a device differ; the walk came back to it for ever."""
+    events = [wait(4, 6), *ran(1, 7, 6, 1), *ran(2, 4, 0, 3)]
+    (path,) = paths(events)
+    assert sum(us(path).values()) == pytest.approx(1000 * path.ms, abs=0.01)
+
+
+SHORT = st.integers(0, 40)
+
+
+@given(
+    st.lists(st.tuples(SHORT, SHORT, SHORT), min_size=1, max_size=6),
+    st.lists(st.tuples(SHORT, SHORT), max_size=4),
+)
+def test_the_parts_add_up_whatever_the_clocks_say(
+    kernels: list[tuple[int, int, int]], waits: list[tuple[int, int]]
+) -> None:
+    events = [wait(start, start + length) for start, length in waits]
+    for number, (call, start, length) in enumerate(kernels):
+        events += ran(number + 1, call, start, length)
+    for path in paths(events):
+        parts = us(path)
+        assert sum(parts.values()) == pytest.approx(1000 * path.ms, abs=0.01)
+        assert all(length >= 0 for length in parts.values())

@@ -98,14 +98,15 @@ class _Walk:
     def walk(self, start: float, end: float) -> _Path:
         """Return the path through the time from ``start`` to ``end``."""
         path = _Path()
-        moment, at = end, self._ended(end)
+        moment, at, left = end, self._ended(end), len(self.numbers)
         if at >= 0 and self.ends[at] < end - SLACK_US:
             at = -1  # the host goes on after the device
         while moment > start:
             if at >= 0:
+                left = at  # whatever the clocks say, nothing is taken twice
                 moment, at = self._device(path, start, moment, at)
             else:
-                moment, at = self._host(path, start, moment)
+                moment, at = self._host(path, start, moment, left)
         return path
 
     def _ended(self, moment: float) -> int:
@@ -127,12 +128,15 @@ class _Walk:
         path.parts["launch"] += max(0.0, began - max(start, asked))
         return min(asked, began), -1
 
-    def _host(self, path: _Path, start: float, moment: float) -> tuple[float, int]:
-        """Take what the host did since it waited last; return when, and for which activity."""
+    def _host(self, path: _Path, start: float, moment: float, left: int) -> tuple[float, int]:
+        """Take what the host did since it waited last; return when, and for which activity.
+
+        It is one of the first ``left``.
+        """
         position = bisect_right(self.wait_ends, moment) - 1
         while position >= 0 and self.wait_ends[position] > start:
             began, over = self.waits[position]
-            at = self._ended(over)
+            at = min(self._ended(over), left - 1)
             if at >= 0 and self.ends[at] > began:
                 ended = min(self.ends[at], over)
                 path.host.append((over, moment))
