@@ -18,7 +18,7 @@ MAX_AFTER = 3
 MIN_FRAMES = 3
 #: A line of source that raises, marked as IPython and rich do; the name above IPython's traceback.
 _RAISES = re.compile(
-    r"\s*(?:(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s)?\s*[│ ]*"
+    r"[\s│]*+(?:(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s)?[\s│]*+"
     r"raise (?P<name>(?:\w{1,40}\.){0,4}[A-Z]\w{2,80})\b"
     r"|(?P<head>[A-Z]\w{2,80})\s{2,80}Traceback \(most recent call last\)$"
 )
