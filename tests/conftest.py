@@ -17,6 +17,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-gallery", action="store_true", help="rewrite reports/")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: at the end, nobody waits for it alone."""
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
+
+
 class Text(SingleFileSnapshotExtension):
     """One readable file per snapshot."""
 

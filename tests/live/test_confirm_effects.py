@@ -58,6 +58,7 @@ def gone(answer: Confirmation) -> None:
     assert answer.environment["torch"].startswith("2.")
 
 
+@pytest.mark.longest
 @pytest.mark.timeout(1200)
 def test_from_a_recording_to_a_measured_gain(
     torch_python: str, torch_environment: dict[str, str], tmp_path: Path
