@@ -109,7 +109,7 @@ def told(episode: Episode) -> Told | None:
     elif (last := _last(raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
         cause, index, facts = "unknown", episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
-        cause, index, facts, own = "unknown", episode.items.index(last), {}, True
+        cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
     else:
         return None
     index = min(index, len(episode.items) - 1)
@@ -236,6 +236,12 @@ def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:
         return False
     rest = len(lines) - 1 - episode.items.index(last)
     return any(_TRACEBACK in line for line in lines) and rest <= LAST_LINES
+
+
+def _own(frames: list[Traced]) -> dict[str, str]:
+    """Return what is to be known of an error of the program's own."""
+    loads = any("/torch/utils/data/_utils/worker" in one.place.replace("\\", "/") for one in frames)
+    return {"worker": "yes"} if loads else {}
 
 
 def _message_start(episode: Episode, index: int, cause: str) -> int:

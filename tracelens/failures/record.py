@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.failures.causes import ELSEWHERE, GENERAL
 from tracelens.failures.reading import LAST_LINES, Told, told
-from tracelens.failures.stages import Stage, stage
+from tracelens.failures.stages import Stage, own_stage, stage
 from tracelens.logs import Joined
 from tracelens.logs.failures import Episode
 
@@ -78,7 +78,9 @@ class Failure(Joined):
         after = episode.after
         return cls(
             cause=about.cause,
-            stage=stage(about.cause, about.paths, " ".join((*about.chain, about.message))),
+            stage=own_stage(about.paths, about.message)
+            if about.own
+            else stage(about.cause, about.paths, " ".join((*about.chain, about.message))),
             exception=about.chain[-1] if about.chain else "",
             chain=about.chain,
             message=about.message,

@@ -6,10 +6,20 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["BISECT", "Stage", "is_compiler", "is_generated", "stage"]
+__all__ = ["BISECT", "Stage", "is_compiler", "is_generated", "own_stage", "stage"]
 
+#: ``program``: outside of everything compiled; ``unknown``: nothing tells.
 Stage = Literal[
-    "dynamo", "aot", "inductor", "triton", "toolchain", "autotune", "runtime", "collective"
+    "dynamo",
+    "aot",
+    "inductor",
+    "triton",
+    "toolchain",
+    "autotune",
+    "runtime",
+    "collective",
+    "program",
+    "unknown",
 ]
 
 #: Causes that are at one stage always.
@@ -59,7 +69,7 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/_inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),
     (re.compile(r"/_dynamo/"), "dynamo"),
-    (re.compile(r"/torch/distributed/"), "collective"),
+    (re.compile(r"/torch/distributed/(?:distributed_c10d|_functional_collectives)"), "collective"),
 )
 _COMPILER = re.compile(
     r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|fx)/|/triton/|torchinductor_"
@@ -69,6 +79,12 @@ _GENERATED = re.compile(
 )
 _WRAPPER = re.compile(r"/torch/_dynamo/(?:eval_frame|external_utils)\.py$")
 _LOCAL = re.compile(r"/torch/_dynamo/(?:eval_frame|convert_frame|external_utils)\.py$")
+
+#: What comes up at a line that did not cause it: errors of a device, and of autograd's graph.
+_LATE = re.compile(
+    r"\b(?:CUDA|HIP|XPU|MPS|NCCL|Triton) [Ee]rror|CU(?:BLAS|DNN)_STATUS|device-side assert"
+    r"|in-?place|custom Function|CompiledFunction|[Bb]ackward|does not require grad|saved tensor"
+)
 
 #: What a stage comes down to when it is told apart by backends.
 BISECT = {
@@ -108,4 +124,25 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
                 return name
     if "backend=" in message or "nductor" in message:
         return "inductor"
-    return "dynamo" if "ynamo" in message else "runtime"
+    return "dynamo" if "ynamo" in message else "unknown"
+
+
+def own_stage(paths: Iterable[str], message: str = "") -> Stage:
+    """Return where the program's own code failed: below compiled code, or apart from it.
+
+    A traceback goes through the wrapper of a compiled function, or through what was generated,
+    wherever that called the program. What ``torch/_compile.py`` calls is torch's own code, kept
+    out of Dynamo (optimizers, custom operators): that wrapper is there without compiling, too.
+    """
+    known = [_slashed(path) for path in paths]
+    wraps = [
+        bool(_WRAPPER.search(path)) and not before.endswith("/torch/_compile.py")
+        for before, path in zip(("", *known), known, strict=False)
+    ]
+    if any(is_compiler(path) for path in known):
+        return "runtime"
+    if any(wraps):
+        return "unknown"  # what was compiled, or the function itself where that was given up
+    if any("/distributed_c10d" in path for path in known):
+        return "collective"
+    return "unknown" if _LATE.search(message) else "program"

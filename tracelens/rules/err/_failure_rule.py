@@ -33,6 +33,7 @@ STAGES = {
     "autotune": "while Inductor tried kernels",
     "runtime": "while compiled code ran",
     "collective": "while ranks waited for each other",
+    "program": "in the program itself, outside of compiled code",
 }
 #: Whose a bug of a stage is.
 OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
@@ -62,6 +63,11 @@ class FailureData(FindingData):
     def is_cut(self) -> bool:
         """Whether the text ends before the error, which is known by what leads to it."""
         return "cut" in self.facts
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no compiler, and nothing compiled, was at work in the traceback."""
+        return self.stage == "program"
 
     @property
     def on_windows(self) -> bool:
@@ -197,7 +203,8 @@ def _told(data: FailureData, why: str) -> str:
         parts.append(f"The compiler said: {data.output[:MAX_QUOTED]}")
     if data.is_cut:
         parts.append(_cut(data))
-    parts.append(f"It failed {STAGES[data.stage]}.")
+    if data.stage in STAGES:
+        parts.append(f"It failed {STAGES[data.stage]}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")
     if data.file:

@@ -5,11 +5,15 @@ ERR000 tells them: the cause is known, and is not the compiler's.
 
 from __future__ import annotations
 
+import re
+
+from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 
 __all__ = ["KNOWN", "TITLES"]
 
+_NO_MODULE = re.compile(r"No module named ['\"]([A-Za-z_][\w.]{0,100})['\"]")
 #: Cause -> what the title says of it, before the message.
 TITLES = {
     "backend-unknown": "there is no backend of that name in this process",
@@ -33,7 +37,41 @@ def _is_illegal_access(data: FailureData) -> bool:
     )
 
 
+def _missing(data: FailureData) -> str:
+    """Return the module that is not installed, for errors of the program's own."""
+    found = _NO_MODULE.match(data.message) if data.is_apart else None
+    return found[1] if found else ""
+
+
+def _quoted(data: FailureData) -> str:
+    return f"what provides `{_missing(data)}`" if _missing(data) else "what is missing"
+
+
 KNOWN = (
+    Remedy(
+        "install",
+        lambda d: (
+            f"Install {_quoted(d)} (a package's name may differ from its module's) into the Python"
+            " that runs the program; this says which that is. torch.compile has no part in it."
+        ),
+        code='python -c "import sys; print(sys.executable)"',
+        applies=lambda d: bool(_missing(d)),
+        when="a module that is not installed",
+        basis="untestable",
+        proof="it shows whether the module is there",
+    ),
+    Remedy(
+        "own",
+        lambda d: (
+            "Mend it in the program"
+            + (f", at {user_code.short(d.file, d.line)}" if d.file else "")
+            + ": its traceback shows no part of torch.compile."
+        ),
+        applies=lambda d: d.is_apart and not _missing(d),
+        when="an error outside of compiled code",
+        basis="untestable",
+        proof="the error is in the program",
+    ),
     Remedy(
         "whole",
         "Look at the end of what was printed, and give it whole: the last lines, from the last"

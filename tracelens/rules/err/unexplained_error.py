@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from tracelens.evidence import Table
+from tracelens.dynamo.run_facts import facts_of
+from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
 from tracelens.failures.causes import ELSEWHERE
 from tracelens.inductor.autotune_drops import no_choice
@@ -16,6 +17,7 @@ from tracelens.rules.err._known import KNOWN, TITLES
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs import compile_errors
     from tracelens.logs.recompile_limits import RecompileLimit
     from tracelens.logs.shared_libraries import RuntimeClash
@@ -52,8 +54,9 @@ class UnexplainedError(FailureRule):
     program.
 
     ## What to do
-    Compile with ever more stages, until the error comes: the first that fails is where it
-    arises.
+    Where no frame of a compiler is in the traceback, it is an error of the program's own: mend it
+    there; no setting of torch.compile removes it. Else compile with ever more stages, until the
+    error comes: the first that fails is where it arises.
 
     ## How a live run confirms it
     It does not: the next run of the program shows whether the failure is gone.
@@ -82,6 +85,7 @@ class UnexplainedError(FailureRule):
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
             env="TORCH_COMPILE_DISABLE=1",
+            applies=lambda d: not d.is_apart,
             basis="untestable",
             proof="it tells whose the error is, and removes nothing",
         ),
@@ -130,11 +134,18 @@ class UnexplainedError(FailureRule):
 
     def why(self, data: FailureData) -> str:
         """Say what it means."""
-        if data.facts.get("own"):
+        if data.is_apart:
+            told = "It is an error of the program's own: no frame of a compiler is in its traceback"
+            before = ", and nothing had been compiled" if data.facts.get("compiled") else ""
+            where = " A worker of the data loader raised it." if data.facts.get("worker") else ""
+            return f"{told}{before}.{where}"
+        if data.facts.get("own") and data.stage == "unknown":
             return (
-                "No frame of the compiler is in the traceback: it looks like an error of the"
-                " program's own."
+                "A line of the program's raised it; whether compiled code had a part in it, the"
+                " traceback does not tell."
             )
+        if data.facts.get("own"):
+            return "The program's own code raised it, called by compiled code."
         return ""
 
     def check(  # type: ignore[override]
@@ -145,6 +156,7 @@ class UnexplainedError(FailureRule):
         errors: Table[compile_errors.Failure],
         clashes: Table[RuntimeClash],
         said: Table[TorchWarning],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; what a rule of another family explains is left to it."""
         topics = {row.record.topic for row in errors}
@@ -154,7 +166,9 @@ class UnexplainedError(FailureRule):
         told |= {"two-openmp"} if met else set()
         told |= {"no-choices"} if any(no_choice(row.record) for row in errors) else set()
         told |= _OWN_READERS
-        yield from super().check(failures.where(lambda one: one.cause not in told))
+        idle = facts_of(run).is_compiled is False
+        rows = failures.where(lambda one: one.cause not in told)
+        yield from super().check(Table(map(_before_compiling, rows)) if idle else rows)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each message is an error of its own."""
@@ -163,10 +177,15 @@ class UnexplainedError(FailureRule):
     def data(self, failure: Failure) -> FailureData:
         """Return what the finding holds, and whether the error is the program's own."""
         data = super().data(failure)
-        return data.model_copy(
-            update={"facts": data.facts | ({"own": "yes"} if failure.own else {})}
-        )
+        own = {"own": "yes"} if failure.own else {}
+        return data.model_copy(update={"facts": data.facts | own})
 
     def confidence(self, failure: Failure) -> Confidence:
         """That it ended the program is sure where nothing comes after it."""
         return Confidence.HIGH if failure.ended else Confidence.MEDIUM
+
+
+def _before_compiling(row: Seen[Failure]) -> Seen[Failure]:
+    """Note on a failure that the logs of compiling were on and that there are none."""
+    known = row.record.model_copy(update={"facts": (*row.record.facts, ("compiled", "no"))})
+    return Seen(known, row.count, row.places, row.text)

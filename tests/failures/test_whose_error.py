@@ -1,0 +1,122 @@
+"""A stage is named where a compiler was at work; an error of the program's own is told as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.failures.stages import own_stage
+from tracelens.report import Finding
+
+LIBRARIES = "/home/ana/venv/lib/python3.11/site-packages"
+TORCH = f"{LIBRARIES}/torch"
+#: A log of compiling, so that what ends the program is looked at at all.
+BROKEN = """\
+V1122 02:27:42.661000 2992 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] Graph \
+break in user code at /home/ana/proj/train.py:4
+V1122 02:27:42.661000 2992 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] Graph \
+Break Reason: Data-dependent branching
+"""
+HEAD = "Traceback (most recent call last):\n"
+CALL = '  File "/home/ana/proj/train.py", line 12, in <module>\n    main()\n'
+OWN = '  File "/home/ana/proj/train.py", line 9, in rows\n    return table["x"]\n'
+WRAPPED = (
+    f'  File "{TORCH}/_dynamo/eval_frame.py", line 1166, in compile_wrapper\n    return fn()\n'
+)
+KEPT_OUT = (
+    f'  File "{TORCH}/_compile.py", line 54, in inner\n    return disable_fn()\n'
+    f'  File "{TORCH}/_dynamo/eval_frame.py", line 1446, in _fn\n    return fn()\n'
+)
+GENERATED = '  File "/tmp/torchinductor_ana/ab/cab.py", line 40, in call\n    buf0 = op(arg0_1)\n'
+LOADER = f'  File "{TORCH}/utils/data/_utils/worker.py", line 374, in _worker_loop\n    fetch()\n'
+#: What is raised, in the same words wherever it is.
+ERROR = "KeyError: 'x'\n"
+COMPILE = ("TORCH_COMPILE_DISABLE", "torch._dynamo.reset", "compiler.disable")
+
+
+def first(tmp_path: Path, text: str) -> Finding:
+    path = tmp_path / "pasted.log"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path)).told[0]
+
+
+def advised(finding: Finding) -> str:
+    return " ".join(f"{one.text} {one.env} {one.code}" for one in finding.advice)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pytest.param(CALL + OWN, id="after compiling"),
+        pytest.param(CALL + LOADER + OWN, id="data loader"),
+        pytest.param(CALL + KEPT_OUT + OWN, id="kept out of Dynamo"),
+    ],
+)
+def test_an_error_outside_of_compiled_code_is_the_programs(frames: str, tmp_path: Path) -> None:
+    found = first(tmp_path, BROKEN + HEAD + frames + ERROR)
+    assert (found.code, found.severity) == ("ERR000", "error")
+    assert "KeyError: 'x'" in found.title
+    assert "the program's own" in found.message
+    assert "compiled code ran" not in found.message
+    assert "proj/train.py:9" in advised(found)
+    assert not any(word in advised(found) for word in COMPILE)
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        pytest.param(CALL + GENERATED + OWN, "It failed while compiled code ran.", id="generated"),
+        pytest.param(CALL + WRAPPED + OWN, "the traceback does not tell.", id="given"),
+    ],
+)
+def test_the_same_error_below_compiled_code(frames: str, said: str, tmp_path: Path) -> None:
+    found = first(tmp_path, BROKEN + HEAD + frames + ERROR)
+    assert found.code == "ERR000"
+    assert said in found.message
+    assert "outside of compiled code" not in found.message
+    assert "TORCH_COMPILE_DISABLE=1" in advised(found)
+
+
+def test_a_wrapper_around_the_failing_function_does_not_tell_what_ran(tmp_path: Path) -> None:
+    """It may be compiled code, or the function itself where Dynamo gave it up."""
+    found = first(tmp_path, BROKEN + HEAD + CALL + WRAPPED + OWN + ERROR)
+    assert "It failed " not in found.message
+
+
+def test_a_module_that_is_missing_is_no_matter_of_compiling(tmp_path: Path) -> None:
+    error = "ModuleNotFoundError: No module named 'einops'\n"
+    found = first(tmp_path, BROKEN + HEAD + CALL + error)
+    assert found.code == "ERR000"
+    assert "Install what provides `einops`" in advised(found)
+    assert not any(word in advised(found) for word in COMPILE)
+    assert "compiled code ran" not in found.message
+
+
+def test_logs_that_were_on_and_silent_say_that_nothing_was_compiled() -> None:
+    folder = Path(__file__).parents[2] / "fixtures/rules/ERR000-unexplained-error"
+    found = analyze(str(folder / "fires-data-loader-worker.log")).told[0]
+    assert "nothing had been compiled" not in found.message
+    assert "A worker of the data loader raised it." in found.message
+    own = analyze(str(folder / "fires-import-before-compiling.log")).told[0]
+    assert "outside of compiled code" in own.message
+
+
+def test_torchrun_is_no_rank_that_waits() -> None:
+    launcher = [f"{TORCH}/distributed/run.py", f"{TORCH}/distributed/elastic/api.py"]
+    assert own_stage(launcher) == "program"
+    assert own_stage([*launcher, f"{TORCH}/distributed/distributed_c10d.py"]) == "collective"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "RuntimeError: Output 0 of Slice is a view and its base has been modified inplace.",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+    ],
+)
+def test_what_comes_late_may_be_of_compiled_code(error: str, tmp_path: Path) -> None:
+    found = first(tmp_path, BROKEN + HEAD + CALL + OWN + error + "\n")
+    assert "outside of compiled code" not in found.message
+    assert "TORCH_COMPILE_DISABLE=1" in advised(found)
