@@ -204,6 +204,86 @@ ZOO |= {
         "LibraryVersion is built in",
     ),
 }
+#: What code of a pack may take here, for those of the zoo that never end.
+SECONDS = {"TRACELENS_PACK_SECONDS": "4"}
+FORGE = "lambda *args, **named: ()"
+ZOO |= {
+    "sleeps-at-import": (
+        {"heat/rules/__init__.py": "import time\n\ntime.sleep(3600)\n"},
+        "it took longer than 4 s",
+    ),
+    "never-ends-in-check": (check("while True: pass; yield"), "it took longer than 4 s"),
+    "never-ends-and-catches": (
+        {
+            "heat/rules/too_hot.py": check("CAUGHT")["heat/rules/too_hot.py"].replace(
+                "        CAUGHT\n",
+                "        for _ in range(2):\n            try:\n                while True: pass\n"
+                "            except BaseException: pass\n        yield\n",
+            )
+        },
+        "heat-pack: ",
+    ),
+    "sleeps-in-parse": (method("parse", "import time; time.sleep(3600)"), "longer than 4 s"),
+    "sleeps-in-a-story": (
+        rule(
+            "    def check",
+            "    def causes(self, finding):\n        import time; time.sleep(3600)\n\n"
+            "    def check",
+        ),
+        "longer than 4 s",
+    ),
+    "patches-a-method-at-import": (
+        {"heat/rules/__init__.py": f"from tracelens import Rule\n\nRule.finding = {FORGE}\n"},
+        "replaces tracelens.rules",
+    ),
+    "patches-a-rule-of-ours": (
+        {
+            "heat/rules/__init__.py": "from tracelens.rules.one import reference_kernel_dispatch\n"
+            "\nfor rule in vars(reference_kernel_dispatch).values():\n"
+            "    if getattr(rule, 'code', '') == 'ONE001':\n"
+            f"        rule.check = {FORGE}\n"
+        },
+        "replaces tracelens.rules.one.reference_kernel_dispatch",
+    ),
+    "patches-a-constant": (
+        {"heat/rules/__init__.py": "import tracelens.engine\n\ntracelens.engine.judge = None\n"},
+        "replaces tracelens.engine.judge",
+    ),
+    "patches-the-code-of-a-function": (
+        {
+            "heat/rules/__init__.py": "from tracelens import judging\n\n"
+            "judging.judge.__code__ = (lambda *args, **named: None).__code__\n"
+        },
+        "replaces tracelens.judging.judge",
+    ),
+    "patches-in-check": (
+        check(f"import json, tracelens.engine; json.dumps = {FORGE}; yield from ()"),
+        "replaces json.dumps",
+    ),
+    "patches-a-builtin": (
+        {"heat/rules/__init__.py": f"import builtins\n\nbuiltins.sorted = {FORGE}\n"},
+        "replaces builtins.sorted",
+    ),
+    "patches-with-wraps": (
+        {
+            "heat/rules/__init__.py": "import functools, re\n\n"
+            "@functools.wraps(re.compile)\ndef other(*args):\n    return None\n\n"
+            "re.compile = other\n"
+        },
+        "replaces re.compile",
+    ),
+    "adds-an-override": (
+        {
+            "heat/rules/__init__.py": "from tracelens import Finding\n\n"
+            f"Finding.__getattribute__ = {FORGE}\n"
+        },
+        "replaces tracelens.report",
+    ),
+    "patches-in-parse": (
+        method("parse", f"import tracelens.judging as j; j.Report = {FORGE}; return ()"),
+        "replaces tracelens.judging.Report",
+    ),
+}
 assert len(ZOO) >= 21
 
 
@@ -236,7 +316,8 @@ def test_a_broken_pack_is_named_and_costs_nothing_else(
     changes, said = ZOO[name]
     write(tmp_path / "site", both(HEALTHY, changes))
     words = ("analyze", str(recording), "-f", "json", "-o", "report.md", "-o", "all.json")
-    done = tracelens(tmp_path, *words)
+    slow = name.startswith(("sleeps", "never-ends"))
+    done = tracelens(tmp_path, *words, settings=SECONDS if slow else {})
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert "heat-pack" in done.stderr
@@ -265,7 +346,15 @@ def test_without_plugins_nothing_is_broken(
     assert findings(tmp_path, recording, "--no-plugins", code=0) == alone
 
 
-@pytest.mark.parametrize("body", ["raise SystemExit(0)", "return 7", "1 / 0"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise SystemExit(0)",
+        "return 7",
+        "1 / 0",
+        "import tracelens.render as ours; ours.Options = None; return ''",
+    ],
+)
 def test_a_broken_format_costs_no_other(tmp_path: Path, recording: Path, body: str) -> None:
     changes = {
         "heat/brief.py": FORMAT.replace('return f"{len(report.findings)} findings\\n"', body)

@@ -14,8 +14,10 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tracelens import analyze, cli
@@ -25,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
 #: What a command may take, which takes less than one second on an idle machine.
 LIMIT_S = 120
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 #: How long it takes to import everything, and to notice that a command is over.
 SPARE_S = 120
 #: What is remembered of what is installed.
@@ -59,7 +62,9 @@ class Server:
         )
         atexit.register(self.close)
 
-    def run(self, folder: Path, words: tuple[str, ...], limit: int) -> int:
+    def run(
+        self, folder: Path, words: tuple[str, ...], limit: int, settings: Mapping[str, str]
+    ) -> int:
         """Return how the command ended: the exit code, or the signal as a negative number.
 
         Raises:
@@ -68,7 +73,7 @@ class Server:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{json.dumps([str(folder), words, limit])}\n")
+        self._process.stdin.write(f"{json.dumps([str(folder), words, limit, dict(settings)])}\n")
         self._process.stdin.flush()
         if not select.select([self._process.stdout], [], [], limit + SPARE_S)[0]:
             raise TimeoutError
@@ -87,10 +92,15 @@ def server() -> Server:
     return Server()
 
 
-def tracelens(folder: Path, *words: str, limit: int = LIMIT_S) -> Done:
-    """Run a command in ``folder``, with the packs installed in its folder ``site``."""
+def tracelens(
+    folder: Path, *words: str, limit: int = LIMIT_S, settings: Mapping[str, str] = NO_SETTINGS
+) -> Done:
+    """Run a command in ``folder``, with the packs installed in its folder ``site``.
+
+    ``settings`` are further variables of its environment.
+    """
     try:
-        code = server().run(folder, words, limit)
+        code = server().run(folder, words, limit, settings)
     except (TimeoutError, EOFError, BrokenPipeError) as error:
         server().close()
         server.cache_clear()
@@ -111,15 +121,15 @@ def serve() -> None:
     analyze(str(SAMPLE))
     assert len(list(Path("/proc/self/task").glob("*"))) <= 1, "a thread may hold a lock at the fork"
     for line in sys.stdin:
-        folder, words, limit = json.loads(line)
+        folder, words, limit, settings = json.loads(line)
         if not (child := os.fork()):
-            _run(Path(folder), words, limit)
+            _run(Path(folder), words, limit, settings)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         sys.stdout.write(f"{code}\n")
         sys.stdout.flush()
 
 
-def _run(folder: Path, words: list[str], limit: int) -> None:
+def _run(folder: Path, words: list[str], limit: int, settings: Mapping[str, str]) -> None:
     code = 99
     try:
         signal.alarm(limit)
@@ -129,6 +139,7 @@ def _run(folder: Path, words: list[str], limit: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(folder)
         os.environ["TRACELENS_CACHE"] = ""
+        os.environ.update(settings)
         sys.path.insert(0, str(folder / "site"))
         sys.dont_write_bytecode = True
         for cached in CACHES:

@@ -24,6 +24,9 @@ class Context:
     cache: Path | None = None
     #: Whether packs take part, beside what is built in.
     packs: bool = True
+    #: Seconds that the code of a pack may take where it is called: to import a module, to check a
+    #: rule, to draw a format; for a log kind, to read an input.
+    pack_seconds: float = 60.0
 
 
 _UNSAID = Context()

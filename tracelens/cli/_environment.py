@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from tracelens.context import Context
 from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
     from tracelens.config import Config
 
-__all__ = ["PREFIX", "laid_over"]
+__all__ = ["PREFIX", "laid_over", "pack_seconds"]
 
 PREFIX = "TRACELENS_"
+PACK_SECONDS = f"{PREFIX}PACK_SECONDS"
 #: Settings that are more than a word or a list of words: they belong into a file.
 TABLES = {"ignores", "severity", "budgets", "extends"}
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -39,6 +41,18 @@ def laid_over(config: Config) -> Config:
     except UsageError as error:
         names = ", ".join(f"{PREFIX}{name.upper().replace('-', '_')}" for name in options)
         raise UsageError(f"environment ({names}): {error}", hint=error.hint) from error
+
+
+def pack_seconds() -> float:
+    """Return how many seconds the code of a pack may take where it is called."""
+    text = os.environ.get(PACK_SECONDS, "").strip()
+    try:
+        seconds = float(text or Context.pack_seconds)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"{PACK_SECONDS}={text}: not a number of seconds")
+    return seconds
 
 
 def _value(variable: str, field: str, text: str) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracelens import context
 from tracelens.cli._cache import parser_cache
+from tracelens.cli._environment import pack_seconds
 from tracelens.cli._terminal import flush, say
 from tracelens.errors import TracelensError
 
@@ -61,7 +62,11 @@ def _run(argv: list[str]) -> int:
 def _context(everywhere: Sequence[str], rest: Sequence[str]) -> context.Context:
     """Return where to keep things, for a command that does something, and who takes part."""
     asks = not rest or {"-h", "--help"} & set(rest)
-    return context.Context(None if asks else parser_cache(), "--no-plugins" not in everywhere)
+    return context.Context(
+        cache=None if asks else parser_cache(),
+        packs="--no-plugins" not in everywhere,
+        pack_seconds=pack_seconds(),
+    )
 
 
 def _hoisted(argv: Sequence[str]) -> tuple[list[str], list[str]]:

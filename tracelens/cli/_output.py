@@ -284,6 +284,7 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
     """
     if not renderer.distribution:
         return str(renderer.load().render(report, options))
+    from tracelens.plugins.untouched import careful
     from tracelens.render._prepare import rooted
     from tracelens.render._redact import redact
 
@@ -292,7 +293,9 @@ def _rendered(renderer: Form, report: Any, options: Options) -> str:
         report, root = rooted(report, options.root), ""
         if options.redact is not False:
             report = redact(report, options.redact_words, options.redact)[0]
-        text = renderer.load().render(report, replace(options, root=root))
+        form = renderer.load()
+        with careful(renderer.distribution, form.__module__.partition(".")[0]):
+            text = form.render(report, replace(options, root=root))
         if not isinstance(text, str):
             raise TypeError(f"render gives {type(text).__name__!r}, not text")
         return text

@@ -6,15 +6,15 @@ merging is associative: the parts of one file, or the logs of many ranks, may be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar, cast
 
-from tracelens.errors import blame
 from tracelens.evidence import limits
+from tracelens.evidence.blaming import Faults
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
@@ -73,8 +73,8 @@ class Evidence:
         self.measured: list[Seen[Any]] = []
         #: (input, writer, compile id, phase) -> when it began and ended.
         self.ticks: dict[tuple[str, str, str, str], Ticks] = {}
-        #: Log kind of a pack -> what its code raised, first.
-        self.faults: dict[str, str] = {}
+        #: What the code of packs raised.
+        self.faults = Faults()
         #: The log kinds that texts are of, by name.
         self._logs: dict[str, type[Log]] = {}
         #: Where -> (what is missing there, the line).
@@ -87,14 +87,7 @@ class Evidence:
 
         Of what is built in, nobody else is to blame: it goes on its way.
         """
-        return _NOBODY if log.builtin else self._blaming(log.name)
-
-    @contextmanager
-    def _blaming(self, kind: str) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            self.faults.setdefault(kind, blame(error))
+        return _NOBODY if log.builtin else self.faults.of(log.name)
 
     def span(self, place: Place) -> None:
         """Let the compile id at ``place`` reach to its clock."""
@@ -313,7 +306,7 @@ class Evidence:
         self.structured |= other.structured
         self.switched |= other.switched
         self.numbers |= other.numbers
-        self.faults = other.faults | self.faults
+        self.faults.merge(other.faults)
         self._logs |= other._logs
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})
         self.measured += [

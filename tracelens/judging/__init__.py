@@ -70,6 +70,7 @@ def judge(
         (known, known if isinstance(known, RuleFacts) else RuleFacts.read(known))
         for known in (manifest.current().rules if rules is None else rules)
     ]
+    replaced = packs.replaced()  # by the log kinds of packs, which have read
     for known, facts in sorted(every, key=lambda pair: bool(pair[1].distribution)):
         verdict, found = judging.answer(known, facts, asked)
         reason = _ignored(known, ignore)
@@ -97,7 +98,9 @@ def judge(
         verdicts=tuple(sorted(verdicts, key=lambda verdict: verdict.code)),
         findings=tuple(sorted(findings, key=lambda finding: finding.order)),
         tables={title: [row | {"run": name} for row in rows] for title, rows in tables.items()},
-        broken_packs=packs.broken(evidence.faults, packs.faults(tellers, foreign)),
+        broken_packs=packs.broken(
+            evidence.faults, [*packs.faults(tellers, foreign), *replaced, *packs.replaced()]
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from tracelens.judging.watching import TRACE, Refused, Watched, refused
 from tracelens.plugins import packs
 from tracelens.plugins.facts import RuleFacts, TableFacts
 from tracelens.plugins.held import Held
+from tracelens.plugins.untouched import careful
 from tracelens.report import Finding, Outcome, Verdict
 from tracelens.rules import Rule
 
@@ -41,8 +42,9 @@ class Judge:
             verdict = self._without_asking(facts)
             if verdict is not None:
                 return verdict, []
-            rule = known.load() if isinstance(known, RuleFacts) else known
-            verdict, found = self._ask(rule, facts, self._tables(known))
+            with careful(facts.distribution, facts.module.partition(".")[0]):
+                rule = known.load() if isinstance(known, RuleFacts) else known
+                verdict, found = self._ask(rule, facts, self._tables(known))
             asked[facts.code] = rule
         except BaseException as error:  # a broken rule must not take the report down
             if isinstance(error, PluginError) and not facts.distribution:

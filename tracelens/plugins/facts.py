@@ -13,6 +13,7 @@ import msgspec
 
 from tracelens.evidence import needs
 from tracelens.logs import Joined, Log, Record
+from tracelens.plugins.untouched import remember
 from tracelens.render import Renderer
 from tracelens.rules import Rule
 
@@ -87,6 +88,8 @@ class LogFacts(msgspec.Struct, frozen=True):
 
     def load(self) -> type[Log]:
         """Import the log kind."""
+        if self.distribution:
+            remember()
         found: type[Log] = find(self.module, self.of)
         return found
 

@@ -7,20 +7,23 @@ what it may silence is its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from tracelens import context
 from tracelens.errors import PluginError, blame
 from tracelens.evidence import Evidence
 from tracelens.logs import Log
-from tracelens.plugins import manifest
-from tracelens.plugins.facts import RuleFacts
+from tracelens.plugins import manifest, untouched
+from tracelens.plugins.facts import LogFacts, RendererFacts, RuleFacts
 from tracelens.report import BrokenPack, Environment, Finding
 from tracelens.report.stories import Story, Teller
 from tracelens.rules import Rule
+from tracelens.timelimit import limited
 
-__all__ = ["CarefulTeller", "broken", "faults", "summaries", "tellers", "vet"]
+__all__ = ["CarefulTeller", "broken", "faults", "replaced", "summaries", "tellers", "vet"]
 
 
 def vet(found: Sequence[Any], facts: RuleFacts) -> None:
@@ -59,7 +62,8 @@ class CarefulTeller:
         self, tell: Callable[[Finding], Iterable[Story]], finding: Finding
     ) -> Iterable[Story]:
         try:
-            stories = list(tell(finding))
+            with limited(context.current().pack_seconds):
+                stories = list(tell(finding))
             hash(tuple(stories))
         except BaseException as error:
             self.fault = f"{self._rule.code}: {blame(error)}"
@@ -97,6 +101,20 @@ def summaries(
             raise PluginError("tables() gives something else than lists of rows")
         tables = shown
     return environment, tables
+
+
+def replaced() -> list[tuple[str, str]]:
+    """Put back what code of packs has replaced; return each distribution, and what it was."""
+    installed = manifest.current()
+    parts: Iterable[LogFacts | RuleFacts | RendererFacts] = chain(
+        installed.logs, installed.rules, installed.renderers
+    )
+    owners = {one.module.partition(".")[0]: one.distribution for one in parts if one.distribution}
+    if not owners:
+        return []
+    found = untouched.put_back(owners.keys())
+    of = {owners.get(one.by, next(iter(owners.values()))) for one in found}
+    return [(distribution, untouched.said(found)) for distribution in sorted(of)]
 
 
 def broken(

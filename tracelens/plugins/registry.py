@@ -25,6 +25,7 @@ from tracelens.errors import PluginError, blame
 from tracelens.logs import Log
 from tracelens.plugins import api
 from tracelens.plugins.declared_modules import LINES, RULES, Finder, pack_of
+from tracelens.plugins.untouched import careful
 
 __all__ = [
     "GROUPS",
@@ -40,6 +41,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+#: Modules of packs that have replaced something of ours, and what.
+_replacing: dict[str, str] = {}
 #: The package that what is built in lives in, and the distribution that holds it.
 OURS = "tracelens"
 DISTRIBUTION = "torch-tracelens"
@@ -251,7 +254,7 @@ def _modules(entry: EntryPoint, broken: list[Broken]) -> Iterator[ModuleType]:
     while pending:
         name = pending.pop(0)
         try:
-            module = importlib.import_module(name)
+            module = importlib.import_module(name) if _is_ours(entry) else _imported(name)
             path = getattr(module, "__path__", [])
             below = [info.name for info in pkgutil.iter_modules(path, f"{module.__name__}.")]
         except BaseException as error:
@@ -261,6 +264,18 @@ def _modules(entry: EntryPoint, broken: list[Broken]) -> Iterator[ModuleType]:
             continue
         pending = [*below, *pending]
         yield module
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module of a pack, once: what it replaces, it replaces the first time only."""
+    if name in _replacing:
+        raise PluginError(_replacing[name])
+    try:
+        with careful(distribution_of(name), name.partition(".")[0]):
+            return importlib.import_module(name)
+    except PluginError as error:
+        _replacing[name] = str(error)
+        raise
 
 
 def _is_ours(entry: EntryPoint) -> bool:
