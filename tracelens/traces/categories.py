@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["USED", "of_device"]
+from tracelens.logs._trace_events import Complete, Event
+
+__all__ = ["USED", "give_categories", "has_no_categories", "of_device"]
 
 #: Categories of events that a rule or a table uses; others, such as those of MTIA devices or of
 #: ranges of hardware counters, are counted and no more.
@@ -40,9 +42,25 @@ USED = frozenset(
 )
 
 #: Words of categories of devices whose events no table uses.
-_DEVICE = re.compile("mtia|npu|hpu|xla|tpu|privateuse1|cuda_profiler", re.IGNORECASE)
+_DEVICE = re.compile("mtia|npu|hpu|xla|tpu|privateuse1|cuda_profiler|CUDA functions", re.IGNORECASE)
+#: What the profiler up to torch 1.8 wrote (``torch.autograd.profiler``) has no categories, and two
+#: processes: operators, and the time from their first kernel to their last, one inside the other.
+_PROCESSES = {"CPU functions": "cpu_op", "CUDA functions": "CUDA functions"}
 
 
 def of_device(category: str) -> bool:
     """Tell whether events of a category that is not used are of a device."""
     return category not in USED and _DEVICE.search(category) is not None
+
+
+def has_no_categories(events: list[Event]) -> bool:
+    """Tell whether a trace that begins with these events is of the profiler up to torch 1.8."""
+    first = next((event for event in events if isinstance(event, Complete)), None)
+    return first is not None and first.cat is None and first.pid in _PROCESSES
+
+
+def give_categories(events: list[Event]) -> None:
+    """Give events of that profiler the categories of today."""
+    for event in events:
+        if isinstance(event, Complete) and event.cat is None and isinstance(event.pid, str):
+            event.cat = _PROCESSES.get(event.pid)

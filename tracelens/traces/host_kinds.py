@@ -34,25 +34,39 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("pooling", r"pool"),
         ("random", r"::(?:rand|normal_|uniform_|bernoulli|native_dropout|dropout|multinomial)"),
         ("copy", r"::(?:copy_|clone|contiguous|cat|_cat|_to_copy|to|stack|fill_|zero_)$"),
+        (
+            "views and allocation",
+            (
+                r"::(?:as_strided_?|view|_?reshape(?:_alias)?|_unsafe_view|select|slice|narrow|t"
+                r"|transpose_?|permute|expand(?:_as)?|unbind|split(?:_with_sizes)?|chunk|flatten"
+                r"|unflatten|(?:un)?squeeze_?|detach_?|alias|empty(?:_like|_strided)?|resize_|set_"
+                r"|lift_fresh|resolve_(?:conj|neg))$|^detach_?$"
+            ),
+        ),
         ("reduction", r"::(?:sum|mean|max|min|amax|amin|topk|sort|argmax|cumsum|any|all)"),
         ("elementwise", r"^aten::"),
     )
 )
 #: What computes nothing of the program's.
-NO_WORK = frozenset({"guards and prologues", "compilation", "data loading", "Python"})
+NO_WORK = frozenset(
+    {"guards and prologues", "compilation", "data loading", "Python", "views and allocation"}
+)
+#: Categories whose own time is that of the Python between operators.
+_ANNOTATIONS = frozenset({"user_annotation", "python_function"})
 
 
 @lru_cache(maxsize=4096)
-def host_kind(name: str) -> str:
-    """Return what a span of the host with this name is for."""
-    return next((kind for kind, pattern in _KINDS if pattern.search(name)), "other")
+def host_kind(name: str, category: str = "") -> str:
+    """Return what a span of the host with this name, and of this category, is for."""
+    other = "Python" if category in _ANNOTATIONS else "other"
+    return next((kind for kind, pattern in _KINDS if pattern.search(name)), other)
 
 
-def shares_of(rows: Iterable[tuple[str, float]], whole: float) -> list[tuple[str, float]]:
-    """Return the kinds of named times as shares of ``whole``, the largest first."""
+def shares_of(rows: Iterable[tuple[str, str, float]], whole: float) -> list[tuple[str, float]]:
+    """Return kinds of times, by category and name, as shares of ``whole``, the largest first."""
     sums: defaultdict[str, float] = defaultdict(float)
-    for name, ms in rows:
-        sums[host_kind(name)] += ms
+    for category, name, ms in rows:
+        sums[host_kind(name, category)] += ms
     return sorted(
         ((kind, ms / whole) for kind, ms in sums.items()), key=lambda pair: (-pair[1], pair[0])
     )

@@ -28,7 +28,7 @@ from tracelens.logs.chrome_trace import (
     RuntimeCall,
 )
 from tracelens.traces import host
-from tracelens.traces.categories import USED, of_device
+from tracelens.traces.categories import USED, give_categories, has_no_categories, of_device
 from tracelens.traces.device import Calls
 from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
@@ -94,11 +94,16 @@ class Reading:
         self._open: dict[tuple[Id, Id], list[Begin]] = {}
         self._opened = 0
         self._refused = 0
+        #: Whether the trace is of the profiler up to torch 1.8.
+        self._older = False
 
     def feed(self, events: list[Event]) -> None:
         """Take in the next events."""
         known = self.names.known
         before = self.evidence.events
+        self._older = self._older or (not before and has_no_categories(events))
+        if self._older:
+            give_categories(events)
         after = before + len(events)
         rest = iter(events)
         for event in rest:

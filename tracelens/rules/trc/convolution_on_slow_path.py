@@ -33,6 +33,10 @@ SLOW = frozenset(
 AROUND = frozenset({"slow_conv3d", "thnn_conv2d"})
 #: Convolutions of oneDNN.
 ONEDNN = frozenset({"mkldnn_convolution", "_convolution_pointwise", "_convolution_pointwise_"})
+_NONE = (
+    "None runs in oneDNN: each is one small image, or this torch was built without oneDNN, or it "
+    "is switched off."
+)
 MIN_SHARE = 0.05
 #: Milliseconds from which on a convolution of the fallback would be faster in oneDNN: measured.
 LONG_MS = 0.3
@@ -74,7 +78,8 @@ class ConvolutionOnSlowPath(Rule):
 
     ## What to do
     Two images at a time go to oneDNN, in eager code too. So does a frozen model under
-    ``torch.compile``, whatever the batch. ``channels_last`` does not help: the same fallback runs.
+    ``torch.compile``, whatever the batch. ``channels_last`` does not help: the same fallback runs. Where no
+    convolution runs in oneDNN, see first whether this torch has it: ``torch.backends.mkldnn.is_available()``.
 
     ## How a live run confirms it
     The program runs frozen, or with a batch of two. Confirmed when the trace says
@@ -91,6 +96,14 @@ class ConvolutionOnSlowPath(Rule):
 
     Data = SlowPath
     remedies = (
+        Remedy(
+            id="available",
+            text="See whether this torch has oneDNN: without it, no other advice helps.",
+            when="no convolution of the trace runs in oneDNN",
+            applies=lambda data: not data.fast and _is_long(data),
+            code="print(torch.backends.mkldnn.is_available())",
+            proof="https://docs.pytorch.org/docs/stable/backends.html",
+        ),
         Remedy(
             id="batch",
             text="Compute several images at a time: a batch of two is enough.",
@@ -127,7 +140,7 @@ class ConvolutionOnSlowPath(Rule):
 
     def _finding(self, slow: list[Seen[Operator]], fast: int, ms: float, whole: float) -> Finding:
         count = sum(row.count for row in slow)
-        others = f"{fast} others run in oneDNN." if fast else "None runs in oneDNN."
+        others = f"{fast} others run in oneDNN." if fast else _NONE
         small = ms < LONG_MS * count
         judged = " For such short ones the fallback is the faster way." if small else ""
         data = SlowPath(slow=count, fast=fast, ms=ms, of_ms=whole)

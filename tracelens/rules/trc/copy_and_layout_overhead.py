@@ -11,7 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.measured import SelfTime, Window
+from tracelens.traces.measured import SelfTime, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.views import MOVING, computing, stories
@@ -40,6 +40,12 @@ class Moved(FindingData):
     layout_ms: float
     of_ms: float
     mostly_layout: bool
+    #: A GPU of which nothing was recorded: copies may go there; empty for none.
+    unseen: str = ""
+
+
+def _on_host(data: Moved) -> bool:
+    return not data.mostly_layout and not data.unseen
 
 
 class CopyAndLayoutOverhead(Rule):
@@ -86,8 +92,8 @@ class CopyAndLayoutOverhead(Rule):
         Remedy(
             id="compile",
             text="Compile: copies are fused into what surrounds them.",
-            when="most of it is copies",
-            applies=lambda data: not data.mostly_layout,
+            when="most of it is copies, and none goes to a device",
+            applies=_on_host,
             code="torch.compile(model)",
             basis="tested",
             proof="tests/advice/TRC014/compile.py",
@@ -95,9 +101,20 @@ class CopyAndLayoutOverhead(Rule):
         Remedy(
             id="once",
             text="Convert types once, outside of the step.",
-            when="most of it is copies",
-            applies=lambda data: not data.mostly_layout,
+            when="most of it is copies, and none goes to a device",
+            applies=_on_host,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="record",
+            text="Record the device too: it may be what the copies go to.",
+            when="the machine has a GPU of which nothing was recorded",
+            applies=lambda data: bool(data.unseen),
+            code=(
+                "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, "
+                "torch.profiler.ProfilerActivity.CUDA])"
+            ),
+            proof="https://docs.pytorch.org/docs/stable/profiler.html",
         ),
     )
 
@@ -111,6 +128,7 @@ class CopyAndLayoutOverhead(Rule):
         kernels: Table[DeviceKernel],
         copies: Table[MemoryCopy],
         own: Table[SelfTime],
+        headers: Table[TraceHeader],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that spends much time on moving data."""
         del profiles
@@ -125,14 +143,15 @@ class CopyAndLayoutOverhead(Rule):
                     for row in (*kernels.within(source), *copies.within(source))
                     if _moves(row.record)
                 ]
-                yield from self._found(rows, busy, MOVING)
+                yield from self._found(rows, busy, MOVING, "")
             elif (window.record.compile_ms or 0.0) <= COMPILING * window.record.ms:
                 rows = [
                     _Row(row, row.record.ms, row.record.name, 0)
                     for row in own.within(source)
                     if row.record.name in COPIES
                 ]
-                yield from self._found(rows, window.record.ms, "the trace")
+                named = (name for row in headers.within(source) for name in row.record.devices)
+                yield from self._found(rows, window.record.ms, "the trace", next(named, ""))
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Copies between elementwise kernels go with them when these are fused."""
@@ -160,7 +179,7 @@ class CopyAndLayoutOverhead(Rule):
             data=data,
         )
 
-    def _found(self, rows: list[_Row], whole: float, of: str) -> Iterator[Finding]:
+    def _found(self, rows: list[_Row], whole: float, of: str, unseen: str) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
         if not whole or ms < max(MIN_MS, MIN_SHARE * whole):
             return
@@ -169,11 +188,16 @@ class CopyAndLayoutOverhead(Rule):
         mostly = layout >= ms / 2
         what = "changes of layout" if mostly else "copies"
         told = ", ".join(f"`{_short(row.name)}` {length(row.ms)}" for row in rows[:MAX_TOLD])
-        data = Moved(ms=ms, layout_ms=layout, of_ms=whole, mostly_layout=mostly)
+        data = Moved(ms=ms, layout_ms=layout, of_ms=whole, mostly_layout=mostly, unseen=unseen)
+        where = (
+            f" They may go to the GPU ({unseen}), of which nothing was recorded." if unseen else ""
+        )
         yield self.finding(
             "layout" if mostly else "copies",
             title=f"{what} take {percent(ms / whole)} of {of}",
-            message=f"Moving and converting data takes {length(ms)} of {length(whole)}: {told}.",
+            message=(
+                f"Moving and converting data takes {length(ms)} of {length(whole)}: {told}.{where}"
+            ),
             confidence=Confidence.MEDIUM,
             count=sum(row.count for row in rows) or len(rows),
             evidence=[row.quote() for row in rows[:MAX_TOLD]],

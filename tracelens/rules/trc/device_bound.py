@@ -10,7 +10,7 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
-from tracelens.traces.measured import SelfTime, Step, Window
+from tracelens.traces.measured import SelfTime, Step, TraceHeader, Window
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, IDLE, Run, runs
 from tracelens.traces.views import COMPUTING, View, views
@@ -27,6 +27,8 @@ MIN_SHARE = 0.05
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
 MIN_WORK = 0.5
+#: Kinds that are the price of many small operators.
+BETWEEN = frozenset({"Python", "views and allocation", "guards and prologues"})
 #: Share of the critical path from which on the host is what a busy device waits for.
 MIN_HELD = 0.5
 #: What limits kernels of a kind, as a rule.
@@ -103,11 +105,14 @@ class DeviceBound(Rule):
         kernels: Table[KernelTime],
         steps: Table[Step],
         own: Table[SelfTime],
+        headers: Table[TraceHeader],
         paths: Table[CriticalPath],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
         for run in runs(windows, steps):
-            yield from self._on_cpu(run, list(own.within(run.window.first.input)))
+            source = run.window.first.input
+            named = [row.record.devices for row in headers.within(source)]
+            yield from self._on_cpu(run, list(own.within(source)), next(iter(named), ()))
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
             if view.run.window.record.kernels < MIN_KERNELS or idle >= IDLE * view.window_ms:
@@ -118,22 +123,28 @@ class DeviceBound(Rule):
             held = sum(path.host_ms + path.data_ms for path in mine) / whole if whole else 0.0
             yield self._finding(view, list(kernels.within(view.source)), held)
 
-    def _on_cpu(self, run: Run, own: list[Seen[SelfTime]]) -> Iterator[Finding]:
+    def _on_cpu(
+        self, run: Run, own: list[Seen[SelfTime]], devices: tuple[str, ...]
+    ) -> Iterator[Finding]:
         """Yield what a program on the CPU computes."""
         whole = run.window.record
         compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
         if run.on_device or whole.launches or whole.unread or whole.ms < MIN_MS or compiles:
             return
-        kinds = shares_of(((row.record.name, row.record.ms) for row in own), whole.ms)
+        rows = [(row.record.category, row.record.name, row.record.ms) for row in own]
+        kinds = shares_of(rows, whole.ms)
         worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
         kinds = [(kind, share) for kind, share in kinds if share >= MIN_SHARE and kind != "other"]
-        if worked < MIN_WORK or not kinds:
+        between = sum(share for kind, share in kinds if kind in BETWEEN)
+        if max(worked, between) < MIN_WORK or not kinds:
             return
         told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
+        least = "" if worked >= MIN_WORK else "no more than "
         yield self.finding(
             "computing",
-            title=f"the CPU computes for {percent(worked)} of the trace",
-            message=f"Of the trace, {length(whole.ms)}: {told}.",
+            title=f"the CPU computes for {least}{percent(worked)} of the trace",
+            message=f"Of the trace, {length(whole.ms)}: {told}.{_between(least)}"
+            f"{_missing(devices)}",
             harmless=f"{told}; it says where the time goes, not that any of it is wrong",
             confidence=Confidence.HIGH,
             count=len(own),
@@ -181,6 +192,22 @@ class DeviceBound(Rule):
                 host_share=round(held, 6),
             ),
         )
+
+
+def _between(least: str) -> str:
+    """Say what takes the rest where operators have less than half."""
+    return " The operators are small: `torch.compile` makes fewer of them." if least else ""
+
+
+def _missing(devices: tuple[str, ...]) -> str:
+    """Say so where a GPU is named of which nothing was recorded."""
+    name = next(iter(devices), "")
+    return (
+        f" The machine has a GPU ({name}), of which nothing was recorded: if the program uses it, "
+        "record it too, with `ProfilerActivity.CUDA`."
+        if name
+        else ""
+    )
 
 
 def _reason(held: float) -> str:

@@ -147,5 +147,5 @@ def _slow(header: TraceHeader, kernels: Iterable[Seen[KernelTime]]) -> Iterator[
         plain = kernel.dtype == "f32" and kernel.kind in KINDS
         told = not matrix_cores and major >= AMPERE and "sgemm" in kernel.full_name.lower()
         tensor = any(word in kernel.full_name for word in ("tensorop", "xmma", "s1688", "s884"))
-        if plain and not told and not tensor:
+        if plain and not told and not tensor and kernel.source != "other":
             yield row

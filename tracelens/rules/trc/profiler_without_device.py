@@ -27,6 +27,21 @@ LIBRARIES = frozenset({"nccl", "rccl"})
 MAX_QUOTED = 3
 #: Kernels whose hardware counters were read, one by one.
 COUNTED = "cuda_profiler_range"
+#: What the profiler up to torch 1.8 wrote of the device: operators, and no kernels.
+OLDER = "CUDA functions"
+
+
+_UNREAD_TITLE = "the device of this trace is of a kind that is not read"
+_UNREAD_TEXT = (
+    "They are counted and no more: which of host and device waits for the other cannot be told "
+    "from this report."
+)
+_OLDER_TITLE = "the trace is of the profiler up to torch 1.8, which records no kernels"
+_OLDER_TEXT = (
+    "Each is an operator from its first kernel to its last; they lie inside each other and hold "
+    "what the device waited for. They are counted and no more: `torch.profiler`, since 1.8.1, "
+    "records kernels."
+)
 
 
 class Undevised(FindingData):
@@ -39,7 +54,7 @@ class Undevised(FindingData):
 
 
 def _on_gpu(data: Undevised) -> bool:
-    return not data.unread or data.unread == COUNTED
+    return data.unread in {"", COUNTED, OLDER}
 
 
 class ProfilerWithoutDevice(Rule):
@@ -128,10 +143,13 @@ class ProfilerWithoutDevice(Rule):
                 if any(word in row.record.op for word in ON_GPU)
             ]
             unread = dict(window.record.unread)
-            if launches or shown or COUNTED in unread:
+            if OLDER in unread:
+                yield self._unread(window, OLDER, _OLDER_TITLE, _OLDER_TEXT)
+            elif launches or shown or COUNTED in unread:
                 yield self._finding(window, launches, shown)
             elif unread:
-                yield self._unread(window)
+                most = max(window.record.unread, key=lambda pair: pair[1])[0]
+                yield self._unread(window, most, _UNREAD_TITLE, _UNREAD_TEXT)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Finding:
         """Return what a table without columns of a device means; on a CPU there are none."""
@@ -154,17 +172,14 @@ class ProfilerWithoutDevice(Rule):
             data=data,
         )
 
-    def _unread(self, window: Seen[Window]) -> Finding:
-        """Return that the device of a trace is of a kind that is not read."""
-        category, count = max(window.record.unread, key=lambda pair: pair[1])
+    def _unread(self, window: Seen[Window], category: str, title: str, text: str) -> Finding:
+        """Return that what the device did is in events that are not read."""
+        count = dict(window.record.unread)[category]
         data = Undevised(launches=0, operators=(), unread=category)
         return self.finding(
             "unread",
-            title="the device of this trace is of a kind that is not read",
-            message=(
-                f"{count:,} events of `{category}` are what it did. They are counted and no more: "
-                "which of host and device waits for the other cannot be told from this report."
-            ),
+            title=title,
+            message=f"{count:,} events of `{category}` are what it did. {text}",
             severity=Severity.INFO,
             confidence=Confidence.HIGH,
             count=count,

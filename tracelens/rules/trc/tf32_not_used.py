@@ -23,6 +23,8 @@ MIN_SHARE = 0.05
 MAX_QUOTED = 4
 #: What products on tensor cores have in their names.
 TENSOR_CORES = ("tf32", "s1688", "tensorop", "xmma")
+#: ... and newer ones on plain cores: fused multiply-adds of float32.
+FFMA = "xmma_gemm_f32f32_f32f32_f32"
 
 
 class Plain(FindingData):
@@ -123,6 +125,8 @@ class Tf32NotUsed(Rule):
 
 def _is_plain(kernel: DeviceKernel) -> bool:
     name = kernel.name.lower()
+    if FFMA in name:
+        return True
     return "sgemm" in name and not any(word in name for word in TENSOR_CORES)
 
 

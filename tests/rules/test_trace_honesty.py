@@ -1,0 +1,127 @@
+"""What traces of strangers taught: programs of Python, old profilers, devices not recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.test_trace_rules import found
+from tests.traces.writing import Json, kernel, launch, op, read, span
+from tracelens.engine import judge, select_rules
+from tracelens.logs.chrome_trace import Operator
+from tracelens.report import Finding, Severity
+from tracelens.traces.host_kinds import host_kind
+
+PLAIN = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x128x8_stage3_warpsize1x4x1_ffma_aligna4"
+TF32 = "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize64x64x32_stage3_warpsize2x2x1_tensor16x8x8"
+AMPERE = [{"id": 0, "name": "NVIDIA A100", "computeMajor": 8}]
+
+
+def told(events: list[Json], **header: object) -> dict[str, Finding]:
+    """Return what the trace rules say of events in the order of their time, by code."""
+    report = judge(read(events, **header), [], rules=select_rules(["TRC"]))
+    return {finding.code: finding for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "kind"),
+    [
+        ("aten::as_strided", "cpu_op", "views and allocation"),
+        ("aten::empty_strided", "cpu_op", "views and allocation"),
+        ("aten::reshape", "cpu_op", "views and allocation"),
+        ("aten::index_select", "cpu_op", "embedding"),
+        ("aten::tanh", "cpu_op", "elementwise"),
+        ("model_forward", "user_annotation", "Python"),
+        ("my_library::work", "cpu_op", "other"),
+        ("DistributedDataParallel.forward", "user_annotation", "Python"),
+    ],
+)
+def test_what_computes_nothing_is_told_from_what_does(name: str, category: str, kind: str) -> None:
+    assert host_kind(name, category) == kind
+
+
+@pytest.mark.parametrize("us", [2, 15])
+def test_python_around_small_operators_does_not_compute(us: float) -> None:
+    """200 operators in 4 ms: of 2 us each they take a tenth of it, of 15 us three quarters."""
+    inside = [op("aten::add", 20 * at + 1, us) for at in range(200)]
+    events = [span("user_annotation", "model_forward", 0, 4_000), *inside]
+    finding = told(events)["TRC030"]
+    assert finding.severity is Severity.NONE
+    assert finding.data["busy_share"] == pytest.approx(us / 20)
+    assert ("no more than" in finding.title) == (us == 2)
+    assert ("torch.compile" in finding.message) == (us == 2)
+
+
+@pytest.mark.parametrize("device", [True, False])
+def test_copies_may_go_to_a_device_that_was_not_recorded(device: bool) -> None:
+    events = [op("aten::rand", 0, 5_000), op("aten::copy_", 5_000, 3_000)]
+    finding = told(events, deviceProperties=AMPERE if device else [])["TRC014"]
+    assert ("NVIDIA A100" in finding.message) == device
+    assert {advice.id for advice in finding.advice} == (
+        {"record"} if device else {"compile", "once"}
+    )
+
+
+@pytest.mark.parametrize(("share", "fires"), [(0.09, False), (0.11, True)])
+def test_copies_on_the_cpu_count_from_a_tenth_on(share: float, fires: bool) -> None:
+    us = 10_000 * share
+    events = [op("aten::mm", 0, 10_000 - us), op("aten::copy_", 10_000 - us, us)]
+    assert ("TRC014" in told(events)) == fires
+
+
+@pytest.mark.parametrize(("name", "fires"), [(PLAIN, True), (TF32, False)])
+def test_products_of_newer_libraries_on_plain_cores_are_known(name: str, fires: bool) -> None:
+    events = [kernel(name, 100 * at, 90) for at in range(60)]
+    assert ("TRC019" in told(events, deviceProperties=AMPERE)) == fires
+
+
+@pytest.mark.parametrize(
+    ("name", "fires"), [("volta_sgemm_128x32_nt", True), ("matmul_k(float*, float*, int)", False)]
+)
+def test_a_kernel_of_ones_own_does_not_obey_autocast(name: str, fires: bool) -> None:
+    events = [kernel(name, 100 * at, 90) for at in range(60)]
+    volta = [{"id": 0, "name": "Tesla T4", "computeMajor": 7}]
+    assert ("TRC028" in told(events, deviceProperties=volta)) == fires
+
+
+@pytest.mark.parametrize(("idle", "severity"), [(1_900, Severity.INFO), (2_100, Severity.WARNING)])
+def test_a_capture_is_told_first_from_a_fifth_of_the_window_on(
+    idle: float, severity: Severity
+) -> None:
+    """Of 10 ms, the device does nothing for so long while a graph is captured."""
+    events = [launch(0), kernel("sgemm", 10, 10_000 - idle)]
+    events += [
+        launch(10_010 - idle, 2, "cudaStreamBeginCapture"),
+        launch(10_000 - 20, 18, "cudaStreamEndCapture"),
+        launch(10_000, 9, "cudaGraphInstantiateWithFlags"),
+        kernel("sgemm", 10_010, 1),
+    ]
+    assert found(events)["TRC029"].severity is severity
+
+
+def older(*events: tuple[str, str, float, float]) -> list[Json]:
+    """Return events as ``torch.autograd.profiler`` wrote them: a process, no category."""
+    return [
+        {"name": name, "ph": "X", "ts": ts, "dur": us, "tid": 1, "pid": process, "args": {}}
+        for process, name, ts, us in events
+    ]
+
+
+def test_the_profiler_before_1_8_1_wrote_operators_without_categories() -> None:
+    one = older(
+        ("CPU functions", "aten::conv2d", 0, 900),
+        ("CPU functions", "aten::cudnn_convolution", 10, 880),
+        ("CUDA functions", "aten::conv2d", 40, 5_000),
+    )
+    evidence = read(one)
+    ops = {(row.record.category, str(row.record)) for row in evidence.table(Operator)}
+    assert ops >= {("cpu_op", "aten::conv2d"), ("CUDA functions", "aten::conv2d")}
+    report = judge(evidence, [], rules=select_rules(["TRC"]))
+    (finding,) = [each for each in report.findings if each.code in {"TRC022", "TRC032"}]
+    assert (finding.code, finding.severity) == ("TRC022", Severity.INFO)
+    assert "up to torch 1.8" in finding.title
+
+
+def test_that_profiler_on_the_cpu_has_operators_that_compute() -> None:
+    one = older(*[("CPU functions", "aten::mm", 100.0 * at, 95.0) for at in range(50)])
+    finding = told(one)["TRC030"]
+    assert finding.data["kinds"] == {"gemm": pytest.approx(0.95, abs=0.01)}
