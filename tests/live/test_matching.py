@@ -3,7 +3,7 @@
 import pytest
 
 from tests.live.reports import finding, report
-from tracelens.live.matching import count, foreign, left, matching, replacement
+from tracelens.live.matching import brought, count, foreign, left, matching, replacement
 from tracelens.report import Severity, Where
 
 
@@ -84,3 +84,18 @@ def test_a_log_from_another_machine(
     said = foreign(report(**environment), machine, devices)
     assert words in said
     assert bool(said) is bool(words)
+
+
+def test_what_a_change_brings_along_is_told_where_it_was_nowhere_before() -> None:
+    old, place = finding(), Where(file="train.py", line=30, function="whole_step")
+    new = finding("RCP017", 2, where=place)
+    worse = finding("RCP001", 3, where=place, severity=Severity.ERROR)
+    follows = finding("RCP001", 4, severity=Severity.ERROR, explained_by=new.id)
+    assert brought(report(old), report(old)) is None
+    assert brought(report(old), report(new)) == new
+    assert brought(report(old), report(new, worse)) == worse
+    assert brought(report(old), report(follows, new)) == new, "the cause, not what follows from it"
+    assert brought(report(old), report(finding("RCP017", 5, severity=Severity.INFO))) is None
+    assert brought(report(old), report(finding("TRC020", 6))) is None, "it comes and goes by chance"
+    moved = finding("RCP017", 7, where=Where(file="/srv/train.py", line=31, function="whole_step"))
+    assert brought(report(old, moved), report(new)) is None, "it was there, a line further on"

@@ -136,6 +136,23 @@ def test_what_was_tried_is_listed_by_the_id_of_the_advice() -> None:
     assert [each.id for each in ranked] == ["freeze", "cast", "autocast"]
 
 
+def test_what_a_change_brought_along_is_said_and_puts_it_behind_what_did_not() -> None:
+    new = "RCP001 `training_step` hit the limit of 8 entries"
+    mixed = result("gone", "faster", advice="capture", brought=new)
+    said = verdict([mixed])
+    assert said.state == "confirmed"
+    assert said.note.endswith(f"is gone, and a step takes less time; new with it: {new}")
+    (tried,) = said.tried
+    assert tried.note == f"new with it: {new}"
+    assert verdict([mixed, result("gone", "faster")]).note.endswith(
+        "gone, and a step takes less time"
+    )
+    given = finding(advice=[Advice(id=name, text=name) for name in ("capture", "other")])
+    assert [each.id for each in told(given, said).advice] == ["capture", "other"]
+    both = verdict([mixed, result("gone", advice="other")])
+    assert [each.id for each in told(given, both).advice] == ["other", "capture"]
+
+
 def test_a_shorter_run_replaces_no_better_answer() -> None:
     confirmed = Confirmation(state="confirmed")
     structure = Confirmation(state="confirmed_structure")

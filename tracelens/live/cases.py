@@ -29,8 +29,8 @@ class Case:
 
     @property
     def worked(self) -> bool:
-        """Whether one of the trials has shown what was predicted."""
-        return any(result.holds for result in self.results)
+        """Whether one of the trials has shown what was predicted, and nothing worse."""
+        return any(result.holds and not result.brought for result in self.results)
 
     @property
     def said(self) -> Confirmation:

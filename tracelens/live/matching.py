@@ -8,7 +8,16 @@ from pathlib import PurePath
 
 from tracelens.report import Finding, Report, Severity
 
-__all__ = ["accelerated", "count", "foreign", "left", "matching", "milder", "replacement"]
+__all__ = [
+    "accelerated",
+    "brought",
+    "count",
+    "foreign",
+    "left",
+    "matching",
+    "milder",
+    "replacement",
+]
 
 
 def matching(finding: Finding, report: Report) -> tuple[Finding, ...]:
@@ -81,6 +90,26 @@ def replacement(finding: Finding, before: Report, after: Report) -> Finding | No
     known = {other.id for other in before.findings}
     fresh = [other for other in after.shown if other.id not in known]
     return next((other for other in fresh if _replaces(finding, other)), None)
+
+
+#: What a change may bring is told of these: what is counted, and does not come and go by chance.
+_TOLD = frozenset({"DYN", "ERR", "GBR", "NUM", "RCP"})
+
+
+def brought(before: Report, after: Report) -> Finding | None:
+    """Return the worst defect that a changed run has and the unchanged one had nowhere, if any."""
+    known = {other.id for other in before.findings}
+    fresh = (
+        other
+        for other in after.shown
+        if other.code[:3] in _TOLD
+        and other.severity.rank <= Severity.WARNING.rank
+        and other.id not in known
+        and not any(_in_place(other, one) for one in before.shown)
+    )
+    return min(
+        fresh, key=lambda other: (bool(other.explained_by), other.severity.rank), default=None
+    )
 
 
 def _replaces(finding: Finding, other: Finding) -> bool:

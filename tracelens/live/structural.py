@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracelens.experiment import CALLS, Knob
+from tracelens.live import matching
 from tracelens.live.lab import Lab, Recorded, RunFailed
 from tracelens.live.trials import Outcome, Result, Trial
 from tracelens.live.workload import Side
@@ -105,7 +106,9 @@ def _compared(trial: Trial, first: Recorded, second: Recorded, seen: int) -> Res
     outcome = _outcome(trial, seen, left)
     if outcome in {"still_there", "stays"} and (why := _partly(trial.knob, second)):
         return Result(trial, "no_effect", why)
-    return Result(trial, outcome, structure=half)
+    new = matching.brought(first.report, second.report) if outcome != "still_there" else None
+    told = f"{new.code} {new.title}" if new is not None else ""
+    return Result(trial, outcome, structure=half, brought=told)
 
 
 def _outcome(trial: Trial, seen: int, left: int) -> Outcome:

@@ -95,6 +95,8 @@ class Result:
     #: Whether more time might say more.
     pending: bool = False
     deviation: Deviation | None = None
+    #: What the change brought along that was not there before, in words.
+    brought: str = ""
 
     @property
     def holds(self) -> bool:

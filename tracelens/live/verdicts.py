@@ -51,7 +51,7 @@ def verdict(results: Sequence[Result], *, more: bool = False) -> Confirmation:
     state, note, best = min(said, key=lambda each: _rank(each[0], each[2]))
     if state == "refuted" and (why := _not_refuted(results, more=more)):
         state, note, best = "inconclusive", why[1], why[0]
-    reason = ""
+    reason, note = "", "; ".join(filter(None, (note, _new(best))))
     if best.trial.same_form and best.structure is not None:
         state, reason, note = "inconclusive", "same_form_only", f"{_OTHERS}: {note}"
     elif state == "inconclusive":
@@ -79,7 +79,7 @@ def verdict(results: Sequence[Result], *, more: bool = False) -> Confirmation:
 def _rank(state: State, result: Result) -> tuple[int, int]:
     key = "unfinished" if state == "inconclusive" and _open(result) else state
     order = ("replaced", "no_effect", "raises", "not_applicable")
-    rest = order.index(result.outcome) if result.outcome in order else 0
+    rest = order.index(result.outcome) if result.outcome in order else int(bool(result.brought))
     return _RANKS.get(key, 4), rest
 
 
@@ -172,8 +172,12 @@ def _tried(result: Result) -> Tried:
         ratio=_digits(judged.ratio) if judged else None,
         interval=(_digits(judged.low), _digits(judged.high)) if judged else None,
         error=result.note if result.outcome == "raises" else "",
-        note="" if result.outcome == "raises" else result.note,
+        note="" if result.outcome == "raises" else result.note or _new(result),
     )
+
+
+def _new(result: Result) -> str:
+    return f"new with it: {result.brought}" if result.brought else ""
 
 
 def better(old: Confirmation, new: Confirmation) -> bool:
@@ -204,7 +208,7 @@ def told(finding: Finding, said: Confirmation) -> Finding:
 def _in_order(advice: tuple[Advice, ...], tried: Sequence[Tried]) -> tuple[Advice, ...]:
     """Return the advice with what worked first, and what failed last."""
     places = {"gone": 0, "fewer": 1}
-    known = {each.advice: places.get(each.outcome, 3) for each in tried}
+    known = {each.advice: places.get(each.outcome, 3) for each in tried if not each.is_mixed}
     return tuple(sorted(advice, key=lambda each: known.get(each.id, 2)))
 
 

@@ -73,6 +73,11 @@ class Tried(Model):
     error: str = ""
     note: str = ""
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it did what it should and brought something else along."""
+        return self.outcome in {"gone", "fewer"} and bool(self.note)
+
 
 class Confirmation(Model):
     """What re-executing the workload said about a finding."""
