@@ -7,16 +7,19 @@ the very line of the real one, the real rule's finding at another line, one that
 have if it compiled anything, or one whose experiment changes something that happens elsewhere.
 """
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
 
 from tests.live.reports import finding, report
+from tests.live.running import TRACELENS
 from tracelens.experiment import Knob
 from tracelens.live import confirming
 from tracelens.live.confirming import Means
 from tracelens.live.lab import Lab
+from tracelens.live.run_cache import beside
 from tracelens.live.workload import Workload
 from tracelens.report import Advice, Finding, Where
 
@@ -163,7 +166,13 @@ PLANTED: Sequence[Planted] = (
 
 
 def confirmed(
-    program: str, folder: Path, python: str, base: Mapping[str, str], seconds: float = 120.0
+    program: str,
+    folder: Path,
+    python: str,
+    base: Mapping[str, str],
+    seconds: float = 120.0,
+    *,
+    recorded: bool = False,
 ) -> dict[str, tuple[str, str, str]]:
     """Run a program with all that is planted on it; return state, reason and note by code.
 
@@ -173,13 +182,26 @@ def confirmed(
         python: The interpreter that has torch.
         base: The environment to start from.
         seconds: The budget.
+        recorded: Whether it is recorded before, as users do, and the recording is taken for its
+            first unchanged run.
     """
     path = folder / f"{program}.py"
     path.write_text(dedent(PROGRAMS[program]).lstrip("\n"))
     planted = [one for one in PLANTED if one.program == program]
     given = report(*(one.finding(n, str(path)) for n, one in enumerate(planted)))
     means = Means(Workload((python, str(path)), cwd=folder), python)
-    with Lab(base=base, seconds=seconds) as lab:
+    bundle = _recorded(path, python, base) if recorded else None
+    keep = beside(bundle / "report.json") if bundle else None
+    with Lab(base=base, seconds=seconds, keep=keep, bundle=bundle) as lab:
         done = confirming.confirm(given, lab, means, every=True)
     said = [(f.code, f.id, f.confirmation) for f in done.findings]
     return {f"{code} {id_}": (one.state, one.reason, one.note) for code, id_, one in said}
+
+
+def _recorded(path: Path, python: str, base: Mapping[str, str]) -> Path:
+    """Record a program as a user does, and return where the recording is."""
+    bundle = path.with_suffix("")
+    words = [*TRACELENS, "run", "-q", "-o", str(bundle), "--", python, str(path)]
+    folder = path.parent
+    subprocess.run(words, cwd=folder, env=base, check=True, timeout=300, capture_output=True)
+    return bundle

@@ -3,8 +3,16 @@
 import pytest
 
 from tests.live.reports import finding, report
-from tracelens.live.matching import brought, count, foreign, left, matching, replacement
-from tracelens.report import Severity, Where
+from tracelens.live.matching import (
+    brought,
+    count,
+    foreign,
+    left,
+    matching,
+    remains,
+    replacement,
+)
+from tracelens.report import Report, Severity, Where
 
 
 def test_a_finding_is_found_again_by_its_id_or_by_its_place() -> None:
@@ -99,3 +107,40 @@ def test_what_a_change_brings_along_is_told_where_it_was_nowhere_before() -> Non
     assert brought(report(old), report(finding("TRC020", 6))) is None, "it comes and goes by chance"
     moved = finding("RCP017", 7, where=Where(file="/srv/train.py", line=31, function="whole_step"))
     assert brought(report(old, moved), report(new)) is None, "it was there, a line further on"
+
+
+def tabled(**tables: list[dict[str, object]]) -> Report:
+    return report().model_copy(update={"tables": {k: tuple(v) for k, v in tables.items()}})
+
+
+def breaks(*kinds: str, line: int = 7) -> Report:
+    rows = [{"file": "/srv/train.py", "line": line, "type": kind, "count": 1} for kind in kinds]
+    return tabled(graph_breaks=rows)
+
+
+def test_a_break_lives_on_where_its_line_breaks_the_graph_for_another_reason() -> None:
+    """`backward()` that is traced, of a loss that is returned, as torch 2.13 says it."""
+    call, leak = "Unsupported Tensor.backward() call", "autograd.grad consumed returned tensor's"
+    old = finding("GBR010")
+    assert remains(old, breaks(call), breaks(leak)) == (
+        f"the graph still breaks at this line: {leak}"
+    )
+    assert remains(old, breaks(call), breaks(call)).endswith(call), "and for the same one"
+    assert remains(old, breaks(call, leak), breaks(leak)) == "", "of two, one is gone"
+    assert remains(old, breaks(call), breaks(leak, line=8)) == ""
+    assert remains(old, breaks(call), breaks()) == ""
+    assert remains(finding("ONE001"), breaks(call), breaks(leak)) == ""
+    assert remains(finding("GBR010", where=None), breaks(call), breaks(leak)) == ""
+
+
+@pytest.mark.parametrize(("before", "after", "lives"), [(8, 8, True), (8, 3, False), (0, 1, False)])
+def test_a_recompile_lives_on_where_its_function_is_compiled_as_often(
+    before: int, after: int, lives: bool
+) -> None:
+    def compiled(count: int, function: str = "step") -> Report:
+        row = {"file": "/srv/train.py", "line": 3, "function": function, "count": count}
+        return tabled(recompiles=[row] if count else [])
+
+    said = remains(finding("RCP007"), compiled(before), compiled(after))
+    assert said == ("`step` is compiled anew as often as before (8 times)" if lives else "")
+    assert remains(finding("RCP007"), compiled(before), compiled(after, "other")) == ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
-from tracelens.report import Finding, Report, Severity
+from tracelens.report import Finding, Report, Severity, Where
 
 __all__ = [
     "accelerated",
@@ -16,6 +17,7 @@ __all__ = [
     "left",
     "matching",
     "milder",
+    "remains",
     "replacement",
 ]
 
@@ -90,6 +92,41 @@ def replacement(finding: Finding, before: Report, after: Report) -> Finding | No
     known = {other.id for other in before.findings}
     fresh = [other for other in after.shown if other.id not in known]
     return next((other for other in fresh if _replaces(finding, other)), None)
+
+
+def remains(finding: Finding, before: Report, after: Report) -> str:
+    """Return how a defect lives on though its finding is gone; empty where it does not.
+
+    The same line may break the graph for a reason that no rule tells, and the same function may be
+    compiled anew as often, by another guard.
+    """
+    if finding.code.startswith("GBR") and finding.where is not None:
+        old, new = _breaks(finding.where, before), _breaks(finding.where, after)
+        if new and not new < old:
+            kind = min(new - old or new)
+            return f"the graph still breaks at this line: {kind}"
+    if finding.code.startswith("RCP") and finding.where is not None:
+        times = _recompiles(finding.where, after)
+        if 0 < _recompiles(finding.where, before) <= times:
+            return f"`{finding.where.function}` is compiled anew as often as before ({times} times)"
+    return ""
+
+
+def _breaks(where: Where, report: Report) -> set[str]:
+    """Return what breaks the graph at a line."""
+    rows = report.tables.get("graph_breaks", ())
+    return {str(row.get("type")) for row in rows if _at(where, row) and row["line"] == where.line}
+
+
+def _recompiles(where: Where, report: Report) -> int:
+    """Return how often a function was compiled anew."""
+    rows = report.tables.get("recompiles", ())
+    found = (row for row in rows if _at(where, row) and row.get("function") == where.function)
+    return sum(int(row.get("count") or 1) for row in found)
+
+
+def _at(where: Where, row: Mapping[str, Any]) -> bool:
+    return PurePath(str(row.get("file"))).name == PurePath(where.file).name
 
 
 #: What a change may bring is told of these: what is counted, and does not come and go by chance.

@@ -97,8 +97,10 @@ def _compared(trial: Trial, first: Recorded, second: Recorded, seen: int) -> Res
         left, note = mild.count, "as often as before, and rated harmless in the changed run"
     instead = trial.instead(first.report, second.report)
     predicted = trial.experiment.structure
-    if not left and instead is not None and predicted != "stays":
-        note = f"{instead.code} takes its place: {instead.title}"
+    lives = f"{instead.code} takes its place: {instead.title}" if instead is not None else ""
+    lives = lives or trial.remains(first.report, second.report)
+    if not left and lives and predicted != "stays":
+        note = lives
         half = Structure(predicted=predicted, before=seen, after=0, holds=False, note=note)
         return Result(trial, "replaced", note, structure=half)
     holds = {"gone": not left, "fewer": left < seen, "stays": left > 0}[predicted]

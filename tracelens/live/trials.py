@@ -60,6 +60,8 @@ class Trial:
     left: Count
     #: What a finding that takes this one's place is, given both reports.
     instead: Callable[[Report, Report], Finding | None] = lambda *_: None
+    #: How the defect lives on though its finding is gone, given both reports; empty if it does not.
+    remains: Callable[[Report, Report], str] = lambda *_: ""
     #: The finding where a run rates it harmless: a share of the time differs from run to run.
     mild: Callable[[Report], Finding | None] = lambda _: None
     #: The id of the printed advice that this is; empty for what only the rule knows of.
@@ -186,6 +188,7 @@ def _trial(finding: Finding, experiment: Experiment, workload: Workload, advice:
         matching.count(finding),
         matching.left(finding),
         lambda before, after: matching.replacement(finding, before, after),
+        lambda before, after: matching.remains(finding, before, after),
         lambda report: matching.milder(finding, report),
         advice=advice,
     )

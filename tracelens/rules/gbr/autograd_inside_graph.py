@@ -60,7 +60,8 @@ class AutogradInsideGraph(SiteRule):
         ),
         Remedy(
             "trace-autograd",
-            "Or let Dynamo trace it.",
+            "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
+            "went through may leave the function.",
             when="`backward()`",
             applies=lambda data: data.name != "requires_grad_()",
             setting="torch._dynamo.config.trace_autograd_ops = True",
