@@ -1,26 +1,33 @@
 """Does a check of healthy programs pass, and fail when a switch is forgotten?
 
-    python benchmarks/healthy.py [--only mlp,conv] [--keep DIR]
+    OMP_NUM_THREADS=1 python benchmarks/healthy.py -o docs/campaigns/healthy.json
+    python benchmarks/healthy.py --only mlp,conv --keep DIR
 
 Each program is recorded in three ways: its plain output with ``TORCH_LOGS=graph_breaks,recompiles
 ONEDNN_VERBOSE=1``, ``tracelens run``, and ``tracelens.recording()``. Each recording must pass
 ``--require ONE,GBR,RCP --fail-on warning``; with any one of the switches taken away it must fail
-and name it. Takes about a minute per program on two cores.
+and name it. A healthy program prints nothing for ``graph_breaks`` and ``recompiles``: recorded
+without one of them, it is the recording less what tells of the switch. What was found is added to
+the file after each program. Takes about a minute per program on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import gzip
 import io
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from tracelens.cli import main
 
@@ -218,38 +225,56 @@ def check(path: Path, given: list[str]) -> tuple[int, str]:
     return code, said.getvalue() + printed.read()
 
 
-def tried(name: str, folder: Path) -> list[str]:
-    """Return what went wrong with one program."""
-    wrong = []
+def tried(name: str, folder: Path) -> dict[str, Any]:
+    """Return how the check ended for each recording of a program, and what went wrong."""
+    found: dict[str, Any] = {}
     for way, path in record(name, folder).items():
         given = list(NEEDED) if way == "run.log" else []
         code, said = check(path, given)
-        if code != 0:
-            wrong.append(f"{name} {way}: {code}\n{textwrap.indent(said, '    ')}")
+        found[way] = {"exit": code} | ({"said": said} if code else {})
         for artifact, (family, switch) in NEEDED.items():
             less = [one for one in given if one != artifact]
             code, said = check(without(way, path, artifact), less)
-            if code != 1 or f"no evidence for {family}" not in said or switch not in said:
-                wrong.append(f"{name} {way} without {artifact}: {code}")
-    return wrong
+            named = f"no evidence for {family}" in said and switch in said
+            found[way][f"without {artifact}"] = {"exit": code, "names it": named}
+    return found
+
+
+def is_right(found: dict[str, Any]) -> bool:
+    """Tell whether all three recordings passed, and failed where a switch is missing."""
+    missing = {"exit": 1, "names it": True}
+    return all(
+        way["exit"] == 0 and all(way[f"without {name}"] == missing for name in NEEDED)
+        for way in found.values()
+    )
 
 
 def _main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=",".join(MODELS), help="programs, comma separated")
     parser.add_argument("--keep", type=Path, help="where to keep the recordings")
+    parser.add_argument("-o", "--out", type=Path, help="the file of what was found")
     given = parser.parse_args()
     names = given.only.split(",")
-    failed = 0
+    programs: dict[str, Any] = {}
+    result = {
+        "date": f"{datetime.date.today()}",
+        "torch": version("torch"),
+        "right": "0 of 0",
+        "programs": programs,
+    }
     with tempfile.TemporaryDirectory() as temporary:
         for name in names:
             folder = (given.keep or Path(temporary)) / name
             folder.mkdir(parents=True)
-            wrong = tried(name, folder)
-            failed += bool(wrong)
-            print(f"{name}: {'wrong' if wrong else 'right'}", *wrong, sep="\n", flush=True)
-    print(f"{len(names) - failed} of {len(names)} programs are judged right in all three ways")
-    return int(bool(failed))
+            programs[name] = tried(name, folder)
+            right = is_right(programs[name])
+            print(f"{name}: {'right' if right else json.dumps(programs[name])}", flush=True)
+            result["right"] = f"{sum(map(is_right, programs.values()))} of {len(programs)}"
+            if given.out:
+                given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print(f"{result['right']} programs are judged right in all three ways")
+    return int(not all(map(is_right, programs.values())))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ is up.
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import select
@@ -21,6 +22,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tracelens import analyze, cli
+from tracelens.cli._app import command
 from tracelens.plugins import manifest, registry
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +32,8 @@ LIMIT_S = 120
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 #: How long it takes to import everything, and to notice that a command is over.
 SPARE_S = 120
+#: What commands import when they need it.
+LATE = ("tracelens.render.text", "tracelens.render.json", "tracelens.live.process")
 #: What is remembered of what is installed.
 CACHES = (
     registry._entries,
@@ -63,7 +67,7 @@ class Server:
         atexit.register(self.close)
 
     def run(
-        self, folder: Path, words: tuple[str, ...], limit: int, settings: Mapping[str, str]
+        self, folder: Path, words: tuple[str, ...], limit: int, environment: Mapping[str, str]
     ) -> int:
         """Return how the command ended: the exit code, or the signal as a negative number.
 
@@ -73,7 +77,7 @@ class Server:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{json.dumps([str(folder), words, limit, dict(settings)])}\n")
+        self._process.stdin.write(f"{json.dumps([str(folder), words, limit, dict(environment)])}\n")
         self._process.stdin.flush()
         if not select.select([self._process.stdout], [], [], limit + SPARE_S)[0]:
             raise TimeoutError
@@ -84,7 +88,8 @@ class Server:
     def close(self) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(SPARE_S)
+            with self._process:
+                self._process.wait(SPARE_S)
 
 
 @cache
@@ -93,14 +98,20 @@ def server() -> Server:
 
 
 def tracelens(
-    folder: Path, *words: str, limit: int = LIMIT_S, settings: Mapping[str, str] = NO_SETTINGS
+    folder: Path,
+    *words: str,
+    limit: int = LIMIT_S,
+    environment: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] = NO_SETTINGS,
 ) -> Done:
     """Run a command in ``folder``, with the packs installed in its folder ``site``.
 
-    ``settings`` are further variables of its environment.
+    ``settings`` are further variables of its environment. What it printed is in the files
+    ``stdout`` and ``stderr`` in ``folder``.
     """
+    given = os.environ | {"TRACELENS_CACHE": ""} if environment is None else environment
     try:
-        code = server().run(folder, words, limit, settings)
+        code = server().run(folder, words, limit, {**given, **settings})
     except (TimeoutError, EOFError, BrokenPipeError) as error:
         server().close()
         server.cache_clear()
@@ -119,17 +130,21 @@ def _text(file: Path) -> str:
 def serve() -> None:
     """Fork for every command that is asked for."""
     analyze(str(SAMPLE))
+    for name in ("analyze", "run", "confirm"):
+        command([name])
+    for name in LATE:
+        importlib.import_module(name)
     assert len(list(Path("/proc/self/task").glob("*"))) <= 1, "a thread may hold a lock at the fork"
     for line in sys.stdin:
-        folder, words, limit, settings = json.loads(line)
+        folder, words, limit, environment = json.loads(line)
         if not (child := os.fork()):
-            _run(Path(folder), words, limit, settings)
+            _run(Path(folder), words, limit, environment)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         sys.stdout.write(f"{code}\n")
         sys.stdout.flush()
 
 
-def _run(folder: Path, words: list[str], limit: int, settings: Mapping[str, str]) -> None:
+def _run(folder: Path, words: list[str], limit: int, environment: dict[str, str]) -> None:
     code = 99
     try:
         signal.alarm(limit)
@@ -138,12 +153,13 @@ def _run(folder: Path, words: list[str], limit: int, settings: Mapping[str, str]
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(folder)
-        os.environ["TRACELENS_CACHE"] = ""
-        os.environ.update(settings)
-        sys.path.insert(0, str(folder / "site"))
-        sys.dont_write_bytecode = True
-        for cached in CACHES:
-            cached.cache_clear()
+        os.environ.clear()
+        os.environ.update(environment)
+        if (site := folder / "site").exists():
+            sys.path.insert(0, str(site))
+            sys.dont_write_bytecode = True
+            for cached in CACHES:
+                cached.cache_clear()
         code = cli.main(words)
     except SystemExit as error:
         code = int(error.code or 0)

@@ -12,6 +12,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from tests.warm import tracelens
+
 __all__ = ["TRACELENS", "Ran", "Run", "ended", "is_alive", "runner"]
 
 TRACELENS = (sys.executable, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())")
@@ -62,15 +64,7 @@ def runner(python: str, room: Path, environment: dict[str, str]) -> Run:
             script.write_text(dedent(program))
             program = [python, str(script)]
         words = ["run", "-o", str(bundle), *(["-q"] if quiet else []), *options, "--", *program]
-        done = subprocess.run(
-            [*TRACELENS, *words],
-            env=environment | (env or {}),
-            cwd=room,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = tracelens(room, *words, limit=300, environment=environment | (env or {}))
         return Ran(done.returncode, done.stdout, done.stderr, bundle)
 
     return call

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.live.reports import finding, report
 from tests.live.running import ended
 from tracelens.live import counters
@@ -20,13 +21,16 @@ CALL = "import sys; from tracelens.cli import main; sys.exit(main())"
 BREAKS = next((ROOT / "fixtures" / "rules").glob("GBR001-*/fires-*.log"))
 
 
-def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
+def environment(folder: Path) -> dict[str, str]:
     (folder / "tmp").mkdir(exist_ok=True)
+    return os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
+
+
+def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", CALL, "confirm", *arguments],
         cwd=folder,
-        env=environment,
+        env=environment(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -34,10 +38,8 @@ def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def confirm(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    child = start(folder, *arguments)
-    with ended(child):
-        out, err = child.communicate(timeout=120)
-    return child.returncode, out, err
+    done = warm.tracelens(folder, "confirm", *arguments, environment=environment(folder))
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tracelens.dynamo import phases
@@ -67,8 +68,7 @@ def judge(
     watched = Watched(evidence, recorded_with)
     judging = Judge(held, evidence, watched)
     every = [
-        (known, known if isinstance(known, RuleFacts) else RuleFacts.read(known))
-        for known in (manifest.current().rules if rules is None else rules)
+        (known, _facts(known)) for known in (manifest.current().rules if rules is None else rules)
     ]
     replaced = packs.replaced()  # by the log kinds of packs, which have read
     for known, facts in sorted(every, key=lambda pair: bool(pair[1].distribution)):
@@ -102,6 +102,19 @@ def judge(
             evidence.faults, [*packs.faults(tellers, foreign), *replaced, *packs.replaced()]
         ),
     )
+
+
+def _facts(known: Rule | RuleFacts) -> RuleFacts:
+    if isinstance(known, RuleFacts):
+        return known
+    kind: type = type(known)
+    return _declared(kind)
+
+
+@cache
+def _declared(rule: type) -> RuleFacts:
+    """Return what rules of a class declare."""
+    return RuleFacts.read(rule())
 
 
 def _of_run(finding: Finding, name: str) -> Finding:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from tracelens.errors import UsageError, closest
 from tracelens.evidence import Evidence
@@ -78,6 +79,7 @@ def artifacts(name: str, value: str) -> frozenset[str]:
     return frozenset({"mkl_verbose"}) if name == "MKL_VERBOSE" and value != "0" else frozenset()
 
 
+@cache
 def artifacts_of(switch: str) -> frozenset[str]:
     """Return what a switch, as a log kind names it, shows; empty for what cannot be watched."""
     match = _SWITCH.fullmatch(switch)

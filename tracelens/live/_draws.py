@@ -105,9 +105,9 @@ class Draws:
         found: Sequence[float] = (),
     ) -> Estimate:
         u, v, w = weights
-        choices, count = self.random.choices, len(pools)
-        picked = choices(pools, k=count * RESAMPLES)
-        drawn = [choice for pool in picked for choice in choices(pool)]
+        random, count = self.random.random, len(pools)
+        picked = self.random.choices(pools, k=count * RESAMPLES)
+        drawn = [pool[int(random() * len(pool))] for pool in picked]
         centres = sorted(
             centre(drawn[start : start + count]) for start in range(0, len(drawn), count)
         )
