@@ -16,6 +16,7 @@ from tests.corpus import ROOT as CORPUS
 from tests.corpus import needs_corpus
 from tracelens import SourceError, UsageError, analyze
 from tracelens.cli import main
+from tracelens.engine import MAX_FOREIGN
 from tracelens.report import Report
 from tracelens.source import groups
 
@@ -335,3 +336,19 @@ def test_a_run_says_which_ranks_its_structured_logs_are_of(tmp_path: Path) -> No
     assert [source.writers for source in report.inputs] == [("rank0",), ("rank2",)]
     unnamed = shutil.copy(structured, tmp_path / "structured.log")
     assert analyze(str(unnamed), select=["LOG001"]).runs[0].ranks == ()
+
+
+@pytest.mark.parametrize(("others", "expected"), [(2, 3), (MAX_FOREIGN, MAX_FOREIGN + 1), (60, 2)])
+def test_a_folder_full_of_other_files_is_one_run_beside_the_logs(
+    others: int, expected: int, tmp_path: Path
+) -> None:
+    log(tmp_path / "run.log", pid=7)
+    for number in range(others):
+        (tmp_path / f"notes{number:03}.txt").write_text(f"epoch {number}\nloss 0.5\n")
+    report = analyze(str(tmp_path))
+    assert len(report.runs) == expected
+    assert report.runs[0].inputs == (str(tmp_path / "run.log"),)
+    named = [path for run in report.runs for path in run.inputs]
+    assert sorted(named) == [source.path for source in report.inputs]
+    assert report.coverage.program_lines == 2 * others
+    assert len(report.inputs) == others + 1

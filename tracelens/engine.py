@@ -8,12 +8,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from tracelens.errors import SourceError, UsageError, closest
+from tracelens.evidence import Evidence
 from tracelens.judging import judge, matches
 from tracelens.judging.watching import check_names
 from tracelens.logs.recording import Recording
 from tracelens.plugins import manifest
 from tracelens.plugins.facts import RuleFacts
-from tracelens.report import Report
+from tracelens.report import Input, Report
 from tracelens.report.joining import joined
 from tracelens.rules import Rule
 from tracelens.source import RunRead, groups, read_runs
@@ -27,6 +28,8 @@ __all__ = ["analyze", "choose", "compare", "judge", "select_rules"]
 
 #: Inputs that the error names when none of them holds anything known.
 MAX_NAMED = 3
+#: Runs without anything that we know that are told apart.
+MAX_FOREIGN = 20
 
 
 def analyze(
@@ -67,20 +70,21 @@ def analyze(
     """
     rules = choose(select)
     named = _named(runs or {})
-    found = groups(expand(paths) if paths else [], one_run=one_run, named=named)
+    listed = expand(paths) if paths else []
+    found = groups(listed, one_run=one_run, named=named)
     names = _names(named)
     watched = check_names(recorded_with) if recorded_with else frozenset[str]()
     judged = partial(judge, rules=rules, ignore=ignore, recorded_with=watched)
-    reports, others = [], []
+    reports, others = [], _Foreign()
     for run in read_runs(found, kind=kind, jobs=jobs, progress=progress):
         if not run.name and _is_foreign(run):
-            others.append(run)  # nothing in it: it comes last, and takes no number from a log
+            others.add(run)
             continue
         name = run.name or next(names)
         reports.append(judged(run.evidence, run.inputs, name=name))
         del run  # what was read of it must not stay while the next one is read
-    reports += [judged(run.evidence, run.inputs, name=next(names)) for run in others]
-    report = joined(reports, expand(paths) if paths else [])
+    reports += [judged(evidence, inputs, name=next(names)) for evidence, inputs in others.runs]
+    report = joined(reports, listed)
     if (error := nothing_known(report)) is not None:
         raise error
     return report
@@ -104,6 +108,26 @@ def compare(*inputs: str | Report) -> Comparison:
     given = zip(inputs, reports, strict=True)
     paths = [report.inputs[0].path if one is report else str(one) for one, report in given]
     return compared(reports, paths)
+
+
+class _Foreign:
+    """Runs with nothing in them that we know: they come last, and take no number from a log."""
+
+    def __init__(self) -> None:
+        #: The evidence of each, and its inputs.
+        self.runs: list[tuple[Evidence, list[Input]]] = []
+        self._together = False
+
+    def add(self, run: RunRead) -> None:
+        """Take one; many are one run, since a folder of others' files would say a thing each."""
+        self.runs.append((run.evidence, [*run.inputs]))
+        if len(self.runs) > MAX_FOREIGN or self._together:
+            self._together = True
+            first, inputs = self.runs[0]
+            for evidence, more in self.runs[1:]:
+                first.merge(evidence)
+                inputs += more
+            del self.runs[1:]
 
 
 def _is_foreign(run: RunRead) -> bool:
@@ -158,9 +182,9 @@ def nothing_known(report: Report) -> SourceError | None:
     for unread in report.coverage.unread[:1]:
         message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"
         return SourceError(message, hint="nothing else in the input comes from torch or oneDNN")
-    looks = [(source.path, look(source.path)) for source in inputs]
-    names = "; ".join(f"{path}: {found.what}" for path, found in looks[:MAX_NAMED])
-    more = f" and {len(looks) - MAX_NAMED} more" if len(looks) > MAX_NAMED else ""
+    looks = [(source.path, look(source.path)) for source in inputs[:MAX_NAMED]]
+    names = "; ".join(f"{path}: {found.what}" for path, found in looks)
+    more = f" and {len(inputs) - MAX_NAMED} more" if len(inputs) > MAX_NAMED else ""
     path, found = looks[0]
     hint = found.hint.replace("FILE", path)
     return SourceError(f"{names}{more}: nothing from torch or oneDNN in it", hint=hint)

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.source.splitting import KINDS, differences, mutant
-from tracelens.source import ranges, read
+from tracelens.source import files, ranges, read
 from tracelens.source.opened import Inseparable
 from tracelens.source.segment import Segmenter
+from tracelens.source.watch import MAX_LINE, Watch
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -100,3 +101,33 @@ def test_a_file_that_cannot_be_joined_is_read_in_one_pass(
     path = tmp_path / "run.log"
     path.write_bytes((V + b"Recompiling function f in /p/m.py:3\n") * 2_600)
     assert read([str(path)], jobs=2)[1] == read([str(path)])[1]
+
+
+GUARD = b"| +- GuardManager: source=G, accessed_by=GlobalsGuardAccessor, type=<class 'dict'>"
+
+
+def test_the_second_half_of_a_line_is_no_line_of_the_program_elsewhere(tmp_path: Path) -> None:
+    """What ends a line that a container runtime cut may begin a record where it stands alone."""
+    text = PART + b"  # return torch.relu(x)\n" + FULL + GUARD + b"\n" + FULL + b"step 1\n"
+    path = tmp_path / "run.log"
+    path.write_bytes(text * 2 + FULL + GUARD + b"\n")
+    evidence, _ = read([str(path)])
+    assert evidence.kinds == {"fragments": 2}  # it, and the guards in it
+
+
+@pytest.mark.parametrize("chunk", [64, 512, 1 << 18])
+def test_a_long_line_before_a_failure_is_cut_alike_wherever_the_input_is(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(b"x" * 9_000 + b"\n" + FILE * 3 + RAISED)
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    watch = Watch()
+    stream = files.Stream(str(path))
+    number = 1
+    with stream.open() as reader:
+        for lines in stream.blocks(reader):
+            watch.look(lines, range(number, number + len(lines)))
+            number += len(lines)
+    first = watch.finish()[0].lines[0]
+    assert first == (1, b"x" * MAX_LINE)

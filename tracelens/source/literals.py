@@ -9,6 +9,7 @@ repeat, else words.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 __all__ = ["Literals"]
 
@@ -31,13 +32,7 @@ class Literals:
     """
 
     def __init__(self, literals: Iterable[bytes]) -> None:
-        literals = tuple(literals)
-        self._letters = [bytes([code]) for code in sorted(set(b"".join(literals)))]
-        self._spelt = [(one, {bytes([code]) for code in one}) for one in literals]
-        #: The longest word of each: a text without it has no such literal.
-        self._words: dict[bytes, list[bytes]] = {}
-        for literal in literals:
-            self._words.setdefault(max(literal.split(), key=len), []).append(literal)
+        self._letters, self._spelt, self._words = _spelling(tuple(literals))
         self._lines: set[bytes] = set()
         self._quiet: set[bytes] = set()
         self._telling: dict[bytes, list[bytes]] = {}
@@ -83,3 +78,18 @@ class Literals:
                 distinct.discard(word)
         self._quiet |= distinct
         return suspects
+
+
+#: The letters of some literals, each literal with its own, and the literals by their longest word.
+_Spelling = tuple[list[bytes], list[tuple[bytes, set[bytes]]], dict[bytes, list[bytes]]]
+
+
+@lru_cache(maxsize=8)
+def _spelling(literals: tuple[bytes, ...]) -> _Spelling:
+    """Return what is to be known of ``literals``, which are the same for every input."""
+    letters = [bytes([code]) for code in sorted(set(b"".join(literals)))]
+    spelt = [(one, {bytes([code]) for code in one}) for one in literals]
+    words: dict[bytes, list[bytes]] = {}
+    for literal in literals:  # a text without its longest word does not hold it
+        words.setdefault(max(literal.split(), key=len), []).append(literal)
+    return letters, spelt, words

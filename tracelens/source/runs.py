@@ -102,7 +102,8 @@ def _sorted(files: Sequence[str]) -> list[Group]:
     """Return the groups among the files of one folder."""
     probes = {path: probe(path) for path in files if path != "-"}
     jobs = jobs_of(list(probes.values()))
-    parts = [*jobs, *([path] for path in files if path not in set(chain.from_iterable(jobs)))]
+    taken = set(chain.from_iterable(jobs))
+    parts = [*jobs, *([path] for path in files if path not in taken)]
     joined = _Joined(len(parts))
     first: dict[str, int] = {}
     for number, part in enumerate(parts):

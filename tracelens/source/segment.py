@@ -146,9 +146,9 @@ class Segmenter:
                 continue
             line = lines[at]
             at += 1
-            self._is_program = False
+            self._is_program, whole = False, not self._partial
             self._other(line[:-1], self.lines + at)
-            if self._is_program:
+            if self._is_program and whole:  # what ends another line says nothing by itself
                 self._own.learn(line)
 
     def _orphan(self, at: int, end: int) -> None:

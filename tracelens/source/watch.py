@@ -147,12 +147,11 @@ class Watch:
         """Take the lines from ``start``, which may be before the first, to ``stop``."""
         if start < 0:
             tail = len(self._tail)
-            self._open += self._tail[tail + start : max(0, tail + min(stop, 0))]
+            before = self._tail[tail + start : max(0, tail + min(stop, 0))]
+            self._open += [(number, _shortened(line)) for number, line in before]
         begin, end = max(0, start), max(0, stop)
-        self._open += [
-            (number, line[: MAX_JSON if line[:1] == b"{" else MAX_LINE])
-            for number, line in zip(numbers[begin:end], lines[begin:end], strict=True)
-        ]
+        kept = map(_shortened, lines[begin:end])
+        self._open += zip(numbers[begin:end], kept, strict=True)
         if len(self._open) > 4 * (MAX_HEAD + MAX_TAIL):
             self._open[MAX_HEAD:-MAX_TAIL] = []
 
@@ -192,6 +191,11 @@ class Watch:
         """Return the excerpts, in the order of the input."""
         self._close()
         return [*self._first, *self._last]
+
+
+def _shortened(line: bytes) -> bytes:
+    """Return what is kept of a line, whichever lines it was looked at with."""
+    return line[: MAX_JSON if line[:1] == b"{" else MAX_LINE]
 
 
 def _hot(lines: Sequence[bytes]) -> list[int]:
