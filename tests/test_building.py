@@ -11,14 +11,14 @@ import pytest
 
 from tests.test_packs import ROOT
 
-BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
+BUILD = "import sys; from hatchling.build import build_{0}; print(build_{0}(sys.argv[1]))"
 
 
-def built(folder: Path) -> tuple[str, str]:
-    """Build a wheel; return its name and its digest."""
+def built(folder: Path, what: str) -> tuple[str, str]:
+    """Build a wheel or an sdist; return its name and its digest."""
     folder.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", BUILD, str(folder)],
+        [sys.executable, "-c", BUILD.format(what), str(folder)],
         cwd=ROOT,
         env={"SOURCE_DATE_EPOCH": "1700000000", "PATH": "/usr/bin:/bin"},
         capture_output=True,
@@ -30,6 +30,7 @@ def built(folder: Path) -> tuple[str, str]:
     return name, hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
-def test_a_wheel_is_the_same_bytes_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["wheel", "sdist"])
+def test_what_is_published_is_the_same_bytes_twice(tmp_path: Path, what: str) -> None:
     pytest.importorskip("hatchling", reason="hatchling is not installed")
-    assert built(tmp_path / "first") == built(tmp_path / "second")
+    assert built(tmp_path / "first", what) == built(tmp_path / "second", what)

@@ -35,6 +35,21 @@ SK = "sk-" + "proj1" * 6
 AKIA = "AKIA" + "ABCD2345EFGH6789"
 XOX = "xoxb-" + "123456789-abc"
 
+PRIVATE = "PRIVATE " + "KEY"
+#: In two parts, each of them: a scanner of secrets would take them for real.
+TOKENS = (
+    "glpat-" + "AbCdEfGhIjKlMnOpQrSt",
+    "npm_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "pypi-" + "AgEIcHlwaS5vcmcCJGFiY2RlZmdoLWFiY2QtYWJjZC1hYmNk",
+    "AIza" + "SyA1234567890abcdefghijklmnopqrstuv",
+    "ya29." + "a0AfH6SMBx1234567890abcdefghijklmnop",
+    "SG." + "abcdefghijklmnopqrstuv.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123",
+    "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc",
+    "nvapi-" + "AbCdEfGhIjKlMnOpQrStUvWx",
+    "gsk_" + "AbCdEfGhIjKlMnOpQrStUvWx",
+    "dapi" + "0123456789abcdef0123456789abcdef",
+)
+
 #: What must not be seen, and a line that gives it away.
 PLANTED = {
     "zelda": f'File "{HOME}/zelda/proj/model.py", line 3',
@@ -83,7 +98,47 @@ PLANTED = {
     HEX: f"session {HEX}",
     BASE64[:-1]: f"using {BASE64}",
     "Falcon": "we call it Project Falcon",
+    "Jürgen Müller": r'File "C:\Users\Jürgen Müller\proj\m.py", line 3',
+    "zoe7": f"file://{HOME}/zoe7/x.py",
+    "quentin": "/afs/cern.ch/user/q/quentin/x.py",
+    "ravi8": f"/gpfs/fs1{HOME}/ravi8/x.py",
+    "xenia": "/mnt/c/Users/xenia/proj/x.py",
+    "ivanovic": r"\\wsl$\Ubuntu" + HOME.replace("/", "\\") + r"\ivanovic\x.py",
+    "fileserver01": r"\\fileserver01\share\data\x.py",
+    "amirali": "cd ~amirali/proj/x.py",
+    "gpu-node-17": "HOSTNAME=gpu-node-17",
+    "node[01-04]": "SLURM_NODELIST=node[01-04]",
+    "nodeh2": "running on host nodeh2",
+    "farid": "Logged in as: farid",
+    "gina77": "wandb: Currently logged in as: gina77 (acme-team). Use `wandb login`",
+    "acme-team": "wandb: Currently logged in as: gina78 (acme-team). Use `wandb login`",
+    **{token: f"it is {token} now" for token in TOKENS},
+    "cl13nt": "client_secret=cl13nt",
+    "phr4se": "passphrase=phr4se",
+    "t0kxyz": "prog --token t0kxyz --x",
+    "r00tpw": "mysql://root:r00tpw@db1.acme.lan/x",
+    "pgpw1": "PGPASSWORD=pgpw1",
+    "00:1a:2b:3c:4d:5e": "eth0 00:1a:2b:3c:4d:5e",
+    "i-0abcd1234ef567890": "instance i-0abcd1234ef567890",
+    "ip-10-1-2-3": "ip-10-1-2-3.ec2.internal",
+    "bucket9": "gs://bucket9/run/x",
+    "cachepw": "redis://:cachepw@cache1:6379",
 }
+
+#: What is part of something longer, or may as well be a project: seen where it stands, not alone.
+IN_PLACE = {
+    "ursula": "/u/ursula/proj/x.py",
+    "acmecorp": "git@github.com:acmecorp/secretrepo.git",
+    "wJalrXUtnFEMI": "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "MIIEvQIB": f"-----BEGIN {PRIVATE}-----MIIEvQIBADANBgkqhkiG9w0BAQEFAASC-----END {PRIVATE}-----",
+    "abcSIG": "https://x.blob.core.windows.net/c/b?sv=2020-08-04&sig=abcSIG%2Fdef%3D",
+    "s3ss10n": "Cookie: sessionid=s3ss10n; csrftoken=abc",
+    "210987654321": "arn:aws:iam::210987654321:role/x",
+    "8a7b6c5d-1234": "GPU 0: (UUID: GPU-8a7b6c5d-1234-5678-9abc-def012345678)",
+    "kube9": "pod kube9-7d9f8b6c5-x2x4z on node pool",
+    "AAAAB3NzaC1yc2E": "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7 me@there",
+}
+ALL = PLANTED | IN_PLACE
 
 
 class Plain(Renderer):
@@ -99,6 +154,11 @@ class Plain(Renderer):
         return report.to_json()
 
 
+def folder(secret: str, number: int) -> str:
+    """Return a folder that is called as the secret is, where it may be seen alone."""
+    return secret.strip("@-_") if secret in PLANTED else f"proj{number}"
+
+
 def planted(report: Report) -> Report:
     """Every line is evidence, and what it gives away stands in titles, tables and places alone."""
     findings = [
@@ -107,15 +167,15 @@ def planted(report: Report) -> Report:
             code="GBR003",
             name="print-or-builtin",
             severity=Severity.WARNING,
-            title=f"it is {secret} here",
+            title=f"it is {secret if secret in PLANTED else number} here",
             message=line,
-            where=Where(file=f"{HOME}/zelda/{secret.strip('@-_')}/m.py", line=1, function="f"),
+            where=Where(file=f"{HOME}/zelda/{folder(secret, number)}/m.py", line=1, function="f"),
             evidence=(EvidenceLine(input="run.log", line=1, text=line, note=line),),
             data={"said": line},
         )
-        for number, (secret, line) in enumerate(PLANTED.items())
+        for number, (secret, line) in enumerate(ALL.items())
     ]
-    tables = {"graph_breaks": [{"file": line, "line": 1, "count": 2} for line in PLANTED.values()]}
+    tables = {"graph_breaks": [{"file": line, "line": 1, "count": 2} for line in ALL.values()]}
     return report.model_copy(update={"findings": tuple(findings), "tables": tables})
 
 
@@ -125,7 +185,7 @@ def test_no_secret_is_in_any_format(format_: type[Renderer], reports: dict[str, 
         verbose=True, max_chars=10_000_000, redact=True, redact_words=("Project Falcon", "Falcon")
     )
     text = format_.render(planted(reports["reference"]), options)
-    assert [secret for secret in PLANTED if secret in text] == []
+    assert [secret for secret in ALL if secret in text] == []
 
 
 def test_no_secret_reaches_a_format_of_a_pack(
@@ -144,7 +204,7 @@ def test_no_secret_reaches_a_format_of_a_pack(
     )
     text = (tmp_path / "out.plain").read_text()
     assert json.loads(text)["findings"]
-    assert [secret for secret in PLANTED if secret in text] == []
+    assert [secret for secret in ALL if secret in text] == []
 
 
 @pytest.mark.parametrize(
@@ -170,6 +230,13 @@ def test_no_secret_reaches_a_format_of_a_pack(
         '{"frame_id": 0, "has_payload": "5601d02186053adcc1ba29fd248c1d20"}',
         "see https://docs.vllm.ai/en/latest for more",
         "/data/imagenet/train /scratch/cache/y /data/model.pt",
+        "y = x & ~mask; z = ~mask / 2; w = ~keep/total",
+        "add_1 on node add_1, on device cuda:0, on host memory, in the cookie jar",
+        "cloned git@github.com:pytorch/pytorch.git",
+        "V1120 11:07:29.063000 16287 torch/_inductor/graph.py:2722] [0/0_1] 00:11:22",
+        r"re.compile('\\d+\\s\\w') and C:\\temp\\x",
+        "--max-tokens 512 --tokenizer gpt2 --pad-token pad --password-file x",
+        "private key -----BEGIN CERTIFICATE-----",
         "BackwardHookFunctionForCausalLMWithValueHeadAndSomethingElse",
     ],
 )

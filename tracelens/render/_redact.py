@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from tracelens.render._kinds import Kind, kind
 from tracelens.render._own import without_own
-from tracelens.render._secrets import KINDS, STRONG, Kind, is_common, kind, stays
+from tracelens.render._people import STRONG
+from tracelens.render._secrets import KINDS, is_common, stays
 from tracelens.render._strings import map_strings
 from tracelens.report import Report
 

@@ -1,4 +1,4 @@
-"""What names people, machines and secrets: patterns, and the words that look like such and stay.
+"""What names people, machines and secrets, and the words that look like such and stay.
 
 Every pattern is linear: bounded repeats, and no repeat within a repeat that could share its text.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
-__all__ = ["KINDS", "NOBODY", "SITE", "STRONG", "Kind", "is_common", "kind", "stays"]
+from tracelens.render._machines import MACHINES
+from tracelens.render._people import FOLDERS, SITE, STRONG
+from tracelens.render._tokens import TOKENS
 
-_NAME = r"(?P<name>[^\s/\\:;,'\"()\[\]{}<>|=@]{1,64})"
-_BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+__all__ = ["KINDS", "NOBODY", "is_common", "stays"]
+
+KINDS = (*SITE, *STRONG, *FOLDERS, *TOKENS, *MACHINES)
 #: Names that are no person's: shared directories, and accounts that every machine has.
 NOBODY = frozenset(
     """
@@ -46,6 +48,10 @@ _PUBLIC = re.compile(
     r"uxlfoundation\.org|openai\.com|schemastore\.org|oasis-open\.org|gnu\.org|apache\.org)$|"
     r"^docs\.[\w.-]{1,200}$|^(?:www\.)?example\.(?:org|com|net)$|^localhost$|^\d{1,3}(?:\.\d{1,3}){3}$"
 )
+#: Whose repositories anybody may know.
+_REPOSITORIES = re.compile(
+    r"(?i)(?:pytorch|uxlfoundation|oneapi-src|huggingface|triton-lang|nvidia|intel|vllm-project)/"
+)
 #: Before a digest: it is then no secret.
 _DIGEST = re.compile(
     r"(?i)(?:commit|git|sha|hash|digest|cache|md5|key|fingerprint|revision|\brev|build|version|"
@@ -56,29 +62,6 @@ _TYPES = re.compile(
     r"(?:Tensor|Optional|List|Dict|Any|Union|str|int|bool|float|bytes|None|none|null|True|False|"
     r"true|false|Literal|tuple|list|dict)(?![\w-])"
 )
-#: What a mail address may end in, besides two letters: an attribute of a matrix must not pass.
-_DOMAINS = (
-    "com org net edu gov mil int info biz name dev app cloud tech online site xyz science academy "
-    "email company systems software digital museum example test invalid local internal corp lan "
-    "pro jobs mobi aero coop travel asia cat tel post wiki ninja zone world network"
-).replace(" ", "|")
-
-
-class Kind(NamedTuple):
-    """What to look for: of a match, ``keep`` stays and ``name`` gets a pseudonym.
-
-    A text without any of the ``signs`` (all lower case) holds no match and is not searched.
-    """
-
-    label: str
-    signs: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
-def kind(label: str, signs: str, *patterns: str) -> Iterator[Kind]:
-    """Yield a kind for each pattern."""
-    for pattern in patterns:
-        yield Kind(label, tuple(signs.split()), re.compile(pattern))
 
 
 def is_common(name: str) -> bool:
@@ -100,6 +83,22 @@ def _is_nobody(name: str, match: re.Match[str]) -> bool:
 def _is_public(name: str, match: re.Match[str]) -> bool:
     del match
     return bool(_PUBLIC.search(name) or _TYPES.match(name)) or is_common(name)
+
+
+def _is_known_repository(name: str, match: re.Match[str]) -> bool:
+    del match
+    return bool(_REPOSITORIES.match(name))
+
+
+def _is_public_login(name: str, match: re.Match[str]) -> bool:
+    """Tell whether it is no person's address: ``git@github.com``."""
+    user, _, host = name.partition("@")
+    return user == "git" and _is_public(host, match)
+
+
+def _is_other(name: str, match: re.Match[str]) -> bool:
+    """Tell whether a user is nobody, or a pseudonym already."""
+    return _is_nobody(name, match) or bool(re.fullmatch(r"user\d{0,6}", name))
 
 
 def _is_digest(name: str, match: re.Match[str]) -> bool:
@@ -135,145 +134,13 @@ def _is_random(text: str) -> bool:
 
 _TESTS: dict[str, Callable[[str, re.Match[str]], bool]] = {
     "home": _is_nobody,
-    "user": _is_nobody,
+    "user": _is_other,
     "folder": _is_nobody,
     "host": _is_public,
     "url": _is_public,
+    "mail": _is_public_login,
+    "login": _is_public_login,
+    "repository": _is_known_repository,
     "key": _is_no_secret,
     "digest": _is_digest,
 }
-
-#: Contexts in which a name is certainly a person's: it is then replaced everywhere.
-STRONG = (
-    *kind(
-        "home",
-        "/home/ /users/",
-        r"(?<![\w.~-])(?:/[\w.-]{1,40}){0,4}/(?:home|[Uu]sers)/" + _NAME,
-    ),
-    *kind(
-        "home",
-        r"users\ users/",
-        r"(?<!\w)[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2}(?P<name>[^\\/:*?\"'<>|\r\n]{1,64})(?=[\\/])",
-    ),
-    *kind("user", "/torchinductor_", r"(?P<keep>/torchinductor_)" + _NAME),
-    *kind(
-        "user",
-        "user logname",
-        r"(?P<keep>(?<![\w.])(?:USER|LOGNAME|USERNAME|SUDO_USER|user|username|login)['\"]?"
-        r"(?:=|: )['\"]?)(?P<name>(?!\d|self\b|None\b)[\w][\w.-]{1,63})(?![\w(\[])",
-    ),
-    *kind(
-        "folder",
-        "/scratch/ /lustre/ /gpfs/ /nfs/ /beegfs/ work/ /data/",
-        r"(?P<keep>(?<![\w.~-])/(?:scratch|lustre|gpfs|nfs|beegfs|work|data)(?:/(?:users|scratch|work))?/)"
-        r"(?P<name>[^\s/\\:;,'\"()\[\]{}<>|=@.]{1,64})(?=/)",
-    ),
-)
-#: The same, where it may as well be a project's: replaced in this place alone.
-_FOLDERS = kind(
-    "folder",
-    "workspace/ /mnt/",
-    r"(?P<keep>(?<![\w.~-])/(?:workspace|mnt/data|mnt/work|mnt/scratch)/)"
-    r"(?P<name>[^\s/\\:;,'\"()\[\]{}<>|=@.]{1,64})(?=/)",
-)
-_SECRETS = (
-    *kind(
-        "secret",
-        "hf_ gh github_pat_ glpat- xox sk- akia asia eyj",
-        r"(?<!\w)(?P<name>hf_[A-Za-z0-9]{16,200}|gh[opsur]_[A-Za-z0-9]{20,200}"
-        r"|github_pat_[A-Za-z0-9_]{20,200}|glpat-[\w-]{16,200}|xox[abprs]-[\w-]{10,200}"
-        r"|sk-[A-Za-z0-9_-]{20,200}|(?:AKIA|ASIA)[A-Z0-9]{16}"
-        r"|eyJ[\w-]{10,2000}\.[\w-]{10,2000}\.[\w-]{6,2000})",
-    ),
-    *kind(
-        "secret", "bearer basic", r"(?P<keep>\b(?:[Bb]earer|Basic) )(?P<name>[\w.~+/=-]{8,2000})"
-    ),
-    *kind(
-        "userinfo",
-        "://",
-        r"(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://)(?P<name>[^\s/:@'\"]{0,200}:[^\s/@'\"]{1,200})(?=@)",
-    ),
-    # A number after ``token=`` is a count of tokens.
-    *kind(
-        "key",
-        "token secret pass pw credential account sig key= key: key' key\" authorization",
-        r"(?P<keep>(?i:(?<![a-z0-9])(?:[a-z0-9]{1,40}[_.-]){0,5}"
-        r"(?:token|secret|passphrase|password|passwd|pw|credentials?|accountkey|account_key|"
-        r"sharedaccesskey|signature|sig|apikey|api[_-]key|access[_-]key(?:[_-]id)?|private[_-]key|"
-        r"secret[_-]key|authorization)(?:_id)?)['\"]?(?:=(?!=)|: ?)['\"]?)"
-        r"(?P<name>(?!(?:Bearer|Basic) |[\d.]{1,12}(?![\w-]))[^\s'\",;&<>()\[\]{}]{3,2000})",
-    ),
-    *kind(
-        "digest",
-        "0 1 2 3 4 5 6 7 8 9",
-        r"(?<![\w/+.=-])(?P<name>[0-9a-f]{32,512}|[0-9A-F]{32,512}"
-        r"|[A-Za-z0-9+/]{32,2000}={0,2})(?![\w/+.=-])",
-    ),
-)
-_MACHINES = (
-    *kind(
-        "host",
-        "host nodename node_name nodelist master_addr server rdzv_endpoint machine_name",
-        r"(?P<keep>(?i:(?<![a-z0-9])(?:[a-z0-9]{1,40}[_.-]){0,4}"
-        r"(?:host|hostname|nodename|node_name|nodelist|master_addr|server|server_name|"
-        r"rdzv_endpoint|machine_name))['\"]?(?:=(?!=)|: ?)['\"]?)"
-        r"(?P<name>(?!localhost|\d|https?:)[A-Za-z0-9][\w.-]{1,254})(?![\w(\[])",
-    ),
-    *kind(
-        "url",
-        "://",
-        r"(?P<keep>(?<![\w.+-])[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/@'\"]{1,300}@)?)"
-        r"(?P<name>[A-Za-z0-9](?:[\w.-]{0,250}\w)?)(?=[:/?#\s'\"),;\]]|$)",
-    ),
-    # ``threading.local`` is no host: the name needs a digit or a hyphen.
-    *kind(
-        "host",
-        "ip- .local .lan .internal .corp .intra .amazonaws .cluster",
-        r"(?<![\w.-])(?P<name>ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}(?:\.[\w-]{1,63}){0,6}"
-        r"|(?=[A-Za-z]{0,63}[\d-])[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,5}"
-        r"\.(?:local|lan|internal|corp|intra|localdomain|amazonaws\.com|cluster)(?![\w.-]*\w))",
-    ),
-    # ``x@self.net`` is a matrix product, ``x@w.to(y)`` another one.
-    *kind(
-        "mail",
-        "@",
-        r"(?<![\w.+-])(?P<name>(?!self\.|cls\.)[\w.+-]{1,64}@(?!self\.|cls\.)[\w-]{1,63}"
-        r"(?:\.[\w-]{1,63}){0,4}"
-        rf"\.(?:{_DOMAINS}|[a-z]{{2}}))(?![\w(\[.-]*[\w(\[])",
-        r"(?<=<)(?P<name>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5})(?=>)",
-        r"(?P<keep>(?i:e?mail(?:to)?)['\"]?[=:] ?['\"]?)"
-        r"(?P<name>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5})",
-    ),
-    *kind(
-        "login",
-        "@",
-        r"(?<![\w.+/-])(?P<name>[A-Za-z_][\w.-]{0,62}@(?!self\b|cls\b)"
-        r"(?:[A-Za-z][A-Za-z0-9]{0,62}-[A-Za-z0-9-]{1,62}|[A-Za-z][\w.-]{0,100}(?=:[~/]|[:$]\s)))"
-        r"(?![\w(])",
-        r"(?P<keep>\b(?:ssh|scp|rsync|sftp) )(?P<name>[\w.-]{1,63}@[\w.-]{1,255})",
-    ),
-    # Four numbers behind ``==`` or ``version`` are a version.
-    *kind(
-        "ip",
-        ".",
-        r"(?<![\w.])(?<![=<>~]=)(?<![vV]ersion )(?!127\.|0\.0\.0\.0|255\.)"
-        rf"(?P<name>{_BYTE}\.{_BYTE}\.{_BYTE}\.{_BYTE})(?![\w.]*\w)",
-    ),
-    *kind(
-        "ip",
-        ":",
-        r"(?<![\w:])(?P<name>(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}"
-        r"|(?:[23][0-9A-Fa-f]{3}|[fF][cdCD][0-9A-Fa-f]{2}|[fF][eE]80)(?::[0-9A-Fa-f]{0,4}){2,7})"
-        r"(?![\w:])",
-    ),
-)
-
-SITE = tuple(
-    kind(
-        "site",
-        "-packages",
-        r"(?P<name>(?<![\w.~-])(?:/|~/|[A-Za-z]:[\\/])[^\s'\"<>|:;,()]{0,250}?"
-        r"[\\/](?:site|dist)-packages)(?![\w-])",
-    )
-)
-KINDS = (*SITE, *STRONG, *_FOLDERS, *_SECRETS, *_MACHINES)
