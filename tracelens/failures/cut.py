@@ -46,6 +46,11 @@ def function_cause(frames: Sequence[Traced]) -> str:
     return _OF_FUNCTION.get(frames[-1].function, CUT) if frames else CUT
 
 
+def _compiles(path: str) -> bool:
+    """Tell whether Dynamo compiles a frame there: its wrappers do no more than call."""
+    return path.replace("\\", "/").endswith("/torch/_dynamo/convert_frame.py")
+
+
 def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:
     """Tell whether all there is of an error is the way to it, through the compiler.
 
@@ -55,7 +60,7 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
         return False
     if any(isinstance(item, Said) and _DUMPED in item.text for item in episode.items):
         return False
-    compiler = [is_compiler(frame.place) for frame in frames]
+    compiler = [is_compiler(frame.place) or _compiles(frame.place) for frame in frames]
     if raising(episode):
         return any(compiler) or "Dynamo" in raising(episode)
     return any(compiler[-2:]) and sum(compiler) >= MIN_FRAMES

@@ -62,6 +62,7 @@ _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\br
 #: Lines before and after what a compiler says in which it is told who called it.
 NEAR = 100
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
+_LEFT_OUT = re.compile(r"WON'T CONVERT (\S{1,200}) (\S{1,400}) line \d")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
@@ -117,7 +118,7 @@ def told(episode: Episode) -> Told | None:
     start = _message_start(episode, index, cause)
     return Told(
         cause=cause,
-        facts=facts | ({"cut": raising(episode) or "yes"} if cut else {}),
+        facts=facts | ({"cut": raising(episode) or "yes"} if cut else {}) | _left_out(lines),
         chain=_chain(raised, episode.items[start]),
         message="" if cut else _message(episode, start),
         output=next((one.diagnostic for one in episode.items if isinstance(one, Diagnostic)), ""),
@@ -128,6 +129,12 @@ def told(episode: Episode) -> Told | None:
         logged=all(one.logged for one in raised) if raised else item.logged,
         own=own,
     )
+
+
+def _left_out(lines: list[str]) -> dict[str, str]:
+    """Return the function that runs eagerly because of the error, and its file."""
+    found = next(filter(None, map(_LEFT_OUT.search, lines)), None)
+    return {"frame": found[1], "frame_file": found[2]} if found else {}
 
 
 def _line(item: Traced | Raised | Diagnostic | Said) -> str:
@@ -255,6 +262,10 @@ def _message_start(episode: Episode, index: int, cause: str) -> int:
             if isinstance(one, Raised) and not one.logged and _says(episode, at)
         ]
         if telling:
+            return telling[-1]
+        if all(one.logged for one in episode.items if isinstance(one, Raised)) and (
+            telling := [at for at, _ in enumerate(episode.items) if _says(episode, at)]
+        ):
             return telling[-1]
     for at in range(index, max(-1, index - 12), -1):
         item = episode.items[at]

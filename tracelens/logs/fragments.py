@@ -25,6 +25,13 @@ _REASON = (
 )
 _CAST = r"static_cast<(?:long|int64_t|int)>"
 
+#: What stands in the middle of what torch says of a graph break or an error.
+_REST = (
+    r" {0,8}(?:Explanation: \S|Hint: \S|Developer debug context: \S|from user code:$"
+    r"|While executing %\w{1,80} : |Original traceback:$|Set TORCHDYNAMO_VERBOSE=1 for"
+    r"|Graph break: from user code at:$|torch\._dynamo\.config\.capture_\w{1,30} = True$"
+    r"|env TORCHDYNAMO_CAPTURE_|GraphModule: class GraphModule\()"
+)
 
 #: How the line about a frame begins that runs eagerly.
 _LEFT_OUT = "WON'T CONVERT"
@@ -38,7 +45,8 @@ class Fragments(Log):
     partial = True
     begins = re.compile(
         # Told apart at a glance from most lines of programs.
-        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbg]))(?:"
+        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgEHDSO]))(?:"
+        rf"{_REST}|"
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
         rf"| {{0,8}}(?:last reason: )?\d{{1,6}}/\d{{1,6}}: (?:{_REASON})"
@@ -95,6 +103,8 @@ class Fragment(Record):
     calls: str = ""
     #: An FX graph, in any of its forms.
     graph: str = ""
+    #: What torch says below the first line of a graph break or an error.
+    rest: str = ""
 
     @property
     def what(self) -> str:
@@ -197,6 +207,8 @@ def _read(fragment: Fragment) -> Iterator[Record]:
     """Yield what the kind of log that the fragment is from reads in it."""
     from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
+    if fragment.what == "rest":
+        return
     if fragment.what == "frame" and "\n" not in fragment.text.rstrip():
         return  # neither the error nor whether it stopped anything is in it
     whole = _COMPLETE[fragment.what](fragment.text)

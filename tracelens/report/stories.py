@@ -27,6 +27,7 @@ __all__ = [
     "failure",
     "frame",
     "graph_break",
+    "left_out",
     "recompiles",
     "told_once",
 ]
@@ -60,6 +61,11 @@ def recompiles(file: str, line: int | None) -> Story:
 def frame(file: str, line: int | None) -> Story:
     """The function, defined at that line, that is compiled, or is not, as a frame of its own."""
     return "frame", file, line
+
+
+def left_out(function: str, file: str) -> Story:
+    """A function that runs eagerly because compiling it failed."""
+    return "left out", function, file
 
 
 def failure(exception: str, where: Where | None) -> Story:

@@ -63,6 +63,7 @@ TRIGGERS = (
     b"TooOldForTriton",
     b"TritonMissing",
     b'compile_fx.py", line ',
+    b'convert_frame.py", line ',
     b'symbolic_convert.py", line ',
     b'output_graph.py", line ',
     b'triton_heuristics.py", line ',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,7 +12,15 @@ from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
 from tracelens.failures.causes import GENERAL
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity, Where
+from tracelens.report import (
+    Confidence,
+    EvidenceLine,
+    Finding,
+    FindingData,
+    Severity,
+    Where,
+    stories,
+)
 from tracelens.rules import Rule
 
 __all__ = ["OWNERS", "FailureData", "FailureRule", "disabled", "gist", "without_compiling", "words"]
@@ -37,6 +45,9 @@ STAGES = {
 }
 #: Whose a bug of a stage is.
 OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
+#: Causes that, once suppressed, say no more than that; of those in the log of ``suppress_errors``
+#: the bugs of the compiler are told.
+_UNTOLD = (GENERAL | {"fake-tensors", "fullgraph"}) - {"internal-dynamo", "internal-compiler"}
 _VOLATILE = re.compile(r"(?:[A-Za-z]:)?[/\\][^\s'\":,]{3,}|0x[0-9a-f]+|\d+")
 
 
@@ -131,6 +142,12 @@ class FailureRule(Rule):
         """Tell how sure the cause is."""
         return Confidence.MEDIUM if failure.fact("cut") else Confidence.HIGH
 
+    def causes(self, finding: Finding) -> Iterable[stories.Story]:
+        """Cause that the function is left out, where the error was suppressed."""
+        data = self.data_of(finding)
+        if isinstance(data, FailureData) and "frame" in data.facts:
+            yield stories.left_out(data.facts["frame"], data.facts.get("frame_file", ""))
+
     def _found(self, key: tuple[str, ...], rows: list[Seen[Failure]]) -> Finding:
         seen = max(
             rows,
@@ -171,7 +188,7 @@ class FailureRule(Rule):
 
 def _told_by_others(failure: Failure) -> bool:
     """Tell whether it says no more than that an error was suppressed, which GBR013 does."""
-    return failure.suppressed and failure.cause in {*GENERAL, "fake-tensors", "fullgraph"}
+    return failure.suppressed and failure.cause in _UNTOLD
 
 
 def disabled(data: FailureData) -> str:

@@ -103,8 +103,7 @@ class NoCCompiler(FailureRule):
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Return the story that ENV003 tells another part of."""
-        del finding
-        return [NO_COMPILER]
+        return [NO_COMPILER, *super().causes(finding)]
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""

@@ -8,7 +8,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import NotConverted
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity, Where
+from tracelens.report import Finding, FindingData, Severity, Where, stories
 from tracelens.rules import Rule
 
 __all__ = ["SuppressedErrors"]
@@ -83,6 +83,12 @@ class SuppressedErrors(Rule):
             proof="tests/advice/GBR013/leave-out.py",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterator[stories.Story]:
+        """Follow from the error, where a rule knows it."""
+        data = self.data_of(finding)
+        if isinstance(data, SuppressedData):
+            yield stories.left_out(data.function, data.file)
 
     def check(self, *, skipped: Table[NotConverted]) -> Iterator[Finding]:
         """Yield one finding per function; torch prints these lines without being asked."""

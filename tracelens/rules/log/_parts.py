@@ -141,6 +141,7 @@ def of(
         by_kind.setdefault(seen.record.what, []).append(seen)
     if kinds.keys() - {"fragments"}:
         by_kind.pop("graph", None)
+    by_kind.pop("rest", None)  # `_rests` has it
     for kind, held in by_kind.items():
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")

@@ -11,12 +11,13 @@ from tracelens.logs.recording import LeftOut
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.log import _others, _parts
+from tracelens.rules.log import _others, _parts, _rests
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
     from tracelens.logs.autotune import AutotuneTable, LooseChoices
+    from tracelens.logs.compile_errors import LogError
     from tracelens.logs.foreign import ForeignLine
     from tracelens.logs.fragments import Fragment
     from tracelens.logs.fusion import FusionRefused
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import LibraryVersion, PrimitiveExec
     from tracelens.logs.openvino_verbose import NodeExec
     from tracelens.logs.recompiles import LooseFailures, Recompile
+    from tracelens.logs.torch_notes import TorchNote
     from tracelens.logs.triton_autotuning import KernelTuned
     from tracelens.traces.printed import DeviceProfile
 
@@ -133,12 +135,15 @@ class LogIncomplete(Rule):
         evidence: Evidence,
         reports: Table[NsysTable],
         profiles: Table[DeviceProfile],
+        notes: Table[TorchNote],
+        errors: Table[LogError],
     ) -> Iterator[Finding]:
         """Yield one finding per input that was cut, per kind of part, and for what is not read."""
         yield from self._shortened(left_out)
         yield from self._unread(not_read)
         for part in (
             *_parts.of(fragments, failures, rows, execs, versions, kinds=evidence.kinds),
+            *_rests.of(fragments, notes, errors, evidence.kinds),
             *_parts.of_tables(averages),
             *_parts.of_nsys(reports, profiles),
             *_parts.heads(tuning, again, refused, evidence.kinds),
