@@ -17,7 +17,10 @@ from tracelens import TracelensError, analyze
 RULES = Path(__file__).parents[2] / "fixtures/rules"
 #: Lines of each message that are cut.
 MOST = 60
-PREFIX = re.compile(r"^(?:\[rank\d+\]:)?[WE]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ torch/\S+:\d+\](?: \[\d+/\d+\S*\])? ")
+PREFIX = re.compile(
+    r"^(?:\[rank\d+\]:)?[WE]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ torch/\S+:\d+\] "
+    r"(?:\[\d+/\S+\] )?"
+)
 KNOWN = re.compile(
     r"Explanation: |Hint: |Developer debug context: |from user code:|While executing %"
     r"|torch\._dynamo\.exc\.|InternalTorchDynamoError|Set TORCHDYNAMO_VERBOSE|WON'T CONVERT"
