@@ -51,6 +51,23 @@ def found(log: Path) -> Blocks:
         # Plain layers, and containers, which are not called.
         ([at("net", str(n)) for n in range(4)], Blocks()),
         ([at("net", str(n), "0") for n in range(4)], Blocks()),
+        # Wrappers of other layers, of which one has no parameters: two of three are alike.
+        (
+            [
+                at("net", str(n), "module") + parameter
+                for n in range(3)
+                for parameter in ["", *(["._parameters['weight']"] if n != 1 else [])]
+            ],
+            Blocks(2, ".net"),
+        ),
+        (
+            [
+                at("net", str(n), "module") + parameter
+                for n in range(3)
+                for parameter in ("", "._parameters['weight']")
+            ],
+            Blocks(3, ".net"),
+        ),
         # Other parts in each: they are not alike.
         ([at("net", str(n), f"part{n}") for n in range(3)], Blocks(1, ".net")),
     ],

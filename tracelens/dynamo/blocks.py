@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Table
@@ -15,6 +15,8 @@ __all__ = ["Blocks", "repeated"]
 
 #: A numbered module, and the first part of it, which has a name: ``layers[3].attention``.
 _PART = re.compile(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
+#: Behind it, one of its parameters.
+_PARAMETER = re.compile(r"(?:\._modules\['[^']{1,80}'\]){0,40}\._parameters\['[^']{1,80}'\]")
 _NAME = re.compile(r"\._modules\['([^']{1,80})'\]")
 
 
@@ -30,15 +32,21 @@ def repeated(trees: Table[GuardTree]) -> Blocks:
     """Return the longest list of modules that are alike.
 
     Plain layers are nothing that is worth to be compiled by itself, and neither are containers,
-    which are not called: only modules whose parts have names count.
+    which are not called: only modules whose parts have names count. Alike are those whose
+    parameters have the same names: a wrapper of any layer has a part of one name.
     """
-    numbers: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    found: defaultdict[tuple[str, str], defaultdict[str, set[str]]]
+    found = defaultdict(lambda: defaultdict(set))
     for row in trees:
         for guard in row.record.guards:
-            for part in _PART.finditer(guard.source if guard.is_manager else ""):
-                numbers[guard.source[: part.start()], part[2]].add(part[1])
-    if not numbers:
+            source = guard.source if guard.is_manager else ""
+            for part in _PART.finditer(source):
+                own = found[source[: part.start()], part[2]][part[1]]
+                if _PARAMETER.fullmatch(source, part.end(1) + 2):
+                    own.add(source[part.end(1) :])
+    if not found:
         return Blocks()
-    (source, _), alike = max(numbers.items(), key=lambda item: len(item[1]))
+    most = {key: max(Counter(map(frozenset, own.values())).values()) for key, own in found.items()}
+    source, _ = max(most, key=most.__getitem__)
     names = [f"[{name}]" if name.isdecimal() else f".{name}" for name in _NAME.findall(source)]
-    return Blocks(len(alike), "".join(names))
+    return Blocks(max(most.values()), "".join(names))

@@ -158,15 +158,17 @@ def _of_integer(source: Source, hint: str) -> str:
 
 
 def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, list[str]]]:
-    """Return the causes of a function's recompiles, that in most recompiles first.
+    """Return the causes of a function's recompiles, that of most entries first.
 
     Every failed entry counts: a value that differs from all of them is what the entries are about.
-    Among equals, what cannot be made dynamic comes first.
+    A condition that one entry alone has, and every call fails, is not: ``0/0: not state``. Among
+    equals, what cannot be made dynamic comes first.
 
     Returns:
         Each cause, in how many recompiles it occurs, and the values that the entries were made for.
     """
     counts: Counter[tuple[str, str]] = Counter()
+    entries: dict[tuple[str, str], set[int]] = {}
     values: dict[tuple[str, str], dict[str, None]] = {}
     for failures in steps:
         seen = set()
@@ -175,7 +177,9 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
             cause = cause_of(failure.check, failure.hint or comment)
             key = (cause.code, cause.what)
             seen.add(key)
+            entries.setdefault(key, set()).add(failure.number)
             values.setdefault(key, {})[cause.value] = None
         counts.update(sorted(seen))
-    order = sorted(counts, key=lambda key: (-counts[key], key[0] in {"RCP002", "RCP016"}, key))
+    last = frozenset({"RCP002", "RCP016"})
+    order = sorted(counts, key=lambda key: (-len(entries[key]), -counts[key], key[0] in last, key))
     return [(Cause(*key), counts[key], [value for value in values[key] if value]) for key in order]

@@ -86,7 +86,8 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "capture-scalars",
-            "Let Dynamo capture the number as a symbol.",
+            "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
+            "(math, NumPy, range), the graph breaks there instead.",
             when="no branch or loop of Python depends on the number in the same line",
             applies=lambda data: not data.name and not data.code.startswith(CONTROL),
             setting="torch._dynamo.config.capture_scalar_outputs = True",

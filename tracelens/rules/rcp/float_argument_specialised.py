@@ -21,6 +21,9 @@ __all__ = ["FloatArgumentSpecialised"]
 
 #: Recompiles from which on it is certain that the float is held constant.
 CERTAIN = 3
+#: What held it, as torch's own line says: an operation that takes no symbol (``alpha=lr``), or code
+#: that computes with it in Python (``math``, NumPy).
+NUMBER, PYTHON = "number", "python"
 
 
 class FloatArgumentSpecialised(RecompileRule):
@@ -48,7 +51,8 @@ class FloatArgumentSpecialised(RecompileRule):
     learning rate of a compiled optimizer is told by RCP022 alone.
 
     ## What to do
-    Pass a 0-d tensor. Do not compile with ``dynamic=False``.
+    Pass a 0-d tensor. Do not compile with ``dynamic=False``. Where an operation takes the float
+    as a number (``torch.add(p, g, alpha=-lr)``), a tensor breaks the graph instead: multiply by it.
 
     ## How a live run confirms it
     The same calls with ``torch.tensor(scale)``: the recompiles are gone.
@@ -73,10 +77,31 @@ class FloatArgumentSpecialised(RecompileRule):
 
     remedies = (
         Remedy(
+            "multiply",
+            "Compute with the float instead of handing it to the operation as a number (alpha=, "
+            "p=, eps=): a factor or a summand becomes a symbol.",
+            when="an operation takes it as a number",
+            applies=lambda data: data.held == NUMBER,
+            code=lambda data: f"p - {data.source} * g" if data.is_variable else None,
+            since="2.6",
+            basis="tested",
+            proof="tests/advice/RCP005/multiply.py",
+        ),
+        Remedy(
+            "compute-outside",
+            "Compute with it before the compiled function is called, and pass the result as a 0-d "
+            "tensor: Python code (math, NumPy) needs the number itself.",
+            when="a line of your own computes with it in Python",
+            applies=lambda data: data.held == PYTHON and not data.package,
+            since="2.6",
+            basis="tested",
+            proof="tests/advice/RCP005/compute-outside.py",
+        ),
+        Remedy(
             "pass-tensor",
             "Pass the float as a 0-d tensor; its value is then not part of the guards.",
-            when="an argument of the function",
-            applies=lambda data: data.is_variable,
+            when="an argument of a function of your own, which nothing takes as a number",
+            applies=lambda data: data.is_variable and not data.held and not data.package,
             code=lambda data: f"torch.tensor({data.source})",
             basis="tested",
             proof="tests/advice/RCP005/pass-tensor.py",
@@ -84,9 +109,20 @@ class FloatArgumentSpecialised(RecompileRule):
         Remedy(
             "default-dynamic",
             "Let it become a symbol: compile without dynamic=False.",
+            when="nothing is known to take it as a number",
+            applies=lambda data: not data.held,
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/default-dynamic.py",
+        ),
+        Remedy(
+            "compile-inner",
+            "Compile the modules that this package calls, instead of what calls it: its code needs "
+            "the number itself.",
+            when="code of an installed package takes it as a number",
+            applies=lambda data: bool(data.held and data.package),
+            basis="tested",
+            proof="tests/advice/GBR007/compile-inner.py",
         ),
     )
 
@@ -117,7 +153,17 @@ class FloatArgumentSpecialised(RecompileRule):
                 message=text,
                 severity=_severity(group),
                 harmless="it becomes a symbol, which fits further values" if once else None,
+                held=_held(group),
             )
+
+
+def _held(group: Group) -> str:
+    """Return what took the symbol for a constant; empty where no line of torch tells."""
+    comments = [step.failure.comment for _, step in group.steps if step.failure]
+    origins = [comment.origin for comment in comments if comment is not None and comment.origin]
+    if any("tensorify" in origin for origin in origins):
+        return NUMBER
+    return PYTHON if origins else ""
 
 
 def _severity(group: Group) -> Severity:
