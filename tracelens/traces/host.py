@@ -86,10 +86,13 @@ class Host:
         if len(self.starts) > MAX_SPANS:
             self._thin()
 
-    def around(self, stretches: Sequence[Stretch]) -> list[Around]:
-        """Return what ran during each of ``stretches``, on its thread or else on the main one."""
+    def around(self, stretches: Sequence[Stretch], *, alone: bool = False) -> list[Around]:
+        """Return what ran during each of ``stretches``, on its thread or else on the main one.
+
+        ``alone`` leaves the main one out.
+        """
         spans = self._by_thread()
-        main = self._main()
+        main = None if alone else self._main()
         numbers = {thread: number for number, thread in enumerate(self.thread_table.items)}
         wanted: defaultdict[int, list[int]] = defaultdict(list)
         found = [Around()] * len(stretches)

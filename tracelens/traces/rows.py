@@ -85,6 +85,18 @@ class HeldBy(Measured):
     long_ms: float = 0.0
 
 
+class BetweenOperators(Measured):
+    """What a program on the CPU did in pauses of its operators above 0.2 ms, by where it was."""
+
+    #: The innermost Python frame, and the innermost that is not torch's: ``file(line): function``.
+    frame: str = ""
+    user_frame: str = ""
+    #: The innermost annotation.
+    operator: str = ""
+    count: int
+    ms: float
+
+
 class KernelTime(Measured):
     """All runs of one kernel on all devices of a trace."""
 

@@ -15,6 +15,7 @@ from tracelens.logs.chrome_trace import (
     ModuleCall,
     PythonFunction,
 )
+from tracelens.traces.between import between_operators
 from tracelens.traces.critical import critical_paths
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.device_rows import copies, kernels, syncs, unfused_attention
@@ -69,6 +70,8 @@ def summed(
         yield _seen(record, reading.path, first.first, first.text)
     if busy:
         yield from _on_devices(reading, start, anything)
+    else:
+        yield from _between(reading, (start, end))
     for name, row in (*modules(reading), *regions(reading)):
         yield _seen(row, reading.path, name.first, name.text)
     for used in reading.memory.rows(reading.host, start if start <= end else 0.0):
@@ -92,6 +95,13 @@ def summed(
             ms=_ms(work.us),
         )
         yield _seen(product, reading.path, work.first, work.text)
+
+
+def _between(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
+    """Yield what a program that launches nothing does between its operators."""
+    if extent[0] <= extent[1] and not reading.runtime.launches.count:
+        for pause in between_operators(reading, extent):
+            yield _seen(pause, reading.path, 1)
 
 
 def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Measured]]:

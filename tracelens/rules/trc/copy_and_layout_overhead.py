@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy
+from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -22,6 +22,8 @@ __all__ = ["CopyAndLayoutOverhead"]
 MIN_SHARE = 0.1
 #: Kernels that take less in all are no load, milliseconds.
 MIN_MS = 0.05
+#: On the CPU, milliseconds of a call below which calling it is the price, and not moving data.
+MIN_CALL_MS = 0.02
 #: Share of the trace that compilation may take: it copies, too.
 COMPILING = 0.05
 MAX_TOLD = 4
@@ -60,7 +62,8 @@ class CopyAndLayoutOverhead(Rule):
 
     ## When it is harmless
     One conversion of the input per step is needed. Below 10 % of the GPU's time, or of the trace on
-    the CPU, or 0.05 ms in all, the rule keeps quiet; as it does on the CPU where the trace holds compilations.
+    the CPU, or 0.05 ms in all, the rule keeps quiet; as it does on the CPU where the trace holds compilations,
+    or where copies take less than 20 us each: then calling them is the price.
 
     ## What to do
     ``channels_last`` for convolutions; convert once, outside of the step; compile, which fuses copies
@@ -129,6 +132,7 @@ class CopyAndLayoutOverhead(Rule):
         copies: Table[MemoryCopy],
         own: Table[SelfTime],
         headers: Table[TraceHeader],
+        ops: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that spends much time on moving data."""
         del profiles
@@ -150,6 +154,9 @@ class CopyAndLayoutOverhead(Rule):
                     for row in own.within(source)
                     if row.record.name in COPIES
                 ]
+                calls = sum(row.count for row in ops.within(source) if str(row.record) in COPIES)
+                if sum(row.ms for row in rows) < MIN_CALL_MS * calls:
+                    continue
                 named = (name for row in headers.within(source) for name in row.record.devices)
                 yield from self._found(rows, window.record.ms, "the trace", next(named, ""))
 

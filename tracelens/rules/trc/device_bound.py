@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import Operator
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.critical import CriticalPath
@@ -27,8 +28,13 @@ MIN_SHARE = 0.05
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
 MIN_WORK = 0.5
-#: Kinds that are the price of many small operators.
-BETWEEN = frozenset({"Python", "views and allocation", "guards and prologues"})
+#: Kinds that other rules tell of.
+TOLD = frozenset({"data loading", "compilation"})
+#: Shorter traces in which operators have less than half say nothing, milliseconds.
+MIN_IDLE_MS = 2.0
+#: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
+MIN_CALLS = 200
+MAX_PER_CALL_MS = 0.02
 #: Share of the critical path from which on the host is what a busy device waits for.
 MIN_HELD = 0.5
 #: What limits kernels of a kind, as a rule.
@@ -106,13 +112,16 @@ class DeviceBound(Rule):
         steps: Table[Step],
         own: Table[SelfTime],
         headers: Table[TraceHeader],
+        operators: Table[Operator],
         paths: Table[CriticalPath],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
         for run in runs(windows, steps):
             source = run.window.first.input
             named = [row.record.devices for row in headers.within(source)]
-            yield from self._on_cpu(run, list(own.within(source)), next(iter(named), ()))
+            calls = sum(row.count for row in operators.within(source))
+            rows = list(own.within(source))
+            yield from self._on_cpu(run, rows, next(iter(named), ()), calls)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
             if view.run.window.record.kernels < MIN_KERNELS or idle >= IDLE * view.window_ms:
@@ -124,7 +133,7 @@ class DeviceBound(Rule):
             yield self._finding(view, list(kernels.within(view.source)), held)
 
     def _on_cpu(
-        self, run: Run, own: list[Seen[SelfTime]], devices: tuple[str, ...]
+        self, run: Run, own: list[Seen[SelfTime]], devices: tuple[str, ...], calls: int
     ) -> Iterator[Finding]:
         """Yield what a program on the CPU computes."""
         whole = run.window.record
@@ -134,16 +143,17 @@ class DeviceBound(Rule):
         rows = [(row.record.category, row.record.name, row.record.ms) for row in own]
         kinds = shares_of(rows, whole.ms)
         worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
+        known = sum(share for kind, share in kinds if kind in TOLD)
         kinds = [(kind, share) for kind, share in kinds if share >= MIN_SHARE and kind != "other"]
-        between = sum(share for kind, share in kinds if kind in BETWEEN)
-        if max(worked, between) < MIN_WORK or not kinds:
+        if known >= 1 - MIN_WORK or (worked < MIN_WORK and whole.ms < MIN_IDLE_MS):
             return
         told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
+        told = told or "no kind of operator stands out"
         least = "" if worked >= MIN_WORK else "no more than "
         yield self.finding(
             "computing",
             title=f"the CPU computes for {least}{percent(worked)} of the trace",
-            message=f"Of the trace, {length(whole.ms)}: {told}.{_between(least)}"
+            message=f"Of the trace, {length(whole.ms)}: {told}.{_small(whole, calls)}"
             f"{_missing(devices)}",
             harmless=f"{told}; it says where the time goes, not that any of it is wrong",
             confidence=Confidence.HIGH,
@@ -194,9 +204,14 @@ class DeviceBound(Rule):
         )
 
 
-def _between(least: str) -> str:
-    """Say what takes the rest where operators have less than half."""
-    return " The operators are small: `torch.compile` makes fewer of them." if least else ""
+def _small(whole: Window, calls: int) -> str:
+    """Say so where operators are many and small: their price is that of calling them."""
+    if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls:
+        return ""
+    return (
+        f" {calls:,} operators, {length(whole.ms / calls)} for each in all: most of that is Python "
+        "and calling them. `torch.compile` makes fewer of them."
+    )
 
 
 def _missing(devices: tuple[str, ...]) -> str:

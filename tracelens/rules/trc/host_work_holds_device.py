@@ -6,14 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.rows import HeldBy, Timeline
+from tracelens.traces.rows import BetweenOperators, HeldBy, Timeline
 from tracelens.traces.views import View, generated, stories, views, where_of
 from tracelens.words import length, percent, share_of
 
@@ -23,6 +23,8 @@ __all__ = ["HostWorkHoldsDevice"]
 MIN_SHARE = 0.05
 WARN_SHARE = 0.1
 MIN_MS = 1.0
+#: ... and on the CPU, where the program starts and ends, too.
+MIN_CPU_MS = 5.0
 #: An operator without a line is named where its gaps are this long on average, milliseconds.
 MIN_OPERATOR_MS = 1.0
 #: Findings per trace.
@@ -45,6 +47,8 @@ class Holding(FindingData):
     of_ms: float
     #: Share of the time in which the host is late.
     of_late: float
+    #: Whether it is the CPU that computes.
+    on_cpu: bool = False
 
 
 class HostWorkHoldsDevice(Rule):
@@ -61,7 +65,8 @@ class HostWorkHoldsDevice(Rule):
 
     ## When it is harmless
     Once per epoch. Below a twentieth of the time a line is not named; waiting for a ``DataLoader``
-    is TRC013's, and code that torch generated is TRC002's.
+    is TRC013's, and code that torch generated is TRC002's. Of a program on the CPU a tenth of the
+    trace is named, and 5 ms, as information: what no operator does need not be wrong.
 
     ## What to do
     Move the work out of the step: to the workers of the ``DataLoader``, to another thread, to the device,
@@ -86,12 +91,13 @@ class HostWorkHoldsDevice(Rule):
             id="workers",
             text="Move it to where batches are prepared: the workers of the DataLoader.",
             code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
-            when="the work prepares the next batch",
+            when="the work prepares the next batch, for a GPU",
+            applies=lambda data: not data.on_cpu,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
         Remedy(
             id="rarely",
-            text="Or do it every N steps only, if it reports or saves.",
+            text="Do it every N steps only, if it reports or saves.",
             code="if step % 100 == 0: report()",
             when="the work logs or checks",
             basis="untestable",
@@ -102,12 +108,15 @@ class HostWorkHoldsDevice(Rule):
     def check(
         self,
         windows: Table[Window],
-        timelines: Table[Timeline],
         *,
+        timelines: Table[Timeline],
+        between: Table[BetweenOperators],
         steps: Table[Step],
         held: Table[HeldBy],
     ) -> Iterator[Finding]:
         """Yield one finding per line or operator that holds the device up for long."""
+        for window in windows:
+            yield from self._on_cpu(window, list(between.within(window.first.input)))
         for view in views(windows, steps, timelines, held):
             late = view.total("idle_not_launched_ms")
             every = sum(row.ms for row in view.held if row.cause == "not_launched")
@@ -123,6 +132,56 @@ class HostWorkHoldsDevice(Rule):
                 long = bool(place[0]) or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
                     yield self._finding(view, place, ms, int(gaps))
+
+    def _on_cpu(
+        self, window: Seen[Window], rows: list[Seen[BetweenOperators]]
+    ) -> Iterator[Finding]:
+        """Yield where a program on the CPU is between its operators."""
+        whole = window.record.ms
+        bound = window.record.added_ms
+        sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
+        for row in rows:
+            name = row.record.user_frame or row.record.frame or row.record.operator
+            if name and not any(word in name for word in NOT_WORK[:2]):
+                sums[name][0] += row.record.ms
+                sums[name][1] += row.record.count
+        for name, (ms, pauses) in sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0])):
+            less = ms - bound * share_of(ms, whole)
+            if less >= max(MIN_CPU_MS, WARN_SHARE * whole):
+                yield self._between(window, name, less, int(pauses))
+
+    def _between(self, window: Seen[Window], name: str, ms: float, pauses: int) -> Finding:
+        whole = window.record.ms
+        share = ms / whole
+        where = where_of(name) if "(" in name else None
+        shown = f"`{where.function}`" if where is not None else f"`{name}`"
+        many = "one pause" if pauses == 1 else f"{pauses:,} pauses"
+        data = Holding(
+            frame=name if where is not None else "",
+            operator="" if where is not None else name,
+            ms=ms,
+            gaps=pauses,
+            of_ms=whole,
+            of_late=0.0,
+            on_cpu=True,
+        )
+        return self.finding(
+            where.function if where is not None else name,
+            title=f"{shown} takes {percent(share)} of the trace, and runs no operator",
+            message=(
+                f"In {many} of 0.2 ms and more torch computes nothing, and the host is in "
+                f"{shown}: {length(ms)} of {length(whole)}. It waits there, for a lock, a file or "
+                "another thread, or computes without torch."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=pauses,
+            where=where,
+            evidence=[window.quote(f"{length(ms)} in {many}")],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """What explains most of the time in which the host is late explains the idle device."""
