@@ -182,3 +182,27 @@ def test_many_small_operators_are_the_price_of_calling_them(us: float, small: bo
     findings = told(every)
     assert ("TRC014" in findings) != small
     assert ("calling them" in findings["TRC030"].message) == small
+
+
+@pytest.mark.parametrize(("after", "fires"), [(20, False), (60, True)])
+def test_what_follows_convolutions_is_told_from_a_tenth_on(after: float, fires: bool) -> None:
+    """Twelve convolutions of 400 us, each with normalization and activation of so many behind it.
+
+    Fused, the two take as long as the longer: of 440 us 20 are saved, of 520 us 60.
+    """
+    names = (
+        "cudnn_convolve_fprop",
+        "cudnn::bn_fw_inf_1C11_kernel_NCHW",
+        "elementwise_kernel<relu>",
+    )
+    events: list[Json] = []
+    at = 0.0
+    for _ in range(12):
+        for name, us in zip(names, (400, after, after), strict=True):
+            events.append(kernel(name, at, us))
+            at += us
+    assert ("TRC010" in told(events)) == fires
+    generated = [
+        event | {"name": event["name"].replace("cudnn::bn", "triton_red_bn")} for event in events
+    ]
+    assert "TRC010" not in told(generated)

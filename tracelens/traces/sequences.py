@@ -27,6 +27,7 @@ MIN_COUNT = 2
 #: A pause between two kernels that is longer is not the price of launching them. Microseconds.
 MAX_PAUSE_US = 50.0
 _FUSED = frozenset({"elementwise", "reduction", "normalization", "softmax", "copy", "random"})
+_ROWS = frozenset({"normalization", "softmax", "reduction"})
 _FIRST = frozenset({"gemm", "convolution"})
 
 
@@ -41,6 +42,10 @@ class KernelSequence(Measured):
     between_ms: float
     #: What all its kernels but the longest take, and the pauses: fusing saves that at most.
     saves_ms: float
+    #: Without the product or convolution that comes first: what the others take but their longest.
+    rest_ms: float = 0.0
+    #: Whether a product or a convolution comes first, and rows are worked on behind it.
+    behind: bool = False
 
 
 @dataclass(slots=True)
@@ -50,6 +55,9 @@ class _Open:
     names: list[int] = field(default_factory=list)
     us: float = 0.0
     longest: float = 0.0
+    #: Of what follows a product, or of all where none comes first: in all, and the longest.
+    rest: float = 0.0
+    rest_longest: float = 0.0
     pauses: float = 0.0
     end: float = 0.0
 
@@ -60,6 +68,7 @@ class _Sum:
     us: float = 0.0
     pauses: float = 0.0
     saves: float = 0.0
+    rest: float = 0.0
 
 
 def sequences(activities: Activities) -> Iterator[tuple[Name, KernelSequence]]:
@@ -79,6 +88,9 @@ def sequences(activities: Activities) -> Iterator[tuple[Name, KernelSequence]]:
         held.names.append(name)
         held.us += us
         held.longest = max(held.longest, us)
+        if kind == "fused":
+            held.rest += us
+            held.rest_longest = max(held.rest_longest, us)
         held.end = start + us
     for held in streams.values():
         _close(held, sums)
@@ -91,6 +103,8 @@ def sequences(activities: Activities) -> Iterator[tuple[Name, KernelSequence]]:
             sum_ms=_ms(each.us),
             between_ms=_ms(each.pauses),
             saves_ms=_ms(each.saves),
+            rest_ms=_ms(each.rest),
+            behind=kinds[numbers[0]] == "first" and any(_on_rows(names[at]) for at in numbers[1:]),
         )
         yield names[numbers[0]], row
 
@@ -105,8 +119,9 @@ def _close(held: _Open, sums: dict[tuple[int, ...], _Sum]) -> None:
             each.us += held.us
             each.pauses += held.pauses
             each.saves += held.us - held.longest + held.pauses
+            each.rest += held.rest - held.rest_longest
     held.names.clear()
-    held.us = held.longest = held.pauses = 0.0
+    held.us = held.longest = held.pauses = held.rest = held.rest_longest = 0.0
 
 
 def _kind(name: Name) -> str:
@@ -115,6 +130,10 @@ def _kind(name: Name) -> str:
         return "other"
     kind = "gemm" if "splitk" in str(record).lower() else kind_of(record)
     return "fused" if kind in _FUSED else "first" if kind in _FIRST else "other"
+
+
+def _on_rows(name: Name) -> bool:
+    return isinstance(name.record, DeviceKernel) and kind_of(name.record) in _ROWS
 
 
 def _short(name: Name) -> str:

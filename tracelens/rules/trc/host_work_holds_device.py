@@ -15,7 +15,7 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, HeldBy, Timeline
 from tracelens.traces.views import View, generated, stories, views, where_of
-from tracelens.words import length, percent, share_of
+from tracelens.words import length, percent, plural, share_of
 
 __all__ = ["HostWorkHoldsDevice"]
 
@@ -155,7 +155,7 @@ class HostWorkHoldsDevice(Rule):
         share = ms / whole
         where = where_of(name) if "(" in name else None
         shown = f"`{where.function}`" if where is not None else f"`{name}`"
-        many = "one pause" if pauses == 1 else f"{pauses:,} pauses"
+        many = plural(pauses, "pause")
         data = Holding(
             frame=name if where is not None else "",
             operator="" if where is not None else name,
@@ -212,14 +212,15 @@ class HostWorkHoldsDevice(Rule):
             where.function if where is not None else operator,
             title=f"the GPU waits for {name} for {percent(share)} of {view.of}",
             message=(
-                f"In {gaps} gaps of 0.2 ms and more the next kernel is not launched yet, and the "
-                f"host is in {name}: {length(ms)} of {length(view.window_ms)}.{inside}{bound}"
+                f"In {plural(gaps, 'gap')} of 0.2 ms and more the next kernel is not launched "
+                f"yet, and the host is in {name}: {length(ms)} of {length(view.window_ms)}."
+                f"{inside}{bound}"
             ),
             severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,
             confidence=Confidence.HIGH if frame else Confidence.MEDIUM,
             count=gaps,
             where=where,
-            evidence=[view.quote(f"{length(ms)} in {gaps} gaps")],
+            evidence=[view.quote(f"{length(ms)} in {plural(gaps, 'gap')}")],
             cost=Cost(ms=ms, share=share, basis="upper_bound", of=view.of),
             advice=self.advise(data),
             data=data,

@@ -12,6 +12,7 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.rows import Timeline
+from tracelens.traces.sequences import KernelSequence
 from tracelens.traces.views import COMPUTING, computing, stories
 from tracelens.words import and_more, length, percent
 
@@ -19,8 +20,13 @@ __all__ = ["PointwiseChainNotFused"]
 
 MIN_SHARE = 0.05
 MIN_SEQUENCES = 10
+#: What fusing kernels behind products and between rows must save at most to be told, as a share.
+MIN_SAVED = 0.1
+#: A kernel that torch or Triton generated is fused already.
+GENERATED = "triton_"
 MAX_TOLD = 4
 MAX_NAMED = 8
+MAX_BEHIND = 2
 
 
 class Chains(FindingData):
@@ -49,7 +55,9 @@ class PointwiseChainNotFused(Rule):
     of four, since kernels take differently many elements per thread; where the trace has no grids (ROCm),
     whatever follows each other counts. The same operator many
     times over belongs to different tensors, as in an optimizer, and does not count; nor do sequences
-    that take less than 5 % of its computing, or fewer than 10 of them.
+    that take less than 5 % of its computing, or fewer than 10 of them. Where no such chain takes much,
+    normalization, activation and sums behind convolutions are looked at, from a tenth on that fusing
+    them could save.
 
     ## What to do
     Compile the function that holds the chain.
@@ -83,6 +91,7 @@ class PointwiseChainNotFused(Rule):
         timelines: Table[Timeline],
         *,
         chains: Table[Chain],
+        following: Table[KernelSequence],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         for window in windows:
@@ -94,6 +103,39 @@ class PointwiseChainNotFused(Rule):
             times = sum(row.record.count for row in of_it)
             if busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
                 yield self._finding(of_it, ms, busy)
+            elif busy:
+                yield from self._behind(list(following.within(source)), busy)
+
+    def _behind(self, rows: list[Seen[KernelSequence]], busy: float) -> Iterator[Finding]:
+        """Yield the normalization, activation and sum behind convolutions, if they take much."""
+        rows = [row for row in rows if row.record.behind and _is_eager(row.record)]
+        rows.sort(key=lambda row: (-row.record.rest_ms, row.record.kernels))
+        saved = sum(row.record.rest_ms for row in rows)
+        times = sum(row.record.n for row in rows)
+        if saved < MIN_SAVED * busy or times < MIN_SEQUENCES:
+            return
+        kernels = sum(row.record.n * len(row.record.kernels) for row in rows)
+        ms = sum(row.record.sum_ms for row in rows)
+        told = "; ".join(
+            f"{' + '.join(f'`{name}`' for name in row.record.kernels[:MAX_NAMED])}, "
+            f"{row.record.n} times"
+            for row in rows[:MAX_BEHIND]
+        )
+        yield self.finding(
+            "behind",
+            title=f"{kernels:,} kernels run in {times:,} sequences that could be fewer",
+            message=(
+                f"Kernels that work on each element, or on rows of them, follow each other "
+                f"behind products and convolutions. As one each, they take up to {length(saved)} "
+                f"less, {percent(saved / busy)} of {COMPUTING}. Most of it: {told}."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=times,
+            evidence=[row.quote(f"begins {row.record.n} of them") for row in rows[:MAX_BEHIND]],
+            cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=COMPUTING),
+            advice=self.advise(data := Chains(kernels=kernels, sequences=times, ms=ms, of_ms=busy)),
+            data=data,
+        )
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Copies among them are fused, too."""
@@ -124,6 +166,10 @@ class PointwiseChainNotFused(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_eager(row: KernelSequence) -> bool:
+    return not any(name.startswith(GENERATED) for name in row.kernels)
 
 
 def _names(chain: Chain) -> str:
