@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
+from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded
 from tracelens.logs.output_code import OutputCode, OutputModule
 
+#: A kernel that writes a value per row and the weights.
+ROWS = """\
+cpp_fused__safe_softmax_6 = async_compile.cpp_pybinding(['const float*', 'float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0, float* out_ptr1)
+{ auto tmp1 = exp(0); }
+''')
+"""
 KERNELS = "".join(
     f"""\
 {name} = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
@@ -31,7 +39,15 @@ def module(*lines: str, inputs: str = "arg0_1, arg1_1") -> Seen[OutputModule]:
     ]
     body = [f"    {line}" for line in lines]
     text = "\n".join(
-        ["Output code:", KERNELS, "def call(args):", f"    {inputs} = args", *allocations, *body]
+        [
+            "Output code:",
+            KERNELS,
+            ROWS,
+            "def call(args):",
+            f"    {inputs} = args",
+            *allocations,
+            *body,
+        ]
     )
     (record,) = OutputCode.parse(text)
     assert isinstance(record, OutputModule)
@@ -115,3 +131,28 @@ def test_fused_kernels_are_known() -> None:
         "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default",
         "cpp_fused_flex_attention_4",
     ]
+
+
+def test_the_softmax_keeps_the_dimensions_that_bmm_folds() -> None:
+    for size, dimensions in [("8, 64, 1", 3), ("2, 4, 64, 1", 4), ("2, 2, 2, 64, 1", 5)]:
+        (one,) = found(
+            FIRST,
+            f"buf6 = empty_strided_cpu(({size}), (1, 1, 1), torch.float32)",
+            "cpp_fused__safe_softmax_6(buf0, buf6, buf1)",
+            LAST,
+            "return (buf2, )",
+        )
+        assert one.dimensions == dimensions
+        assert cause_of(one) is (Cause.DECOMPOSED if dimensions == FUSED else Cause.DIMENSIONS)
+        assert folded(one) == (None if dimensions == FUSED else dimensions)
+
+
+def test_weights_in_memory_of_another_shape_have_the_dimensions_of_their_name() -> None:
+    kernel = "cpp_fused__softmax_mul_0(buf0, buf6)"
+    view = "buf6 = reinterpret_tensor(buf5, (2, 4, 64, 64), (16384, 4096, 64, 1), 0)  # reuse"
+    last = LAST.replace("buf1", "buf6")
+    (one,) = found(FIRST, view, kernel, last, "return (buf2, )")
+    assert one.dimensions == FUSED
+    (one,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
+    assert one.dimensions == FUSED - 1
+    assert cause_of(one) is Cause.WRITTEN_OUT

@@ -90,3 +90,14 @@ def test_facts_are_no_reason_to_ask_a_rule() -> None:
     evidence, inputs = read([str(RULES / "IND004-cpu-inference-not-frozen" / "fires-bert.log.gz")])
     report = judge(evidence, inputs, rules=[Asks()])
     assert report.verdicts[0].verdict is Outcome.QUIET
+
+
+def test_another_backend_than_inductor_freezes_nothing() -> None:
+    log = RULES / "ONE018-plain-layout-weights" / "fires-aot-eager.log.gz"
+    assert (facts(log).is_compiled, facts(log).uses_inductor) == (True, False)
+    frozen = RULES / "IND004-cpu-inference-not-frozen" / "quiet-frozen-resnet.log.gz"
+    assert facts(frozen).uses_inductor is True
+    report = judge(*read([str(log)]))
+    advice = {one.id for finding in report.findings for one in finding.advice}
+    assert "compile-frozen" in advice
+    assert "freeze" not in advice

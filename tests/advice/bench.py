@@ -195,7 +195,10 @@ class _Server:
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 stream.close()
-        self.process.wait(10)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:  # a busy machine
+            self.process.kill()
 
 
 @cache

@@ -37,3 +37,12 @@ def test_sizes_that_changed_are_told_where_it_was_asked_for() -> None:
 
 def test_a_program_that_failed_may_have_been_about_to_call_it() -> None:
     assert _lines(_process(), whole=False) == []
+
+
+def test_what_switches_compilation_off_is_told() -> None:
+    process = _process(0)
+    process.about = {"environment": {"TORCH_COMPILE_DISABLE": "1", "TORCH_HOME": "/x"}}
+    lines = log_lines([process], whole=True).decode().splitlines()
+    assert [line for line in lines if "DISABLE" in line or "HOME" in line] == [
+        "# tracelens: TORCH_COMPILE_DISABLE 1"
+    ]

@@ -158,6 +158,13 @@ def test_a_cost_that_is_not_known_says_what_would_show_it(
         assert needs in shown
 
 
+def test_what_guards_take_at_each_call_is_no_unknown_cost(one: Report) -> None:
+    guards = finding("GRD001").model_copy(update={"data": {"us": 910.0}})
+    report = with_(one, guards)
+    assert _first.unknown_cost(report.findings[0], report).startswith("0.91 ms at each call")
+    assert _first.verdict(report).endswith("it costs 0.91 ms at each call")
+
+
 def test_a_known_cost_needs_nothing(one: Report) -> None:
     report = with_(one, finding("GBR001", Cost(ms=3, basis="measured")))
     assert _first.unknown_cost(report.findings[0], report) == ""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
+from tracelens import analyze
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import sites
 from tracelens.dynamo.recompile_history import Series, histories, series, settles
@@ -20,6 +21,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.report import Finding, Severity
 from tracelens.source import read
 
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 CODES = [
     "GBR001",
     "GBR002",
@@ -258,3 +260,12 @@ def test_ranks_make_one_finding() -> None:
     single, double = ask(log_of(one)), ask(log_of(two))
     assert [finding.id for finding in double] == [finding.id for finding in single]
     assert [finding.count for finding in double] == [2 * finding.count for finding in single]
+
+
+def test_a_lost_function_is_the_one_that_was_compiled_not_the_one_with_the_line() -> None:
+    folder = FIXTURES / "GBR006-break-in-loop-skips-frame"
+    report = analyze(str(folder / "fires-finally-in-caller.log"))
+    (finding,) = (one for one in report.findings if one.code == "GBR006")
+    # ``try`` with ``finally`` is in ``middle``, the break in ``inner``, which it calls.
+    assert list(finding.data["lost"]) == ["middle"]
+    assert finding.data["function"] == "inner"

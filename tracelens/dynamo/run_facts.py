@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_breaks import GraphBreak
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
-    from tracelens.logs.inductor_debug import CompileStep
+    from tracelens.logs.inductor_debug import CacheEvent, CompileStep
     from tracelens.logs.onednn_verbose import (
         CpuIsa,
         EngineRuntime,
@@ -74,6 +74,8 @@ class RunFacts(Joined):
     is_compiled: bool | None = None
     #: Inductor had the weights as constants.
     is_frozen: bool | None = None
+    #: Inductor made code; False where another backend was at work, as far as it shows.
+    uses_inductor: bool | None = None
     threads: int | None = None
     #: ``max-autotune`` or ``reduce-overhead``, by what they do.
     mode: str | None = None
@@ -113,6 +115,7 @@ class RunFacts(Joined):
         tuned: Table[AutotuneTable],
         settings: Table[Setting],
         loaded: Table[LoadedLibrary],
+        lookups: Table[CacheEvent],
     ) -> Iterator[Seen[RunFacts]]:
         """Make the one row."""
         notes = {row.record.name: row.record.value for row in recorded}
@@ -132,6 +135,7 @@ class RunFacts(Joined):
             is_training=_training(execs, modules, graphs),
             is_compiled=_compiled((*compiled, regions, tuned), notes),
             is_frozen=_frozen(modules, told),
+            uses_inductor=_by_inductor((modules, steps, tuned, lookups), compiled, notes),
             threads=_threads(notes, runtimes, told),
             mode=_mode(told, tuned),
             flags=known,
@@ -180,6 +184,7 @@ class InRun(FindingData):
 
     is_compiled: bool | None = None
     is_frozen: bool | None = None
+    uses_inductor: bool | None = None
     is_training: bool | None = None
     arch: str | None = None
     torch: tuple[int, ...] | None = None
@@ -266,6 +271,16 @@ def _compiled(tables: Iterable[Table[Any]], notes: dict[str, str]) -> bool | Non
         return True
     switches = set(notes.get("TORCH_LOGS", "").replace("+", "").split(","))
     return False if switches & _ALWAYS_TOLD or "TORCH_TRACE" in notes else None
+
+
+def _by_inductor(
+    traces: Iterable[Table[Any]], compiled: Iterable[Table[Any]], notes: dict[str, str]
+) -> bool | None:
+    if any(len(table) for table in traces):
+        return True
+    switches = set(notes.get("TORCH_LOGS", "").replace("+", "").split(","))
+    told = bool(switches & {"output_code", "all"})
+    return False if told and any(len(table) for table in compiled) else None
 
 
 def _frozen(modules: Table[OutputModule], settings: list[Setting]) -> bool | None:

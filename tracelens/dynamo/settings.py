@@ -19,11 +19,15 @@ from tracelens.logs import Joined
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
     from tracelens.logs.inductor_debug import DebugFolder, HashDetails
+    from tracelens.logs.recording import Recorded
     from tracelens.logs.torch_trace import CompilationMetrics
     from tracelens.logs.variables import EnvironmentVariable
     from tracelens.logs.warnings import TorchWarning
 
-__all__ = ["SKIPPED_GUARDS", "Setting"]
+__all__ = ["DISABLING", "SKIPPED_GUARDS", "Setting"]
+
+#: With them nothing is compiled.
+DISABLING = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE", "torch._dynamo.config.disable")
 
 #: The stance that skips guards, and filters that leave some out, as lines of a traceback name them.
 SKIPPED_GUARDS = (
@@ -57,6 +61,7 @@ class Setting(Joined):
         cls,
         *,
         variables: Table[EnvironmentVariable],
+        recorded: Table[Recorded],
         compilations: Table[CompilationMetrics],
         keys: Table[HashDetails],
         folders: Table[DebugFolder],
@@ -68,6 +73,7 @@ class Setting(Joined):
         found = defaultdict(dict)
         for name, value, place, text in chain(
             _of_variables(variables),
+            _of_recording(recorded),
             _of_compilations(compilations),
             _of_cache_keys(keys),
             _of_messages(folders, warnings, failures),
@@ -86,6 +92,13 @@ def _of_variables(variables: Table[EnvironmentVariable]) -> _Told:
     for row in variables:
         for place in row.places:
             yield row.record.name, row.record.value, place, row.text
+
+
+def _of_recording(recorded: Table[Recorded]) -> _Told:
+    for row in recorded:
+        if row.record.name in DISABLING:
+            for place in row.places:
+                yield row.record.name, row.record.value, place, row.text
 
 
 def _of_cache_keys(keys: Table[HashDetails]) -> _Told:

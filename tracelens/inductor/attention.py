@@ -28,6 +28,8 @@ class Unfused:
     softmax: Step
     kernel: KernelDef
     last: Step
+    #: What the softmax's kernel writes.
+    written: tuple[Content, ...]
     #: Whether something but the second product needs the weights, in a graph without a backward.
     is_shared: bool
 
@@ -38,6 +40,23 @@ class Unfused:
         ``_safe_softmax`` is in nothing else (torch 2.5 and later).
         """
         return "safe_softmax" in self.kernel.fused
+
+    @property
+    def dimensions(self) -> int | None:
+        """How many dimensions the scores have in the program; None where nothing shows it.
+
+        ``bmm`` folds them to three; the softmax keeps them, in its results of one value per row
+        or, where a kernel keeps these to itself, in the weights.
+        """
+        sizes = [result.view for result in self.written if result.view]
+        rows = {len(size) for size in sizes if size[-1] == 1}
+        weights = {len(size) for size in sizes if size[-1] == self._keys}
+        found = rows or weights
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def _keys(self) -> object:
+        return self.scores.size[-1] if self.scores.size else None
 
     @property
     def has_dropout(self) -> bool:
@@ -72,8 +91,9 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                 last = _product_after(module, flow, reader, MAX_HOPS)
                 if last is not None:
                     done.add(id(reader))
-                    shared = _is_shared(module, scores, flow.results(reader))
-                    yield Unfused(seen, step, scores, reader, kernel, last, shared)
+                    written = flow.results(reader)
+                    shared = _is_shared(module, scores, written)
+                    yield Unfused(seen, step, scores, reader, kernel, last, written, shared)
 
 
 def _is_product(module: OutputModule, step: Step) -> bool:

@@ -7,10 +7,12 @@ from enum import Enum
 from tracelens.inductor.attention import Unfused
 from tracelens.report import Severity
 
-__all__ = ["SHORT", "Cause", "cause_of", "keys_of", "reason", "severity", "why"]
+__all__ = ["FUSED", "SHORT", "Cause", "cause_of", "folded", "keys_of", "reason", "severity", "why"]
 
 #: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
 SHORT = 32
+#: (batch, heads, length, size): what every fused kernel takes.
+FUSED = 4
 
 
 class Cause(Enum):
@@ -22,7 +24,9 @@ class Cause(Enum):
     DROPOUT = "dropout"
     #: It needs the weights for something else, too, and a fused kernel does not return them.
     SHARED = "shared"
-    #: It calls scaled_dot_product_attention, and torch took that apart.
+    #: It is scaled_dot_product_attention with other than four dimensions.
+    DIMENSIONS = "dimensions"
+    #: It is scaled_dot_product_attention, and torch decomposed that.
     DECOMPOSED = "decomposed"
 
 
@@ -32,7 +36,15 @@ def cause_of(found: Unfused) -> Cause:
         return Cause.DROPOUT
     if found.is_shared:
         return Cause.SHARED
-    return Cause.DECOMPOSED if found.is_decomposed else Cause.WRITTEN_OUT
+    if not found.is_decomposed:
+        return Cause.WRITTEN_OUT
+    return Cause.DECOMPOSED if found.dimensions in {None, FUSED} else Cause.DIMENSIONS
+
+
+def folded(found: Unfused) -> int | None:
+    """Return how many dimensions there are, where the fused kernels take another number."""
+    dropped = found.is_shared or found.has_dropout
+    return None if dropped or found.dimensions == FUSED else found.dimensions
 
 
 def severity(cause: Cause, found: Unfused) -> Severity:
@@ -53,16 +65,25 @@ def keys_of(found: Unfused) -> float:
 def why(cause: Cause, found: Unfused) -> str:
     """Return the cause as a sentence or two."""
     short = cause is not Cause.DROPOUT and keys_of(found) <= SHORT
-    return _why(cause) + (_SHORT if short else "")
+    return _why(cause, found) + (_SHORT if short else "")
 
 
-def _why(cause: Cause) -> str:
+def _why(cause: Cause, found: Unfused) -> str:
     if cause is Cause.WRITTEN_OUT:
-        return "The program writes attention out, and Inductor did not recognise it."
+        return "The program writes attention out, and no pattern of Inductor's matched it."
+    if cause is Cause.DIMENSIONS:
+        return (
+            "It is scaled_dot_product_attention, or Inductor recognized it as such, with "
+            f"{found.dimensions} dimensions. The fused kernels take four, (batch, heads, length, "
+            "size), so torch decomposed it."
+        )
     if cause is Cause.SHARED:
         return "Something else reads the weights, too, and a fused kernel would not return them."
     if cause is Cause.DECOMPOSED:
-        return "The program calls scaled_dot_product_attention, and torch took it apart."
+        return (
+            "It is scaled_dot_product_attention, or Inductor recognized it as such, and torch "
+            "decomposed it."
+        )
     return "Weights are dropped at random, for which there is no fused CPU kernel."
 
 

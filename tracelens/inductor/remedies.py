@@ -36,9 +36,10 @@ def lacks_float16(data: InRun) -> bool:
 
 
 def can_freeze(data: InRun) -> bool:
-    """Whether freezing may help: a compiled model, for inference, whose weights are inputs."""
+    """Whether freezing may help: Inductor compiles for inference, and takes weights as inputs."""
     return (
         data.is_compiled is True
+        and data.uses_inductor is not False
         and data.is_frozen is not True
         and data.is_training is not True
         and not lacks_float16(data)
@@ -47,9 +48,9 @@ def can_freeze(data: InRun) -> bool:
 
 
 def can_compile(data: InRun) -> bool:
-    """Whether nothing is known to be compiled yet, and a frozen model may help."""
+    """Whether nothing is known to be compiled by Inductor, and a frozen model may help."""
     return (
-        data.is_compiled is not True
+        (data.is_compiled is not True or data.uses_inductor is False)
         and data.is_training is not True
         and not lacks_float16(data)
         and not _late_on_arm(data)
@@ -79,8 +80,8 @@ def _rank(rank: int) -> Any:
 _FREEZE = Remedy(
     id="freeze",
     text="If the model is only used for inference, freeze it: weights are packed once.",
-    when="compiled, not frozen, inference; not float16 on a CPU without it, nor bfloat16 on "
-    "AArch64 before torch 2.15",
+    when="compiled by Inductor, not frozen, inference; not float16 on a CPU without it, nor "
+    "bfloat16 on AArch64 before torch 2.15",
     applies=can_freeze,
     setting="torch._inductor.config.freezing = True",
     env="TORCHINDUCTOR_FREEZING=1",
@@ -93,7 +94,7 @@ _COMPILE_FROZEN = Remedy(
     id="compile-frozen",
     text="If the model is only used for inference, compile it with freezing, and measure: it is "
     "not always faster than eager.",
-    when="nothing is known to be compiled, inference",
+    when="nothing is known to be compiled by Inductor, inference",
     applies=can_compile,
     code=f"{_FROZEN}\nmodel = torch.compile(model.eval())\nwith torch.no_grad(): model(x)",
     since="2.1",

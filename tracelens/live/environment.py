@@ -45,6 +45,8 @@ def _cpu_lines() -> str:
 
 #: Switches of which a log tells that they were on.
 _SWITCHES = ("TORCH_LOGS", "ONEDNN_VERBOSE", "TORCH_TRACE")
+#: Variables with which nothing is compiled.
+_DISABLING = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 #: Places that ask for something to be compiled, each a line of the log.
 MAX_ASKED = 50
 
@@ -77,6 +79,8 @@ def log_lines(
     if whole or switches:
         on = switches or about.get("environment", {})
         facts |= {name: on.get(name) for name in _SWITCHES}
+    given = about.get("environment", {})
+    facts |= {name: given.get(name) or None for name in _DISABLING}
     lines = [f"# tracelens: {name} {text}\n" for name, text in facts.items() if text is not None]
     lines += [f"# tracelens: note {note}\n" for note in notes(processes) if "trace:" in note]
     lines += _asked(processes) if whole else []

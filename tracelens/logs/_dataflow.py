@@ -68,6 +68,8 @@ class Content:
     returned: bool = False
     #: Older contents of the same memory that a write into a part of it left alive.
     under: tuple[Content, ...] = ()
+    #: The size of the name, where the memory was allocated with another one.
+    view: tuple[Dim, ...] | None = None
 
     @property
     def count(self) -> int | None:
@@ -228,5 +230,5 @@ class Dataflow:
         old = memory.holds
         under = (old, *old.under) if old is not None and held.is_part else ()
         size = held.size if held.is_part else memory.size
-        memory.holds = Content(name, step, size, memory.dtype, under=under)
+        memory.holds = Content(name, step, size, memory.dtype, under=under, view=held.size)
         self._written.setdefault(id(step), []).append(memory.holds)

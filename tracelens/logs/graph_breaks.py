@@ -154,7 +154,9 @@ class Kind(_Told):
     @property
     def text(self) -> str:
         """The text."""
-        return next((str(text).strip("`") for _, text in self if text), "")
+        text = next((str(text) for _, text in self if text), "")
+        quoted = len(text) > 1 and text[0] == text[-1] == "`" and text.count("`") == 2
+        return text[1:-1] if quoted else text
 
 
 class Context(_Told):

@@ -49,7 +49,7 @@ def verdict(report: Report) -> str:
         who = "The program" if len(report.runs) < 2 else "A program"
         return f"{who} failed: {first}{rest}"
     if len(told) == 1:
-        said = _words.cost(told[0].cost)
+        said = _words.cost(told[0].cost) or _per_call(told[0])
         return f"One thing to look at: {first}; it costs {said}" if said else (
             f"One thing to look at: {first}; what it costs is not known from this log"
         )  # fmt: skip
@@ -110,6 +110,8 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if _words.cost(finding.cost) or finding.severity is Severity.NONE:
         return ""
     family = finding.code[:3]
+    if each := _per_call(finding):
+        return f"{each}; what share of a step that is needs {_TRACE[1]}"
     if finding.data.get("seconds"):  # it is about nothing else, and says so
         return ""
     if why := _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family):
@@ -121,6 +123,12 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if any(advice.knob is not None for advice in finding.advice):
         return "unknown: `tracelens confirm` measures it"
     return "unknown: `tracelens compare` with a run after the change shows it"
+
+
+def _per_call(finding: Finding) -> str:
+    """Return what the guards of one call take, where torch measured it: the calls are not known."""
+    us = finding.data.get("us") if finding.code.startswith("GRD") else None
+    return f"{_words.milliseconds(us / 1000)} at each call" if us else ""
 
 
 def _kinds(run: str, report: Report) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.settings import DISABLING
 from tracelens.dynamo.user_code import package
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -13,6 +14,7 @@ from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
     from tracelens.logs.recording import Asked
 
 __all__ = ["CompiledObjectNeverCalled"]
@@ -54,8 +56,9 @@ class CompiledObjectNeverCalled(Rule):
         # tracelens: asked torch.compile(Net) at /home/ana/proj/train.py:12: 0 calls, 0 compilations in all
 
     ## When it is harmless
-    Where compilation is prepared for another run. While anything at all was compiled nothing is
-    reported: a compiled part of a compiled model is inlined, and never called.
+    Where compilation is prepared for another run, or switched off for this one
+    (``TORCH_COMPILE_DISABLE=1``). While anything at all was compiled nothing is reported: a compiled
+    part of a compiled model is inlined, and never called.
 
     ## What to do
     Call what ``torch.compile`` returned, or compile what is really called.
@@ -125,15 +128,16 @@ class CompiledObjectNeverCalled(Rule):
         ),
     )
 
-    def check(self, asked: Table[Asked]) -> Iterator[Finding]:
+    def check(self, asked: Table[Asked], *, settings: Table[Setting]) -> Iterator[Finding]:
         """Yield one finding per place, where the whole run compiled nothing."""
         if any(row.record.compilations for row in asked):
             return
+        off = [row for row in settings if row.record.name in DISABLING and row.record.is_on]
         for row in asked:
             if not package(row.record.file):
-                yield self._finding(row)
+                yield self._finding(row, off)
 
-    def _finding(self, row: Seen[Asked]) -> Finding:
+    def _finding(self, row: Seen[Asked], off: list[Seen[Setting]]) -> Finding:
         record = row.record
         owner, _, name = record.called.rpartition(".")
         data = AskedData(
@@ -152,7 +156,8 @@ class CompiledObjectNeverCalled(Rule):
             + ("its calls run eagerly" if data.calls else "what it compiles is never called"),
             message=f"The program asked for `{code}`, and nothing at all was compiled. {called}",
             where=Where(file=record.file, line=record.line),
-            evidence=[row.quote()],
-            advice=self.advise(data),
+            evidence=[row.quote(), *(setting.quote() for setting in off[:1])],
+            advice=() if off else self.advise(data),
+            harmless=f"`{off[0].record.name}` switches compilation off" if off else None,
             data=data,
         )

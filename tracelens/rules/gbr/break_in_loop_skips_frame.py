@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, lost_around, sites
 from tracelens.dynamo.lost_calls import LostCalls, called_in_lost
+from tracelens.dynamo.lost_frames import LostFrames
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -118,21 +119,26 @@ class BreakInLoopSkipsFrame(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per function that was given up, the outermost of those of one break."""
         groups: dict[tuple[str, str], list[BreakSite]] = {}
+        codes = LostFrames(frames)
         for site in sites(breaks, setup=setup):
             if site.skipped:
-                first = _lost(site)[0]
+                first = _lost(site, codes)[0]
                 groups.setdefault((first.function, first.file), []).append(site)
         inside = LostCalls(starts)
         for found in groups.values():
             places = (place for site in found for place, seen in site.events)
             calls = inside.of(places)
             cost = cost_of_calls(((call.file, call.function) for call in calls), frames)
-            yield self._finding(found, calls, cost)
+            lost = list(dict.fromkeys(one for site in found for one in _lost(site, codes)))
+            yield self._finding(found, lost, calls, cost)
 
     def _finding(
-        self, found: list[BreakSite], inside: Sequence[StackFrame], cost: Cost | None
+        self,
+        found: list[BreakSite],
+        lost: list[Line],
+        inside: Sequence[StackFrame],
+        cost: Cost | None,
     ) -> Finding:
-        lost = list(dict.fromkeys(one for site in found for one in _lost(site)))
         first, in_loop = lost[0], any(_loops(site) for site in found)
         shown = f"`{first.function}`" if first.function else "a function"
         roots = dict.fromkeys(
@@ -189,11 +195,10 @@ def _loops(site: BreakSite) -> bool:
     return any(cause.family == "loop" for _, seen in site.events for cause in seen.record.causes)
 
 
-def _lost(site: BreakSite) -> list[Line]:
+def _lost(site: BreakSite, codes: LostFrames) -> list[Line]:
     """Return the functions that one break made Dynamo give up, the outermost first.
 
-    Torch names them where the break is in a loop; elsewhere it is the one that the line is in, but
-    for what a ``with`` calls.
+    Torch names them where the break is in a loop; elsewhere it is the one that was compiled then.
     """
     named = [
         Line(file=cause.context.file, line=cause.context.line, function=cause.context.function)
@@ -203,9 +208,7 @@ def _lost(site: BreakSite) -> list[Line]:
     ]
     if named:
         return list(dict.fromkeys(named))
-    frames = [frame for frame in site.stack if frame.function not in {"__enter__", "__exit__"}]
-    inner = user_code.best(frames) or site.line
-    return [Line(file=inner.file, line=inner.line, function=inner.function)]
+    return [Line(file=one.file, line=one.line, function=one.function) for one in codes.of(site)]
 
 
 def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:

@@ -9,7 +9,16 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import Cause, cause_of, keys_of, reason, severity, why
+from tracelens.inductor.attention_causes import (
+    FUSED,
+    Cause,
+    cause_of,
+    folded,
+    keys_of,
+    reason,
+    severity,
+    why,
+)
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
@@ -24,6 +33,12 @@ if TYPE_CHECKING:
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["AttentionNotFused"]
+
+#: The call where q, k and v have three dimensions, and where they have five or more.
+THREE = "y = torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]"
+FIVE = """\
+folded = (t.flatten(0, -4) for t in (q, k, v))
+y = torch.nn.functional.scaled_dot_product_attention(*folded).unflatten(0, q.shape[:-3])"""
 
 
 class AttentionNotFused(Rule):
@@ -73,31 +88,80 @@ class AttentionNotFused(Rule):
     class Data(FindingData):
         """Attentions that are computed unfused, for one cause."""
 
-        #: ``written out``, ``dropout``, ``shared`` or ``decomposed``.
+        #: ``written out``, ``dropout``, ``shared``, ``dimensions`` or ``decomposed``.
         cause: str
         attentions: int
         #: Bytes of the scores of the largest; None for symbolic sizes.
         bytes: int | None
         #: Keys per query; None where that is symbolic.
         keys: int | None
+        #: Dimensions of the scores in the program; None where nothing shows them.
+        dimensions: int | None = None
         #: torch says that float32 products without TF32 keep the fused kernel away.
         needs_tf32: bool
 
     remedies = (
         Remedy(
             id="sdpa",
-            text="Let torch compute it; a library mostly has an option for that, such as "
-            "attn_implementation='sdpa' in transformers or attn_flash=True in x-transformers.",
-            when="the program writes attention out",
-            applies=lambda data: data.cause == "written out",
+            text="Let torch compute it, with q, k and v as (batch, heads, length, size); pass the "
+            "mask as attn_mask=, and scale= where it is not 1/sqrt(size). Most libraries have an "
+            "option: attn_implementation='sdpa' in transformers, attn_flash=True in "
+            "x-transformers.",
+            when="the program writes attention out in four dimensions, or nothing shows how many",
+            applies=lambda data: data.cause == "written out" and data.dimensions in {None, FUSED},
             code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
             since="2.0",
             basis="tested",
             proof="tests/advice/IND017/sdpa.py",
         ),
         Remedy(
+            id="sdpa-3d",
+            text="Let torch compute it. q, k and v have three dimensions here, and the fused "
+            "kernels take four, (batch, heads, length, size): add the first one for the call. "
+            "Pass a mask as attn_mask=, and scale= where it is not 1/sqrt(size).",
+            when="the program writes attention out in three dimensions",
+            applies=lambda data: data.cause == "written out" and data.dimensions == FUSED - 1,
+            code=THREE,
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/IND017/sdpa-3d.py",
+        ),
+        Remedy(
+            id="sdpa-5d",
+            text="Let torch compute it. The fused kernels take four dimensions, (batch, heads, "
+            "length, size): fold the ones in front for the call. Pass a mask, folded alike, as "
+            "attn_mask=, and scale= where it is not 1/sqrt(size).",
+            when="the program writes attention out in five dimensions or more",
+            applies=lambda data: data.cause == "written out" and (data.dimensions or 0) > FUSED,
+            code=FIVE,
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/IND017/sdpa-5d.py",
+        ),
+        Remedy(
+            id="add-dimension",
+            text="Add the missing dimension for the call, and take it off the result.",
+            when="scaled_dot_product_attention with three dimensions",
+            applies=lambda data: data.cause == "dimensions" and data.dimensions == FUSED - 1,
+            code=THREE,
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/IND017/add-dimension.py",
+        ),
+        Remedy(
+            id="fold-dimensions",
+            text="Fold the dimensions in front for the call, and unfold the result.",
+            when="scaled_dot_product_attention with five dimensions or more",
+            applies=lambda data: data.cause == "dimensions" and data.dimensions > FUSED,
+            code=FIVE,
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/IND017/fold-dimensions.py",
+        ),
+        Remedy(
             id="flex",
-            text="Where scores are changed in between, use flex_attention in compiled code.",
+            text="Where scores are changed in between, use flex_attention in compiled code, with "
+            "four dimensions as well.",
             when="the program writes attention out",
             applies=lambda data: data.cause == "written out",
             code="from torch.nn.attention.flex_attention import flex_attention",
@@ -121,8 +185,8 @@ class AttentionNotFused(Rule):
         Remedy(
             id="what-it-takes",
             text="Look for what the fused kernels do not take: a mask that needs a gradient, "
-            "head sizes or types that they do not support, weights that are returned.",
-            when="torch took scaled_dot_product_attention apart",
+            "head sizes or dtypes that they do not support.",
+            when="torch decomposed scaled_dot_product_attention, and not for its dimensions",
             applies=lambda data: data.cause == "decomposed",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
         ),
@@ -149,13 +213,13 @@ class AttentionNotFused(Rule):
         """Yield one finding per cause."""
         fused = any(True for row in modules for _ in fused_calls(row.record))
         lines = Lines(graphs)
-        groups: dict[Cause, list[Unfused]] = {}
+        groups: dict[tuple[Cause, int | None], list[Unfused]] = {}
         for row in modules:
             if row.record.graph != "backward":
                 for one in unfused_attention(row):
-                    groups.setdefault(cause_of(one), []).append(one)
+                    groups.setdefault((cause_of(one), folded(one)), []).append(one)
         skipped = [w.quote() for w in warnings if "flash-attention" in w.record.text]
-        for cause, group in groups.items():
+        for (cause, _), group in groups.items():
             found = heaviest(group, lambda one: id(one.seen), lambda one: one.scores.bytes or 0)
             yield self._finding(cause, found, lines, skipped, fused=fused)
 
@@ -177,11 +241,13 @@ class AttentionNotFused(Rule):
             attentions=len(found),
             bytes=first.scores.bytes,
             keys=keys if isinstance(keys, int) else None,
+            dimensions=first.dimensions,
             needs_tf32=bool(skipped),
         )
         harmless = reason(cause, fused=fused)
         return self.finding(
             cause.value,
+            *(f"{dimensions}-d" for dimensions in [folded(first)] if dimensions),
             title=f"{calls} computed unfused (scores materialized)",
             message=f"{_told(first, named=frame is None)} {why(cause, first)}",
             severity=severity(cause, first),

@@ -108,7 +108,7 @@ class ManyTinyPrimitives(Rule):
             id="cpp-wrapper",
             text="In compiled code, use the C++ wrapper.",
             when="compiled",
-            applies=lambda data: data.is_compiled is True,
+            applies=lambda data: data.is_compiled is True and data.uses_inductor is not False,
             setting="torch._inductor.config.cpp_wrapper = True",
             env="TORCHINDUCTOR_CPP_WRAPPER=1",
             since="2.1",

@@ -1,0 +1,20 @@
+"""scaled_dot_product_attention with windows in front of the heads: five dimensions."""
+# logs: output_code,graph_code
+
+q, k, v = (torch.rand(2, 4, 2, 64, 32) for _ in range(3))
+
+
+@torch.compile
+def attend(q, k, v):
+    # before:
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    # after:
+    # folded = (t.flatten(0, -4) for t in (q, k, v))
+    # y = torch.nn.functional.scaled_dot_product_attention(*folded).unflatten(0, q.shape[:-3])
+    # end
+    return y
+
+
+def step(number):
+    with torch.no_grad():
+        return attend(q, k, v)
