@@ -15,6 +15,7 @@ from tracelens.inductor.library_calls import LibraryCall, LibraryRun
 from tracelens.logs._problems import Task
 from tracelens.logs.chrome_trace import CompiledGraph, CompiledRegion, InductorKernel
 from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.rules.trc.convolution_on_slow_path import falls_back
 from tracelens.source import read
 
 MODEL = "/home/ana/proj/every_log.py"
@@ -231,3 +232,26 @@ def test_a_graph_belongs_to_the_frame_that_made_its_key(tmp_path: Path) -> None:
     (frame,) = evidence(str(log), trace(tmp_path / "t.json", *calls)).table(Frame)
     assert frame.record.id == "3/1"
     assert [row.count for row in frame.record.of(CompiledGraph)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((1, 64, 64, 1, 1, 16, 16, 1, 16, 16, 1, 3, 3), True),
+        ((2, 64, 64, 1, 1, 16, 16, 1, 16, 16, 1, 3, 3), False),  # two images
+        ((1, 64, 64, 64, 1, 16, 16, 1, 16, 16, 1, 3, 3), False),  # groups
+        ((1, 64, 64, 1, 1, 16, 16, 1, 16, 16, 1, 5, 5), False),  # a larger kernel
+        ((1, 80, 64, 1, 1, 16, 16, 1, 16, 16, 1, 3, 3), True),  # 20,480 elements
+        ((1, 81, 64, 1, 1, 16, 16, 1, 16, 16, 1, 3, 3), False),
+        ((1, 3, 64, 1, 1, 16, 16, 1, 16, 16, 1, 3, 3), False),  # little to compute
+    ],
+)
+def test_which_convolutions_torch_leaves_to_aten(sizes: tuple[int, ...], expected: bool) -> None:
+    call = LibraryCall(
+        at=0,
+        target="extern_kernels.convolution",
+        task=Task("convolution", backward=False, sizes=sizes),
+        dtype="f32",
+    )
+    assert falls_back(call) is expected
+    assert not falls_back(call.model_copy(update={"dtype": "bf16"}))

@@ -110,11 +110,11 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if _words.cost(finding.cost) or finding.severity is Severity.NONE:
         return ""
     family = finding.code[:3]
-    if each := _per_call(finding):
-        return f"{each}; what share of a step that is needs {_TRACE[1]}"
     if finding.data.get("seconds"):  # it is about nothing else, and says so
         return ""
-    if why := _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family):
+    each = _per_call(finding)
+    share = f"{each}; what share of a step that is needs {_TRACE[1]}" if each else ""
+    if why := share or _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family):
         return why
     there = _kinds(finding.run, report)
     for kinds, how in _SHOWN_BY.get(finding.code, _SHOWN_BY.get(family, (_TRACE,))):

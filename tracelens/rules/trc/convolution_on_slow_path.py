@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.library_calls import LibraryCall
+from tracelens.logs._problems import Task, task_of
 from tracelens.logs.chrome_trace import Operator
+from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
-from tracelens.words import length, percent
+from tracelens.words import few, length, percent, plural
 
-__all__ = ["ConvolutionOnSlowPath"]
+__all__ = ["ConvolutionOnSlowPath", "falls_back"]
 
 #: Convolutions of ATen's own: they write out every patch of the input, then multiply.
 SLOW = frozenset(
@@ -42,6 +48,14 @@ MIN_SHARE = 0.05
 LONG_MS = 0.3
 #: Part of the time that oneDNN saves at most.
 GAIN = 0.5
+#: Elements of a single image up to which torch takes the fallback (ATen/native/Convolution.cpp).
+MAX_ELEMENTS = 20_480
+#: Width and height of a kernel up to which it does.
+MAX_KERNEL = 3
+#: Multiplications from which oneDNN would be the faster one: those of LONG_MS on one core.
+MANY = 4_000_000
+#: Executions of one primitive that show oneDNN's log to be more than an excerpt.
+MIN_RUNS = 2
 
 
 class SlowPath(FindingData):
@@ -49,12 +63,13 @@ class SlowPath(FindingData):
 
     slow: int
     fast: int
-    ms: float
-    of_ms: float
+    #: None where no trace has the times: then the sizes decide.
+    ms: float | None = None
+    of_ms: float | None = None
 
 
 def _is_long(data: SlowPath) -> bool:
-    return data.ms >= LONG_MS * data.slow
+    return data.ms is None or data.ms >= LONG_MS * data.slow
 
 
 class ConvolutionOnSlowPath(Rule):
@@ -65,7 +80,8 @@ class ConvolutionOnSlowPath(Rule):
     takes it for a single image with up to 20,480 elements, unless the kernel is larger than 3 x 3 or
     the convolution has groups. With 64 channels or more it takes up to twice as long as oneDNN. No
     oneDNN line tells of it: a log with ``ONEDNN_VERBOSE`` looks as if these convolutions were not
-    there.
+    there. Without a trace, generated code shows them: a call of `extern_kernels.convolution` that no
+    execution matches.
 
     ## What it looks like
         {"ph": "X", "cat": "cpu_op", "name": "aten::_slow_conv2d_forward", "ts": 100.0, "dur": 660.0, "pid": 1, "tid": 1}
@@ -74,7 +90,7 @@ class ConvolutionOnSlowPath(Rule):
     For few channels the fallback is the faster one: convolutions that take less than 0.3 ms each are a
     note of severity ``none`` (3 x 3 on 16 x 16 elements, one thread, torch 2.13: 14 us against 75 us
     with 8 channels, as long with 32, 660 us against 347 us with 64). Below 5 % of the trace the rule
-    keeps quiet.
+    keeps quiet. Without a trace only convolutions of 4 million multiplications and more are told.
 
     ## What to do
     Two images at a time go to oneDNN, in eager code too. So does a frozen model under
@@ -120,12 +136,28 @@ class ConvolutionOnSlowPath(Rule):
             setting="torch._inductor.config.freezing = True",
             env="TORCHINDUCTOR_FREEZING=1",
             since="2.1",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler_faq.html",
+            basis="tested",
+            proof="tests/advice/TRC021/freeze.py",
         ),
     )
 
-    def check(self, windows: Table[Window], operators: Table[Operator]) -> Iterator[Finding]:
-        """Yield one finding per trace on the CPU with slow convolutions that take time."""
+    def check(
+        self,
+        *,
+        windows: Table[Window],
+        operators: Table[Operator],
+        calls: Table[LibraryCall],
+        execs: Table[PrimitiveExec],
+        modules: Table[OutputModule],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace on the CPU with slow convolutions that take time.
+
+        Without a trace, one for the calls of generated code that oneDNN does not tell of.
+        """
+        if not len(windows):
+            on_cpu = [row for row in modules if row.record.device == "cpu"]
+            frames = {place.compilation for row in on_cpu for place in row.places}
+            yield from self._untold([c for c in calls if c.first.compilation in frames], execs)
         for window in windows:
             if window.record.kernels:
                 continue
@@ -137,6 +169,44 @@ class ConvolutionOnSlowPath(Rule):
             ms = sum(row.ms for row in slow)
             if whole > 0 and ms >= MIN_SHARE * whole:
                 yield self._finding(slow, fast, ms, whole)
+
+    def _untold(
+        self, calls: list[Seen[LibraryCall]], execs: Table[PrimitiveExec]
+    ) -> Iterator[Finding]:
+        """Yield a finding where convolutions of generated code leave no line of oneDNN's."""
+        ran = {task_of(row.record) for row in execs}
+        told = {row.first.input for row in execs if row.count >= MIN_RUNS}
+        wanted = [row for row in calls if row.record.task.primitive == "convolution"]
+        missing = [
+            row
+            for row in wanted
+            if row.record.task not in ran and row.first.input in told and falls_back(row.record)
+        ]
+        if not missing:
+            return
+        missing.sort(key=lambda row: -_multiplications(row.record.task))
+        line = missing[0].record.lines[:1]
+        data = SlowPath(slow=len(missing), fast=len(wanted) - len(missing))
+        yield self.finding(
+            "untold",
+            title=f"{plural(len(missing), 'convolution')} of generated code never reached oneDNN: "
+            "ATen's fallback",
+            message=(
+                f"The log has oneDNN's executions, and none for these: {len(missing)} of "
+                f"{plural(len(wanted), 'convolution')}. For a single image of up to "
+                f"{MAX_ELEMENTS:,} elements torch takes its own im2col and a matrix product. With "
+                f"{missing[0].record.task.sizes[1]} channels oneDNN may be twice as fast."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=len(missing),
+            where=user_code.where(next(iter(line), None)),
+            evidence=[
+                row.quote("no execution in oneDNN", at=row.record.at) for row in few(missing)
+            ],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(self, slow: list[Seen[Operator]], fast: int, ms: float, whole: float) -> Finding:
         count = sum(row.count for row in slow)
@@ -172,3 +242,23 @@ class ConvolutionOnSlowPath(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def falls_back(call: LibraryCall) -> bool:
+    """Whether torch leaves the convolution to ATen on a CPU, and it is large enough to matter."""
+    batch, given, _, groups, *space = call.task.sizes
+    kernel = space[-2:]
+    return (
+        call.target == "extern_kernels.convolution"
+        and call.dtype in {"", "f32"}
+        and not call.task.backward
+        and (batch, groups, space[0], space[3]) == (1, 1, 1, 1)
+        and given * prod(space[:3]) <= MAX_ELEMENTS
+        and min(kernel) <= MAX_KERNEL
+        and _multiplications(call.task) >= MANY
+    )
+
+
+def _multiplications(task: Task) -> int:
+    _, given, made, groups, *space = task.sizes
+    return given // groups * made * prod(space[3:])
