@@ -76,7 +76,8 @@ _REMEDIES = {
     "weights are packed once",
     Reason.BIAS: "use a one-dimensional bias in the data type of the result",
     Reason.SPARSITY: "use dense weights",
-    Reason.DETERMINISM: "torch.use_deterministic_algorithms(False)",
+    Reason.DETERMINISM: "allow nondeterministic algorithms: "
+    "torch.use_deterministic_algorithms(False)",
 }
 
 

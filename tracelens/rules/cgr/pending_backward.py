@@ -72,7 +72,7 @@ class PendingBackward(Rule):
         ),
         Remedy(
             id="mark-step",
-            text="Or say where a step begins.",
+            text="Or mark where a step begins.",
             code="torch.compiler.cudagraph_mark_step_begin()",
             since="2.1",
             basis="untestable",

@@ -97,7 +97,7 @@ class ReRecordUnstableAddress(Rule):
         ),
         Remedy(
             id="mark-step",
-            text="Let go of the outputs of the step before, or say where a step begins.",
+            text="Release the outputs of the step before, or mark where a step begins.",
             when="nothing moved",
             applies=lambda data: not data.has_moved,
             code="torch.compiler.cudagraph_mark_step_begin()",

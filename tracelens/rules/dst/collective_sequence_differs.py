@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 class CollectiveSequenceDiffers(Rule):
-    """Ranks issue different sequences of collectives, so that they wait for each other for ever.
+    """Ranks issue different sequences of collectives, so that they wait for each other forever.
 
     ## Why it matters
     A collective ends when all ranks of its group have called it, and it matches calls by their order

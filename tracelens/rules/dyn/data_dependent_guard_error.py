@@ -120,7 +120,7 @@ class DataDependentGuardError(Rule):
         ),
         Remedy(
             "guard-or-false",
-            "Or ask in a way that takes not knowing for no.",
+            "Or use a check that takes the unknown for false.",
             when="a branch on one comparison",
             applies=lambda data: bool(data.branch),
             code=lambda data: (

@@ -16,7 +16,7 @@ __all__ = ["MiopenWorkspace"]
 
 
 class MiopenWorkspace(Rule):
-    """MIOpen passed fast convolutions over, because it was given no workspace.
+    """MIOpen skipped its fast convolution solvers, because it was given no workspace.
 
     ## Why it matters
     On AMD GPUs, convolutions run in MIOpen. In the mode in which torch asks it for an answer at

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, lost_around, sites
 from tracelens.dynamo.lost_calls import LostCalls, called_in_lost
-from tracelens.dynamo.lost_frames import LostFrames
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_calls
+from tracelens.frames.lost_frames import LostFrames
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._starts import CompileStart
 from tracelens.logs.graph_breaks import GraphBreak

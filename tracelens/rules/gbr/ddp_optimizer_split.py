@@ -34,7 +34,7 @@ class SplitData(FindingData):
 
 
 class DdpOptimizerSplit(Rule):
-    """The graph of a DistributedDataParallel model is cut on purpose, so that gradients travel early.
+    """The graph of a DistributedDataParallel model is split on purpose, to overlap communication.
 
     ## Why it matters
     It does not, as a rule. DDP sends gradients in buckets while the backward pass still runs; one

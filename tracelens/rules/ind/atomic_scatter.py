@@ -44,7 +44,7 @@ class _Scatter:
 
 
 class AtomicScatter(Rule):
-    """Values are added into places that a tensor names: with atomics, or by a call of ATen.
+    """Values are scattered by index, with atomics or by a call of ATen.
 
     ## Why it matters
     Two threads may add into the same place, so each addition is an atomic operation, which is slow

@@ -42,7 +42,7 @@ y = torch.nn.functional.scaled_dot_product_attention(*folded).unflatten(0, q.sha
 
 
 class AttentionNotFused(Rule):
-    """Attention is computed as product, softmax and product, with the scores in memory.
+    """Attention is computed unfused: the scores are materialized.
 
     ## Why it matters
     The matrix of scores has a row and a column per token. Written out, it goes through memory

@@ -47,7 +47,7 @@ class Hinted(Joined):
 
 
 class BadTilingHint(Rule):
-    """Inductor itself doubts the loops of a Triton kernel: they run across the memory.
+    """Inductor warns of a Triton kernel's tiling: its accesses are not coalesced.
 
     ## Why it matters
     Threads that read neighbours in memory share a transaction. Where the tensors of a kernel are

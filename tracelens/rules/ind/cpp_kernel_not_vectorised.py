@@ -36,7 +36,7 @@ MAX_QUOTED = 3
 
 
 class CppKernelNotVectorised(Rule):
-    """A generated C++ kernel computes element by element what vector registers could do at once.
+    """A generated C++ kernel is scalar where it could be vectorized.
 
     ## Why it matters
     A vector register holds 8 or 16 float32 numbers. Inductor writes most kernels with
@@ -135,7 +135,7 @@ class CppKernelNotVectorised(Rule):
         ),
         Remedy(
             id="newer-torch",
-            text="Newer torch vectorises more: integers since 2.5, masks since 2.4.",
+            text="Newer torch vectorizes more: integers since 2.5, masks since 2.4.",
             when="no reason in the code",
             applies=lambda data: data.cause == "scalar",
             proof="https://github.com/pytorch/pytorch/pull/122961",

@@ -48,7 +48,7 @@ class _Product:
 
 
 class Int8GemmNotLowered(Rule):
-    """Weights of 8 bits are made float32 in memory, and multiplied as such.
+    """8-bit weights are dequantized to float32 in memory, and multiplied in float32.
 
     ## Why it matters
     A quantized layer is meant to multiply 8-bit integers, two to four times as fast as float32, or

@@ -45,7 +45,7 @@ class _Entered:
 
 
 class OmpRegionInsideSerialLoop(Rule):
-    """A C++ kernel starts its threads anew in every turn of a serial loop.
+    """A C++ kernel opens a parallel region in every iteration of a serial loop.
 
     ## Why it matters
     Starting a parallel region and waiting for its end takes microseconds, and milliseconds where

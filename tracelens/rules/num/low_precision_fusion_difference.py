@@ -26,7 +26,7 @@ TOLERANCES = {"up to 0.016 allowed": "bf16", "up to 0.001 allowed": "f16"}
 
 
 class LowPrecisionFusionDifference(Rule):
-    """Compiled and eager results differ because fused kernels round less often, or draw otherwise.
+    """Compiled and eager results differ: fused kernels round less often, or draw other numbers.
 
     ## Why it matters
     Eager code rounds to bfloat16 or float16 after every operator. A fused kernel keeps float32 in

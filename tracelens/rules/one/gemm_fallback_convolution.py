@@ -42,7 +42,7 @@ _TELLING = (Reason.LAYOUT, Reason.SHAPE)
 
 
 class GemmFallbackConvolution(Rule):
-    """A convolution was unrolled into a matrix product because its layout has no direct kernel.
+    """A convolution ran as im2col and a matrix product, because its layout has no direct kernel.
 
     ## Why it matters
     Where no generated kernel takes a convolution, oneDNN copies every patch of the image into a

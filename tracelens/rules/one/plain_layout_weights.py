@@ -45,7 +45,7 @@ Key = tuple[Product, str]
 
 
 class PlainLayoutWeights(Rule):
-    """Constant weights are read in torch's plain layout, and rearranged inside every product.
+    """Constant weights are in torch's plain layout, and reordered inside every product.
 
     ## Why it matters
     oneDNN's matrix kernels want weights in blocks. Where they come in a plain layout, the kernel

@@ -32,7 +32,7 @@ WARN_SHARE = 0.02
 
 
 class PrimitiveCacheThrash(Rule):
-    """Primitives that had been made are made again: oneDNN's cache is too small or switched off.
+    """Primitives are created again and again: oneDNN's cache is too small or switched off.
 
     ## Why it matters
     Making a primitive generates its code: tenths of a millisecond to some milliseconds, against

@@ -25,7 +25,7 @@ __all__ = ["RuntimeDims"]
 
 
 class RuntimeDims(Rule):
-    """A primitive was made for sizes that are known only when it runs.
+    """A primitive was created with runtime dimensions.
 
     ## Why it matters
     oneDNN can leave sizes open (``DNNL_RUNTIME_DIM_VAL``), so that one primitive serves all of

@@ -82,7 +82,7 @@ class AccumulatedLimit(Rule):
     remedies = (
         Remedy(
             "reset",
-            "Between independent models, start anew with `torch._dynamo.reset()`.",
+            "Between independent models, start over with `torch._dynamo.reset()`.",
             basis="tested",
             proof="tests/advice/RCP028/reset.py",
         ),

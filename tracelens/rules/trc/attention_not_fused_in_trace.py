@@ -30,7 +30,7 @@ class Parts(FindingData):
 
 
 class AttentionNotFusedInTrace(Rule):
-    """Attention runs as a product, a softmax and a product, with the scores in memory.
+    """Attention is computed unfused: the trace holds a product, a softmax and a product.
 
     ## Why it matters
     The scores of all pairs of tokens are written and read several times: for long sequences that is most

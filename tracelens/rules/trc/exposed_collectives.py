@@ -58,7 +58,7 @@ class _Shown(NamedTuple):
 
 
 class ExposedCollectives(Rule):
-    """Collectives run while nothing is computed beside them.
+    """Collectives are exposed: nothing is computed while they run.
 
     ## Why it matters
     An all-reduce that runs beside the backward pass is free. One that runs alone stops every rank.
