@@ -113,6 +113,24 @@ def test_nothing_is_wider_than_the_window(
     assert 'data-over="0"' in dom
 
 
+UNCUT = """<script>document.documentElement.dataset.cut = [...document.querySelectorAll(".paste pre")]
+.filter((one) => one.scrollWidth > one.clientWidth).length + " of " + document.querySelectorAll(".paste pre").length
+</script></body>"""  # noqa: E501 -- a script
+
+
+def test_what_is_to_be_pasted_is_seen_whole(
+    chromium: str, tmp_path: Path, reports: dict[str, Report]
+) -> None:
+    source = Html.render(reports["recompiles"], Options())
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
+    page = tmp_path / "report.html"
+    page.write_text(source.replace("</body>", UNCUT), encoding="utf-8")
+    dom = browse(chromium, page, "--dump-dom", "--window-size=420,900")
+    found = re.search(r'data-cut="0 of (\d+)"', dom)
+    assert found is not None
+    assert int(found[1]) > 3
+
+
 ZOOMED = """<script>
 addEventListener("load", () => setTimeout(() => {
   const canvas = document.querySelector("svg.pane").closest(".canvas");

@@ -128,6 +128,44 @@ def test_a_small_part_is_seen_and_the_bar_is_as_wide_as_asked(one: Report, cells
     assert "H" in drawn
 
 
+def test_unrelated_runs_have_bars_of_their_own_and_no_sum(one: Report) -> None:
+    seconds = {"run1": 1.0, "run2": 30.0, "run3": 2.0, "run4": 4.0, "run5": 0.0}
+    frames = [{"frame": "0/0", "compile_s": s, "run": name} for name, s in seconds.items()]
+    runs = tuple(Run(name=name, inputs=(f"{name}.log",)) for name in seconds)
+    report = with_(one, runs=runs, tables={"frames": frames})
+    found = _spent.by_run(report)
+    assert [(bar.run, bar.total_ms) for bar in found.bars] == [
+        ("run2", 30_000), ("run4", 4_000), ("run3", 2_000),
+    ]  # fmt: skip
+    assert found.lead == "Time in the 3 longest of 4 runs that tell it"
+    text = Text.render(report, Options())
+    assert f"{found.lead}:\nrun2 |CCC" in text
+    assert "37 s" not in text
+    page = Html.render(report, Options())
+    assert page.count("Where the time went in run") == 3
+    assert "37 s" not in page
+    assert f"{found.lead}:\nrun2 |CCC" in Markdown.render(report, Options())
+
+
+def test_one_run_of_several_that_tells_its_time_is_named(one: Report) -> None:
+    runs = (Run(name="a", inputs=("a.log",)), Run(name="b", inputs=("b.log",)))
+    frames = [{"frame": "0/0", "compile_s": 3.0, "run": "b"}]
+    found = _spent.by_run(with_(one, runs=runs, tables={"frames": frames}))
+    assert [bar.run for bar in found.bars] == ["b"]
+    assert found.lead == ""
+    assert _spent.lines(found, 60)[0].startswith("b    |C")
+    alone = _spent.by_run(with_(one, runs=runs[1:], tables={"frames": frames}))
+    assert _spent.lines(alone, 60)[0].startswith("time |C")
+
+
+def test_the_page_begins_with_the_fix_of_a_single_finding(one: Report) -> None:
+    fix = Advice(text="Install a compiler.", code="apt-get install g++")
+    page = Html.render(with_(one, finding("ERR001", advice=(fix,))), Options())
+    first_screen = page.partition('id="findings"')[0]
+    assert "Start here" in first_screen
+    assert "apt-get install g++" in first_screen
+
+
 def test_no_evidence_draws_no_bar(one: Report) -> None:
     assert _spent.spent(one) is None
 

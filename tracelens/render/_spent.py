@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import cycle
@@ -10,10 +11,10 @@ from typing import Any, NamedTuple
 from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render._strings import wrap
-from tracelens.report import Report
+from tracelens.report import Finding, Report, Run
 from tracelens.report.compiling import compiling, is_measured
 
-__all__ = ["Part", "Spent", "bar", "drawn", "spent"]
+__all__ = ["Part", "Shown", "Spent", "bar", "by_run", "drawn", "lines", "spent"]
 
 #: Parts of the time: name, letter of the bar in text, class of the bar in HTML.
 _PARTS = {
@@ -51,6 +52,56 @@ class Spent(NamedTuple):
     parts: tuple[Part, ...]
     #: What the parts are taken from.
     of: str
+    #: The run, where there are several.
+    run: str = ""
+
+
+class Shown(NamedTuple):
+    """The bars of the first screen."""
+
+    bars: tuple[Spent, ...]
+    #: What they are, where they are not the one bar of one run.
+    lead: str = ""
+
+
+#: Runs that get a bar: those with most time.
+MAX_RUNS = 3
+#: Cells before a bar in text, at least.
+MIN_LEAD = 5
+
+
+def by_run(report: Report) -> Shown:
+    """Return a bar for each run, longest first: times of unrelated runs have no sum."""
+    if len(report.runs) < 2:
+        found = spent(report)
+        return Shown((found,) if found else ())
+    told = [(run.name, spent(part)) for run, part in _parted(report)]
+    every = [found._replace(run=name) for name, found in told if found]
+    every.sort(key=lambda found: -found.total_ms)
+    lead = f"Time in {_words.plural(len(every), 'run')} that tell it"
+    if len(every) > MAX_RUNS:
+        lead = f"Time in the {MAX_RUNS} longest of {len(every)} runs that tell it"
+    return Shown(tuple(every[:MAX_RUNS]), lead if len(every) > 1 else "")
+
+
+def _parted(report: Report) -> Iterator[tuple[Run, Report]]:
+    """Yield each run with what the report holds of it."""
+    tables: defaultdict[str, dict[str, list[dict[str, Any]]]] = defaultdict(dict)
+    for name, rows in report.tables.items():
+        for row in rows:
+            tables[word(row, "run")].setdefault(name, []).append(row)
+    findings: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in report.findings:
+        findings[finding.run].append(finding)
+    inputs = {source.path: source for source in report.inputs}
+    for run in report.runs:
+        changes = {
+            "runs": (run,),
+            "tables": tables[run.name],
+            "findings": tuple(findings[run.name]),
+            "inputs": tuple(inputs[path] for path in run.inputs if path in inputs),
+        }
+        yield run, report.model_copy(update=changes)
 
 
 def spent(report: Report) -> Spent | None:
@@ -133,6 +184,17 @@ def _of_compiling(report: Report, rows: list[dict[str, Any]]) -> dict[str, float
 
 def _of_host(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {"host": sum(number(row, "ms") for row in rows)}
+
+
+def lines(shown: Shown, cells: int) -> list[str]:
+    """Return the bars as lines of text, each behind the name of its run."""
+    names = [found.run or "time" for found in shown.bars]
+    room = max(MIN_LEAD, *(len(name) + 1 for name in names)) if names else MIN_LEAD
+    out = wrap(f"{shown.lead}:", cells) if shown.lead else []
+    for name, found in zip(names, shown.bars, strict=True):
+        first, *rest = drawn(found, cells - room).split("\n")
+        out += [name.ljust(room) + first, *(" " * room + line for line in rest)]
+    return out
 
 
 def drawn(found: Spent, cells: int) -> str:

@@ -77,7 +77,7 @@ class Html(Renderer):
             missing=missing(drawn),
             again=again(drawn),
             fastest=fastest(drawn),
-            spent=_spent.spent(drawn),
+            spent=_spent.by_run(drawn),
             views=views,
             tables=tables,
             crashed=[v for v in drawn.verdicts if v.verdict is Outcome.CRASHED],

@@ -165,8 +165,8 @@ def about(report: Report, replaced: int) -> str:
     ]
     lines = [f"**{text(_first.verdict(report), MAX_TEXT)}.**"] if len(report.told) > 1 else []
     lines += filter(None, [start(report)])
-    if found := _spent.spent(report):
-        lines.append(fence(_spent.drawn(found, MAX_BAR), "text"))
+    if (found := _spent.by_run(report)).bars:
+        lines.append(fence("\n".join(_spent.lines(found, MAX_BAR)), "text"))
     lines += [" · ".join(parts)] if parts else []
     if not report.shown:
         judged = _words.plural(_words.judged(report), "rule")

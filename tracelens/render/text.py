@@ -108,14 +108,12 @@ class _Page:
 
     def first(self) -> Iterator[str]:
         """Yield what is wrong in a sentence, and where the time went."""
-        told, found = self.report.told, _spent.spent(self.report)
+        told, found = self.report.told, _spent.by_run(self.report)
         if len(told) > 1:
             sentence = f"{one_line(_first.verdict(self.report))}."
             yield from (self.paint("bold", line) for line in wrap(sentence, self.width))
-        if found:
-            lines = _spent.drawn(found, self.width - 5).split("\n")
-            yield from (f"{'     ' if row else 'time '}{line}" for row, line in enumerate(lines))
-        if found or len(told) > 1:
+        yield from map(one_row, _spent.lines(found, self.width))
+        if found.bars or len(told) > 1:
             yield ""
 
     def findings(self, findings: Sequence[Finding]) -> Iterator[str]:
