@@ -105,6 +105,8 @@ class _Table:
         for number, one in enumerate(new):
             if number >= least and not self._has_room(new[:number]):
                 break
+            coming = (at for at in range(number, len(new)) if self._has_room(new[:at]))
+            self._lab.ahead([self._side(new[at]) for at in coming])
             self._look(one)
             self.tell()
         sides = [self._side(one) for one in new if one.recorded is not None and not one.note]
@@ -117,9 +119,10 @@ class _Table:
 
     def _has_room(self, done: Sequence[_Try]) -> bool:
         """Return whether one more row would leave the time that answers for all of them need."""
-        each = self._base.recorded.seconds if self._base.recorded else 0.0
+        base = self._base.recorded
+        each, timed = (base.seconds, base.timed_seconds) if base else (0.0, 0.0)
         rows = 1 + sum(not one.note for one in done)
-        return self._lab.left > each + LOOKS[0] * (2 + rows) * each
+        return self._lab.left > each + LOOKS[0] * (2 + rows) * timed
 
     def _look(self, one: _Try) -> None:
         """Record one setting, and compare its results where they are known."""

@@ -194,7 +194,8 @@ class Timer:
         return fitting
 
     def _longest(self, pair: _Pair) -> float:
-        recorded = [known.seconds for _, known in pair.sides]
+        known = [known for _, known in pair.sides]
+        recorded = [one.seconds if pair.of == "run" else one.timed_seconds for one in known]
         return pair.longest or max(recorded, default=0.0)
 
     def _round(self, before: Side, pairs: Sequence[_Pair]) -> None:
