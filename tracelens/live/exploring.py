@@ -7,9 +7,9 @@ read, and again after every round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tracelens.experiment import UNCHANGED, Knob
 from tracelens.live import conditions, rows
@@ -91,7 +91,9 @@ class _Table:
         return int(about.get("threads", "1"))
 
     def add(self, knobs: Sequence[Knob], *, least: int = 1) -> None:
-        """Record settings one by one, then time those that work.
+        """Record as many settings as there is time for, time those that work, and go on.
+
+        How long a run takes is known better with every batch: those that did not fit may fit then.
 
         Args:
             knobs: The settings, the most wanted first.
@@ -100,16 +102,33 @@ class _Table:
         Raises:
             OutOfTime: Before it was through.
         """
-        new = [_Try(knob) for knob in knobs]
-        self._tries += new
-        for number, one in enumerate(new):
-            if number >= least and not self._has_room(new[:number]):
+        wanted = [_Try(knob) for knob in knobs]
+        known = [one for one in wanted[least:] if self._lab.is_known(self._side(one))]
+        waiting = [*wanted[:least], *known, *(w for w in wanted[least:] if w not in known)]
+        self._tries += waiting
+        while waiting:
+            batch = self._recorded(waiting, least)
+            if not batch:
+                return
+            self._time(batch)
+            waiting, least = waiting[len(batch) :], 0
+
+    def _recorded(self, waiting: Sequence[_Try], least: int) -> list[_Try]:
+        """Record the first settings, one by one, as long as there is room for their answers."""
+        done: list[_Try] = []
+        for number, one in enumerate(waiting):
+            is_free = number < least or self._lab.is_known(self._side(one))
+            if not is_free and not self._has_room([*done, one]):
                 break
-            coming = (at for at in range(number, len(new)) if self._has_room(new[:at]))
-            self._lab.ahead([self._side(new[at]) for at in coming])
+            coming = (at for at in range(number, len(waiting)) if self._has_room(waiting[: at + 1]))
+            self._lab.ahead([self._side(waiting[at]) for at in coming])
             self._look(one)
+            done.append(one)
             self.tell()
-        sides = [self._side(one) for one in new if one.recorded is not None and not one.note]
+        return done
+
+    def _time(self, batch: Sequence[_Try]) -> None:
+        sides = [self._side(one) for one in batch if one.recorded is not None and not one.note]
         if not sides:
             return
         if driven(Side(self._workload)) and self._base.error is None:
@@ -117,12 +136,20 @@ class _Table:
         for _ in self._lab.together(Side(self._workload), sides, "step", self.tell):
             self.tell()
 
-    def _has_room(self, done: Sequence[_Try]) -> bool:
-        """Return whether one more row would leave the time that answers for all of them need."""
-        base = self._base.recorded
-        each, timed = (base.seconds, base.timed_seconds) if base else (0.0, 0.0)
-        rows = 1 + sum(not one.note for one in done)
-        return self._lab.left > each + LOOKS[0] * (2 + rows) * timed
+    def _has_room(self, rows: Sequence[_Try]) -> bool:
+        """Return whether the last of these rows would leave the time that all answers need."""
+        is_known = self._lab.is_known(self._side(rows[-1]))
+        each = 0.0 if is_known or self._base.recorded is None else self._base.recorded.seconds
+        count = sum(not one.note for one in rows)
+        return self._lab.left > each + LOOKS[0] * (2 + count) * self._usual()
+
+    def _usual(self) -> float:
+        """Return the seconds of a timed run: those that were made tell it, else a guess."""
+        blocks = (block for one in self._tries for block in self._runs(one))
+        made = [run.seconds for block in blocks for run in block]
+        if made:
+            return statistics.median(made)
+        return self._base.recorded.timed_seconds if self._base.recorded else 0.0
 
     def _look(self, one: _Try) -> None:
         """Record one setting, and compare its results where they are known."""
@@ -153,7 +180,7 @@ class _Table:
         """Return the settings that help, as one."""
         answers = [(one, self._judgement(one)) for one in self._tries if one.knob is not EAGER]
         helpful = [(one.knob, said.ratio) for one, said in answers if said and _helps(said)]
-        found = _together([knob for knob, _ in sorted(helpful, key=lambda pair: -pair[1])])
+        found = rows.combined([knob for knob, _ in sorted(helpful, key=lambda pair: -pair[1])])
         return [found] if found is not UNCHANGED else []
 
     def _side(self, one: _Try) -> Side:
@@ -191,7 +218,7 @@ class _Table:
     def _row(self, one: _Try, runs: Sequence[Run], said: Judgement | None) -> Row:
         """Return one row; times in milliseconds, compile time in seconds."""
         is_base = one is self._base
-        row: Row = {"setting": one.knob.text, "how": ", ".join(_pasted(one.knob))}
+        row: Row = {"setting": one.knob.text, "how": ", ".join(rows.pasted(one.knob))}
         row |= rows.times(runs)
         row["step_ms"] = row.get("p50_ms")
         row |= rows.timed(said, unchanged=is_base)
@@ -218,29 +245,3 @@ class _Table:
 
 def _helps(said: Judgement) -> bool:
     return said.answer == "faster"
-
-
-def _together(ranked: Sequence[Knob]) -> Knob:
-    """Return settings, the best first, as one: of two that exclude each other the better."""
-    env: dict[str, str | None] = {}
-    config: dict[str, Any] = {}
-    arguments: dict[str, Any] = {}
-    names: list[str] = []
-    layout = ""
-    for knob in ranked:
-        if env.keys() & knob.env.keys() or arguments.keys() & knob.compile.keys():
-            continue
-        env |= knob.env
-        config |= knob.config
-        arguments |= knob.compile
-        layout = layout or knob.layout
-        names.append(knob.text)
-    if len(names) < 2:
-        return UNCHANGED
-    changes = any(knob.changes_results for knob in ranked)
-    return Knob(" + ".join(names), env, config, arguments, layout, changes_results=changes)
-
-
-def _pasted(knob: Knob) -> Iterator[str]:
-    for name, value in knob.settings.items():
-        yield f"{name[:-1]}{value})" if name.endswith("=)") else f"{name}={value}"

@@ -167,9 +167,9 @@ class Lab(AbstractContextManager["Lab"]):
 
         What fails here is made again alone by :meth:`record`, which gives the answers.
         """
-        if self._at_once < 2 or not sides or self._is_known(sides[0]):
+        if self._at_once < 2 or not sides or self.is_known(sides[0]):
             return
-        missing = {key_of(side): side for side in sides if not self._is_known(side)}
+        missing = {key_of(side): side for side in sides if not self.is_known(side)}
         if len(missing) < 2 or (room := min(ahead.room(), self._at_once)) < 2:
             return
         chosen = list(missing.values())[:room]
@@ -189,7 +189,8 @@ class Lab(AbstractContextManager["Lab"]):
                 self._recorded[key_of(side)] = recorded
                 self._run_cache.keep(side, recorded)
 
-    def _is_known(self, side: Side) -> bool:
+    def is_known(self, side: Side) -> bool:
+        """Return whether what a side's recorded run shows is known without running it."""
         return key_of(side) in self._recorded or self._known_before(side) is not None
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:

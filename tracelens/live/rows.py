@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracelens.errors import UsageError
-from tracelens.experiment import Knob, Value
+from tracelens.experiment import UNCHANGED, Knob, Value
 from tracelens.live import load
 from tracelens.live.runs import Recorded, Run
 from tracelens.live.statistics import Judgement
 from tracelens.report import Report
 
-__all__ = ["EAGER", "Row", "break_even", "check", "counted", "levers", "named", "timed", "times"]
+__all__ = [
+    "EAGER", "Row", "break_even", "check", "combined", "counted", "levers", "named", "pasted",
+    "timed", "times",
+]  # fmt: skip
 
 Row = dict[str, Any]
 EAGER = Knob("eager", config={"torch._dynamo.config.disable": True})
@@ -163,3 +166,30 @@ def _quantile(ranked: Sequence[float], percent: int) -> float:
 
 def _three(value: float) -> float:
     return float(f"{value:.3g}")
+
+
+def combined(ranked: Sequence[Knob]) -> Knob:
+    """Return settings, the best first, as one: of two that exclude each other the better."""
+    env: dict[str, str | None] = {}
+    config: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
+    names: list[str] = []
+    layout = ""
+    for knob in ranked:
+        if env.keys() & knob.env.keys() or arguments.keys() & knob.compile.keys():
+            continue
+        env |= knob.env
+        config |= knob.config
+        arguments |= knob.compile
+        layout = layout or knob.layout
+        names.append(knob.text)
+    if len(names) < 2:
+        return UNCHANGED
+    changes = any(knob.changes_results for knob in ranked)
+    return Knob(" + ".join(names), env, config, arguments, layout, changes_results=changes)
+
+
+def pasted(knob: Knob) -> Iterator[str]:
+    """Yield what is set, as one would paste it."""
+    for name, value in knob.settings.items():
+        yield f"{name[:-1]}{value})" if name.endswith("=)") else f"{name}={value}"

@@ -124,7 +124,10 @@ class Timer:
 
     def so_far(self, before: Side, after: Side, of: Of) -> SoFar:
         """Return the blocks of two sides that were run, and what they say; nothing is run."""
-        pair = self._pairs.get((key_of(before), key_of(after), of))
+        key = (key_of(before), key_of(after), of)
+        if key not in self._pairs and self._bench.known(before) and self._bench.known(after):
+            self._pair(before, after, of)  # what is kept of it
+        pair = self._pairs.get(key)
         return SoFar(tuple(pair.runs), pair.answer) if pair is not None else SoFar((), None)
 
     def together(
