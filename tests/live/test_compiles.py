@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,12 +62,19 @@ def test_early(compiles):
 """
 
 
-def test_in_five_lines_with_a_short_failure(tmp_path: Path) -> None:
+def test_in_five_lines_with_a_short_failure(
+    tmp_path: Path, torch_environment: dict[str, str]
+) -> None:
     (tmp_path / "test_model.py").write_text(TEST)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_model.py"]
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
+        words,
+        cwd=tmp_path,
+        env=torch_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     out = done.stdout
     assert "4 failed, 2 passed" in out, out + done.stderr
