@@ -191,7 +191,10 @@ class Lab(AbstractContextManager["Lab"]):
 
     def is_known(self, side: Side) -> bool:
         """Return whether what a side's recorded run shows is known without running it."""
-        return key_of(side) in self._recorded or self._known_before(side) is not None
+        key = key_of(side)
+        if key not in self._recorded and (known := self._known_before(side)) is not None:
+            self._recorded[key] = known
+        return key in self._recorded
 
     def blocks(self, before: Side, after: Side, of: Literal["step", "run"] = "step") -> Timing:
         """Time two sides in interleaved blocks, until the answer is clear; once per pair.
