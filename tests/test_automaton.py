@@ -11,7 +11,7 @@ from lark import Token
 from tracelens import grammars
 from tracelens.automaton import Refused
 from tracelens.grammars import Grammar, Unreadable
-from tracelens.logs import Log
+from tracelens.logs import Log, measured
 from tracelens.plugins.registry import discover
 from tracelens.testing import GrammarCase
 
@@ -59,7 +59,7 @@ def test_what_is_walked_is_what_lark_reads(log: type[Log]) -> None:
     grammar = grammars.load(log.name, log.__module__)
     of = random.Random(log.name)
     for example in GrammarCase(log).examples():
-        text = log.mask(log.measure(example.text)[0] if log.counted else example.text)
+        text = log.mask(measured(log, example.text)[0])
         for one in [text, *mutants(text, of)]:
             assert by_us(grammar, one) == by_lark(grammar, one), one
 
@@ -70,7 +70,7 @@ def test_the_tables_of_every_grammar_are_walked(log: type[Log]) -> None:
     quick = grammar.quick
     assert quick is not None
     for example in GrammarCase(log).examples():
-        text = log.mask(log.measure(example.text)[0] if log.counted else example.text)
+        text = log.mask(measured(log, example.text)[0])
         quick.parse(text, "start")  # neither refused nor in doubt
 
 

@@ -76,6 +76,10 @@ def both(*parts: Mapping[str, str]) -> dict[str, str]:
     return {name: text for part in parts for name, text in part.items()}
 
 
+MEASURING = log(
+    "counted = True\n",
+    "counted = True\n\n" + classmethod_of("measure", "raise SystemExit(0)", "line"),
+)
 IMPORT_OURS = "from tracelens.logs.onednn_verbose import LibraryVersion"
 OWN = "self.finding(title='', message='')"
 #: What is changed, and what is said of it.
@@ -152,12 +156,10 @@ ZOO: dict[str, tuple[dict[str, str], str]] = {
     "exits-in-parse": (method("parse", "raise SystemExit(0)"), "SystemExit: 0"),
     "raises-in-parse": (method("parse", "return text.no"), "AttributeError"),
     "exits-in-measure": (
-        log(
-            "counted = True\n",
-            "counted = True\n\n" + classmethod_of("measure", "raise SystemExit(0)", "line"),
-        ),
+        {name: text.replace("Log", "CountedLog") for name, text in MEASURING.items()},
         "SystemExit: 0",
     ),
+    "times-of-a-plain-log": (MEASURING, "CountedLog"),
     "exits-in-pieces": (method("pieces", "raise SystemExit(0)"), "SystemExit: 0"),
     "exits-in-frame-of": (method("frame_of", "raise SystemExit(0)"), "SystemExit: 0"),
     "exits-in-owns": (method("owns", "raise SystemExit(0)"), "SystemExit: 0"),

@@ -14,7 +14,7 @@ import pytest
 import tracelens
 from tracelens import grammars
 from tracelens.judging import excerpts
-from tracelens.logs import Log
+from tracelens.logs import Log, measured
 from tracelens.plugins.registry import discover
 from tracelens.render import Renderer
 from tracelens.report import FindingData
@@ -148,7 +148,7 @@ def test_reading_costs_no_more_tokens_than_it_did(log: type[Log], text_snapshot:
     grammar = grammars.load(log.name, log.__module__)
     counts = []
     for example in GrammarCase(log).examples():
-        text = log.measure(example.text)[0] if log.counted else example.text
+        text = measured(log, example.text)[0]
         counts.append(
             f"{grammar.tokens(log.mask(text)):4}  {example.text.partition(chr(10))[0][:80]}"
         )

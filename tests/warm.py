@@ -8,6 +8,7 @@ is up.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -134,6 +135,7 @@ def serve() -> None:
         command([name])
     for name in LATE:
         importlib.import_module(name)
+    gc.freeze()  # so that a fork that collects garbage copies none of it
     assert len(list(Path("/proc/self/task").glob("*"))) <= 1, "a thread may hold a lock at the fork"
     for line in sys.stdin:
         folder, words, limit, environment = json.loads(line)

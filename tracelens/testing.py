@@ -142,11 +142,11 @@ class GrammarCase:
             AssertionError: An example of the grammar's header is not read.
         """
         from tracelens import grammars
+        from tracelens.logs import measured
 
         grammars.load(self.log.name, self.log.__module__).check()
         for example in self.examples():
-            text = self.log.measure(example.text)[0] if self.log.counted else example.text
-            records = self.log.parse(text)
+            records = self.log.parse(measured(self.log, example.text)[0])
             assert bool(records) is not example.silent, (
                 f"{len(records)} records in {example.text!r}"
             )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tracelens.evidence import Evidence
-from tracelens.logs import Log, Record, StructuredLog
+from tracelens.logs import CountedLog, Log, Record, StructuredLog
 from tracelens.source import tally
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, peel, plain
@@ -64,11 +64,10 @@ class Patterned(Tagged):
     ends = re.compile(r"  row|.*now$")
 
 
-class Counted(Tagged):
+class Counted(Tagged, CountedLog):
     name = "counted"
     artifacts = frozenset()
     marks = ("onednn_verbose,",)
-    counted = True
     timed = ("onednn_verbose,v1,primitive,exec,a", "onednn_verbose,v1,primitive,exec,b")
 
     @classmethod

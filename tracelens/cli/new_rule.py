@@ -19,7 +19,7 @@ __all__ = ["new_rule"]
 #: What says of a log kind how a record of it looks in a log.
 _EXAMPLE = """
 import json, sys
-from tracelens.logs import Log
+from tracelens.logs import Log, measured
 from tracelens.plugins.registry import found
 from tracelens.testing import GrammarCase
 wanted, pack = sys.argv[1:]
@@ -28,8 +28,7 @@ for log, owner in found("logs", Log).classes:
     if hasattr(log, "readers") or (log.name != kind if kind else owner != pack):
         continue
     for example in GrammarCase(log).examples():
-        text = log.measure(example.text)[0] if log.counted else example.text
-        for one in () if example.silent else log.parse(text):
+        for one in () if example.silent else log.parse(measured(log, example.text)[0]):
             name = type(one).__name__
             if record in {"", name}:
                 tag = next((f" [{a}]" for a in sorted(log.artifacts)), "")

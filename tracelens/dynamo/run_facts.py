@@ -159,14 +159,6 @@ class RunFacts(Joined):
         """Tell whether the CPU has instructions for ``bf16``, ``f16`` ...; None if unknown."""
         return None if self.native_types is None else dtype in self.native_types
 
-    def torch_at_least(self, *release: int) -> bool | None:
-        """Tell whether torch is of ``release`` or later; None where its version is unknown."""
-        return None if self.torch is None else self.torch >= release
-
-    def onednn_at_least(self, *release: int) -> bool | None:
-        """Tell whether oneDNN is of ``release`` or later; None where its version is unknown."""
-        return None if self.onednn is None else self.onednn >= release
-
 
 def facts_of(facts: Table[RunFacts]) -> RunFacts:
     """Return the one record of a table of facts."""

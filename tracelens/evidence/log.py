@@ -13,7 +13,7 @@ from tracelens.evidence.record import Record
 if TYPE_CHECKING:
     from tracelens.evidence.store import Evidence
 
-__all__ = ["Log", "Skimmed", "StructuredLog", "Tick"]
+__all__ = ["CountedLog", "Log", "Skimmed", "StructuredLog", "Tick", "measured"]
 
 
 class Skimmed(NamedTuple):
@@ -89,10 +89,9 @@ class Log:
     ends: ClassVar[re.Pattern[str] | None] = None
     #: Its bare records are parts of other kinds' records: they end no record that is open.
     partial: ClassVar[bool] = False
-    #: One line is one record, and only distinct lines matter: they are counted, never kept.
+    #: One line is one record, and only distinct lines matter: they are counted, never kept. What
+    #: tells times in its lines is a :class:`CountedLog`.
     counted: ClassVar[bool] = False
-    #: Beginnings of counted lines that end in a comma and a time, and are otherwise as others are.
-    timed: ClassVar[tuple[str, ...]] = ()
     #: Beginnings of lines at which one text must be cut in several records.
     cuts: ClassVar[re.Pattern[str] | None] = None
 
@@ -165,11 +164,6 @@ class Log:
         return ""
 
     @classmethod
-    def measure(cls, line: str) -> tuple[str, float | None]:
-        """Split a counted line into what stays the same and the milliseconds that it reports."""
-        return line, None
-
-    @classmethod
     def environment(cls, evidence: Evidence) -> Mapping[str, Any]:
         """Return what this kind knows about the machine and the software.
 
@@ -183,6 +177,19 @@ class Log:
         """Return the summaries of this kind that a report shows, by name."""
         del evidence
         return {}
+
+
+class CountedLog(Log):
+    """Lines that are counted, and that report how long something took."""
+
+    counted = True
+    #: Beginnings of lines that end in a comma and a time, and are otherwise as others are.
+    timed: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def measure(cls, line: str) -> tuple[str, float | None]:
+        """Split a line into what stays the same and the milliseconds that it reports."""
+        return line, None
 
 
 class StructuredLog(Log):
@@ -207,6 +214,11 @@ class StructuredLog(Log):
         """Return when a phase began or ended; None for an event that is something else."""
         del payload
         return None
+
+
+def measured(log: type[Log], line: str) -> tuple[str, float | None]:
+    """Split a counted line of ``log`` into what its grammar reads and the milliseconds, if any."""
+    return log.measure(line) if issubclass(log, CountedLog) else (line, None)
 
 
 def _records(result: Any) -> Iterator[Record]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
-from tracelens.failures.causes import ELSEWHERE, GENERAL
+from tracelens.failures.causes import GENERAL
 from tracelens.failures.reading import LAST_LINES, Told, told
 from tracelens.failures.stages import Stage, own_stage, stage
 from tracelens.logs import Joined
@@ -45,11 +45,6 @@ class Failure(Joined):
     at: int = 0
     #: Words in the text that tell about the machine.
     platform: str = ""
-
-    @property
-    def explained_elsewhere(self) -> bool:
-        """Whether rules of another family explain it."""
-        return self.cause in ELSEWHERE
 
     def fact(self, name: str) -> str:
         """Return what the phrase caught under that name; empty for nothing."""

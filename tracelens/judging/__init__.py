@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from tracelens.dynamo import phases
@@ -105,16 +104,7 @@ def judge(
 
 
 def _facts(known: Rule | RuleFacts) -> RuleFacts:
-    if isinstance(known, RuleFacts):
-        return known
-    kind: type = type(known)
-    return _declared(kind)
-
-
-@cache
-def _declared(rule: type) -> RuleFacts:
-    """Return what rules of a class declare."""
-    return RuleFacts.read(rule())
+    return known if isinstance(known, RuleFacts) else RuleFacts.declared(type(known))
 
 
 def _of_run(finding: Finding, name: str) -> Finding:

@@ -5,8 +5,18 @@ and the :class:`Record` models; the grammar says how text becomes them (see
 :mod:`tracelens.grammars`).
 """
 
-from tracelens.evidence.log import Log, Skimmed, StructuredLog, Tick
+from tracelens.evidence.log import CountedLog, Log, Skimmed, StructuredLog, Tick, measured
 from tracelens.evidence.record import Joined, Record
 from tracelens.logs._kinds import kind
 
-__all__ = ["Joined", "Log", "Record", "Skimmed", "StructuredLog", "Tick", "kind"]
+__all__ = [
+    "CountedLog",
+    "Joined",
+    "Log",
+    "Record",
+    "Skimmed",
+    "StructuredLog",
+    "Tick",
+    "kind",
+    "measured",
+]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from tracelens.logs import Log, Record
+from tracelens.logs import CountedLog, Record
 from tracelens.logs._trace_events import described
 from tracelens.logs._trace_header import TraceHeader
 
@@ -57,13 +57,12 @@ _STARTS = re.compile(
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
 
 
-class ChromeTrace(Log):
+class ChromeTrace(CountedLog):
     """The JSON that ``export_chrome_trace`` writes."""
 
     name = "chrome_trace"
     switch = "torch.profiler.profile(...)"
     begins = re.compile(r'\{\s*"ph"\s*:\s*"')
-    counted = True
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from tracelens.logs import Log, Record
+from tracelens.logs import CountedLog, Record
 from tracelens.words import is_whole
 
 if TYPE_CHECKING:
@@ -41,13 +41,12 @@ _TYPES = {
 _TIME = re.compile(r"\) (\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s) ")
 
 
-class MklVerbose(Log):
+class MklVerbose(CountedLog):
     """One line per call into MKL, and one about the library."""
 
     name = "mkl_verbose"
     switch = "MKL_VERBOSE=1"
     marks = ("MKL_VERBOSE ",)
-    counted = True
 
     @classmethod
     def measure(cls, line: str) -> tuple[str, float | None]:

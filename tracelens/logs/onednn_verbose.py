@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict
 
-from tracelens.logs import Log, Record
+from tracelens.logs import CountedLog, Record
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._isa import native_types
 from tracelens.logs._onednn_old import decimal_point, modern
@@ -298,13 +298,12 @@ class Notice(Record):
     note: str
 
 
-class OnednnVerbose(Log):
+class OnednnVerbose(CountedLog):
     """Lines such as ``onednn_verbose,v1,primitive,exec,cpu,matmul,...``."""
 
     name = "onednn_verbose"
     switch = "ONEDNN_VERBOSE=1"
     marks = ("onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,")
-    counted = True
     timed = tuple(
         f"{marker},{operation},"
         for marker in ("onednn_verbose,v1,primitive", "onednn_verbose,primitive")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from tracelens.logs import Log, Record
+from tracelens.logs import CountedLog, Record
 
 __all__ = ["NodeExec", "OpenvinoVerbose"]
 
 
-class OpenvinoVerbose(Log):
+class OpenvinoVerbose(CountedLog):
     """Lines such as ``ov_cpu_verbose,exec,cpu,...``."""
 
     name = "openvino_verbose"
     switch = "OV_CPU_VERBOSE=1"
     marks = ("ov_cpu_verbose,",)
-    counted = True
 
     @classmethod
     def measure(cls, line: str) -> tuple[str, float | None]:

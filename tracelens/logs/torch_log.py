@@ -41,11 +41,6 @@ class Site(Record):
         return self.id.partition("_")[0]
 
     @property
-    def attempt(self) -> int:
-        """How often the compilation was restarted before this record."""
-        return int(self.id.partition("_")[2] or 0)
-
-    @property
     def is_torch(self) -> bool:
         """Whether torch wrote the record; other programs use the same prefix format."""
         parts = self.path.replace("\\", "/").split("/")

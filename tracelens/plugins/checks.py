@@ -10,7 +10,7 @@ from typing import Any
 from tracelens import grammars
 from tracelens.errors import PluginError
 from tracelens.experiment import Experiment
-from tracelens.logs import Joined, Log, Record
+from tracelens.logs import CountedLog, Joined, Log, Record
 from tracelens.plugins.declared_lines import DeclaredLines
 from tracelens.remedies import Remedy
 from tracelens.render import Renderer
@@ -49,6 +49,9 @@ def log(cls: type[Log]) -> None:
     """
     _that(_KIND.fullmatch(cls.name), "name", cls.name, "like_this")
     _that(not cls.structured, "structured", cls.structured, "torch's own log alone")
+    tells_times = "measure" in vars(cls) or "timed" in vars(cls)
+    good = issubclass(cls, CountedLog) or not tells_times
+    _that(good, "base", "Log", "CountedLog, whose lines tell times")
     for what in ("marks", "opens", "modules", "artifacts"):
         texts = getattr(cls, what)
         good = isinstance(texts, tuple | frozenset) and _all_are(texts, str) and all(texts)

@@ -7,12 +7,13 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from tracelens.evidence import needs
-from tracelens.logs import Joined, Log, Record
+from tracelens.logs import CountedLog, Joined, Log, Record
 from tracelens.plugins.untouched import remember
 from tracelens.render import Renderer
 from tracelens.rules import Rule
@@ -61,7 +62,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             prefixed=log.prefixed,
             structured=log.structured,
             counted=log.counted,
-            timed=log.timed,
+            timed=log.timed if issubclass(log, CountedLog) else (),
             partial=log.partial,
             opens=log.opens,
             beginning=_pattern(log.begins),
@@ -169,6 +170,12 @@ class RuleFacts(msgspec.Struct, frozen=True):
             distribution=distribution,
         )
 
+    @staticmethod
+    def declared(rule: type[Rule], distribution: str = "") -> RuleFacts:
+        """Return what the rules of a class declare; it is read once."""
+        kind: type = rule
+        return _declared(kind, distribution)
+
     def load(self) -> Rule:
         """Import the rule."""
         found: type[Rule] = find(self.module, self.of)
@@ -194,6 +201,11 @@ class RendererFacts(msgspec.Struct, frozen=True):
         """Import the format."""
         found: type[Renderer] = find(self.module, self.of)
         return found
+
+
+@cache
+def _declared(rule: type, distribution: str) -> RuleFacts:
+    return RuleFacts.read(rule(), distribution)
 
 
 def sources(kind: type[Record]) -> tuple[set[type[Record]], set[type[Record]]]:

@@ -82,7 +82,7 @@ def _made() -> Manifest:
 
     broken: dict[Broken, None] = {}
     logs = _facts("logs", Log, LogFacts.read, checks.log, broken)
-    rules = _facts("rules", Rule, lambda rule, of: RuleFacts.read(rule(), of), checks.rule, broken)
+    rules = _facts("rules", Rule, RuleFacts.declared, checks.rule, broken)
     renderers = _facts("renderers", Renderer, RendererFacts.read, checks.renderer, broken)
     return Manifest(
         logs=tuple(logs),

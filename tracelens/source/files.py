@@ -388,8 +388,3 @@ def _zstd(reader: Reader, stream: Stream) -> Reader:
         cast("IO[bytes]", reader), read_across_frames=True
     )
     return _Guarded(inner, stream, zstandard.ZstdError)
-
-
-def size_of(paths: list[str]) -> int:
-    """Return the total size of the files among ``paths``, in bytes."""
-    return sum(real(path).stat().st_size for path in paths if path != "-")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
-from tracelens.logs import Log
+from tracelens.logs import CountedLog, Log
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.plugins.facts import LogFacts
 from tracelens.source.heads import MAY_HEAD, Head, Heads
@@ -47,7 +47,7 @@ class Kinds:
         self.counted = counted
         self.bare_marks = tuple(mark for mark, _ in bare)
         self.counted_marks = tuple(mark for mark, _ in counted)
-        self.timed_marks = tuple(mark.encode() for log in logs for mark in log.timed)
+        self.timed_marks = tuple(mark.encode() for log in logs for mark in _timed(log))
         self.structured = next((log for log in logs if log.structured), None)
         self._logs = logs
         self._begun: dict[bytes, tuple[bytes, ...]] = {}
@@ -233,6 +233,11 @@ def _readers(
     """Yield beginnings of torch's records and then of modules, with whose they are and which."""
     yield from ((log.marks, log, False) for log in logs if log.prefixed and log.marks)
     yield from ((log.modules, log, True) for log in logs if log.modules)
+
+
+def _timed(log: type[Log] | LogFacts) -> tuple[str, ...]:
+    """Return what lines begin with that a time ends."""
+    return log.timed if isinstance(log, LogFacts) or issubclass(log, CountedLog) else ()
 
 
 def _source(log: type[Log] | LogFacts, which: Literal["begins", "continues"]) -> str | None:

@@ -16,7 +16,7 @@ from itertools import compress, islice, repeat
 from operator import itemgetter
 
 from tracelens.evidence import Evidence, Place, Times
-from tracelens.logs import Log
+from tracelens.logs import Log, measured
 from tracelens.source.kinds import Kinds
 
 __all__ = ["Tally"]
@@ -214,7 +214,7 @@ def _fold_line(
 ) -> None:
     """Fold a line of a log kind and a rank that was counted as a whole."""
     log, rank = of
-    key, ms = log.measure(line.decode("utf-8", "replace").rstrip("\r\n"))
+    key, ms = measured(log, line.decode("utf-8", "replace").rstrip("\r\n"))
     entry = folded.setdefault((log, key, rank), (first, Times(), [0]))
     entry[2][0] += count
     if ms is not None:
@@ -223,7 +223,8 @@ def _fold_line(
 
 def _fold_ends(folded: _Folded, log: type[Log], head: bytes, first: int, ends: list[bytes]) -> None:
     """Fold the lines that begin with ``head`` and a comma."""
-    key, ms = log.measure((head + b"," + ends[0]).decode("utf-8", "replace").rstrip("\r\n"))
+    one = (head + b"," + ends[0]).decode("utf-8", "replace").rstrip("\r\n")
+    key, ms = measured(log, one)
     if ms is not None and _are_times(ends) and ms == float(ends[0]):
         entry = folded.setdefault((log, key, ""), (first, Times(), [0]))
         with suppress(ValueError):  # two points in a number
