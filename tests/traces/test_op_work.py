@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.traces.writing import Json, read, span
+from tests.traces.writing import Bytes, Json, read, span, text
 from tracelens.evidence import Evidence
 from tracelens.summaries.chrome_trace import tables
 from tracelens.traces.op_work import job_of
+from tracelens.traces.reading import read_trace
 
 BF16 = "c10::BFloat16"
 IMAGES = [[1, 4, 10, 10], [8, 4, 3, 3]]
@@ -110,6 +111,7 @@ def test_work_follows_from_shapes(
     [
         ("aten::mm", [], []),
         ("aten::mm", [["a", 4], [4, 2]], [BF16] * 2),
+        ("aten::mm", [[10**200, 10**200], [4, 2]], [BF16] * 2),
         ("aten::mm", [[8, 4], [4, 2]], ["quantized", "quantized"]),
         ("aten::add", [[], []], [BF16, BF16]),
         ("aten::_flash_attention_forward", [[1, 2]], [BF16]),
@@ -146,6 +148,16 @@ def test_rates_are_those_of_the_calls_whose_kernels_are_there() -> None:
     assert row["tflops"] == pytest.approx(flops / 200e-6 / 1e12, rel=1e-4)
     assert row["bound"] == "compute"
     assert row["share_of_bound"] == pytest.approx(flops / 989e12 / 200e-6, rel=1e-3)
+
+
+def test_shapes_whose_bytes_are_torn_tell_nothing() -> None:
+    shapes = {"Input Dims": [[4096, 4096], [4096, 4096]], "Input type": ["float", "float"]}
+    events = [
+        span("cpu_op", "aten::mm", 300, 10, args={"External id": 7, **shapes}),
+        span("kernel", "sgemm", 320, 100, pid=0, args={"External id": 7}),
+    ]
+    torn = text(events).replace(b'"float", "float"', b'"flo\xe9t", "float"')
+    assert "ops" not in tables(read_trace(Bytes(torn), "trace.json"))
 
 
 def test_kernels_of_2021_find_their_operators() -> None:

@@ -125,7 +125,7 @@ def job_of(name: str, shapes: Any, kinds: Any, values: Any) -> Job | None:
         made = _lookup
     try:
         job = made(op, shapes, kinds, values)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         return None
     return job if 0 <= job.flops < 1e24 and 0 < job.bytes < 1e18 else None
 

@@ -112,7 +112,7 @@ def _work(operator: str, event: Complete, name: Name) -> Work | None:
     try:
         shapes, kinds = msgspec.json.decode(args.dims), msgspec.json.decode(args.types or b"[]")
         values = msgspec.json.decode(args.values or b"[]")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     job = job_of(operator, shapes, kinds, values)
     if job is None:
