@@ -151,7 +151,7 @@ PHRASES = (
         r"|module['‘]triton[\w.]{0,80}['’]hasnoattribute['‘](?P<missing_3>\w{1,60})"
         r"|Nomodulenamed['‘](?P<missing_4>triton\.[\w.]{1,80})['’]"
         r"|(?:triton|ASTSource|CompiledKernel|JITFunction)[\w.]{0,60}(?:__init__)?\(\)(?:gotanunexpectedkeyword|missing\d)"
-        r"|['‘](?:CompiledKernel|JITFunction|ASTSource|KernelMetadata|CUDAOptions|\w{2,8}Backend)['’]object"
+        r"|['‘](?:CompiledKernel|JITFunction|ASTSource|KernelMetadata|CUDAOptions|\w{2,8}Backend)['’](?:object)?"
         r"hasnoattribute['‘](?P<missing_5>\w{1,60})|KernelMetadata.{0,20}hasnoattribute|unexpectedkeywordargument['‘](?:num_buffers_warp_spec|num_consumer_groups)",
     ),
     Phrase(
@@ -161,7 +161,7 @@ PHRASES = (
     ),
     Phrase(
         "xpu-build",
-        r"(?P<result>(?:ZE|UR)_RESULT_ERROR_[A-Z_]{1,60}?)(?:Set|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
+        r"TritonError\[ZE\]|IntelGPUError|TritonZEBINcodegenerror|(?P<result>(?:ZE|UR)_RESULT_ERROR_[A-Z_]{1,60}?)(?:Set|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
         r"|L0buildmodulefailed|PI_ERROR_BUILD_PROGRAM_FAILURE|ocloc(?:failed|error)",
     ),
     Phrase(
@@ -172,7 +172,7 @@ PHRASES = (
     Phrase(
         "collective-timeout",
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
-        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d",
+        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d|'swatchdoggotstuckfor(?P<stuck>\d{1,6})seconds",
     ),
     Phrase(
         "out-of-memory",
@@ -216,6 +216,8 @@ PHRASES = (
         r"notpermitted(?:when|whena)?streamiscapturing|CUDA_ERROR_STREAM_CAPTURE|cudaErrorStreamCapture"
         r"|operationfailedduetoapreviouserrorduringcapture",
     ),
+    Phrase("engine-capture", r"Capturecudagraphfailed:"),
+    Phrase("gpu-fault", r"MemoryaccessfaultbyGPUnode"),
     Phrase(
         "changed-in-place",
         r"CompiledFunction(?:Backward)?(?:isaview|,isatversion|\]?,?whichisoutput)|outputofCompiledFunction",

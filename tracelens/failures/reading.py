@@ -62,6 +62,11 @@ _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\br
 #: Lines before and after what a compiler says in which it is told who called it.
 NEAR = 100
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
+#: What stands in the log of a function that was left out, where its first line is cut off.
+_LET_GO = (
+    "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.exc.BackendCompilerFailed",
+)
 _LEFT_OUT = re.compile(r"WON'T CONVERT (\S{1,200}) (\S{1,400}) line \d")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
@@ -69,6 +74,12 @@ _TRACEBACK = "Traceback (most recent call last)"
 #: How a call that does not fit ends, and where.
 _MISFITS = frozenset({"AssertionError", "AttributeError", "KeyError", "TypeError", "ImportError"})
 _OF_TRITON = re.compile(r"/triton/(?:compiler|runtime|backends)/")
+#: Exceptions of code that is wrong, and the parts of torch that make graphs and kernels.
+_BUGS = frozenset({"AttributeError", "IndexError", "KeyError", "NameError", "UnboundLocalError"})
+_MAKES = re.compile(
+    r"/torch/(?:_inductor/(?!runtime/|(?:cpp_builder|codecache|config|utils)\.py)"
+    r"|_functorch/_aot_autograd/(?!runtime_wrappers))"
+)
 #: The caller and the callee.
 _PAIR = 2
 
@@ -108,7 +119,8 @@ def told(episode: Episode) -> Told | None:
     elif cut:
         cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
     elif (last := _last(raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
-        cause, index, facts = "unknown", episode.items.index(last), {}
+        cause = "internal-compiler" if _is_bug(last, frames) else "unknown"
+        index, facts = episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
     else:
@@ -178,7 +190,9 @@ def _stands(
 def _is_told(episode: Episode, raised: list[Raised]) -> bool:
     """Tell whether an exception, and not only a log line, says it."""
     ended = any(not one.logged for one in raised)
-    suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items)
+    suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items) or any(
+        one.errors[0].startswith(_LET_GO) for one in raised
+    )
     return (
         ended
         or suppressed
@@ -227,6 +241,12 @@ def _last(raised: list[Raised]) -> Raised | None:
 def _is_unknown(frames: list[Traced]) -> bool:
     """Tell whether the innermost frames are the compiler's, or of what it generated."""
     return any(is_compiler(frame.place) for frame in frames[-3:])
+
+
+def _is_bug(last: Raised, frames: list[Traced]) -> bool:
+    """Tell whether Python code that makes graphs or kernels raised what only a bug raises."""
+    place = frames[-1].place.replace("\\", "/") if frames else ""
+    return last.errors[-1] in _BUGS and _MAKES.search(place) is not None
 
 
 def _is_ours(last: Raised) -> bool:

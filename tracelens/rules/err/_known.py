@@ -25,6 +25,8 @@ TITLES = {
     "graph-pool": "a tensor of a CUDA graph lives on, and torch does not know of it",
     "crash": "the process crashed in compiled code, or while compiling",
     "double-backward": "compiled code cannot be differentiated twice",
+    "engine-capture": "the engine could not record its CUDA graphs",
+    "gpu-fault": "a kernel on the GPU touched memory that is not its own",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
 }
 
@@ -92,6 +94,29 @@ KNOWN = (
         applies=lambda d: d.cause == "graph-pool",
         since="2.2",
         when="the memory of a CUDA graph",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "engine-without",
+        "The exception above it, or behind the colon, is the cause. If nothing is there: leave"
+        " compiling out first (`--enable-torch-compile` of sglang, TORCH_COMPILE_DISABLE=1), then"
+        " record fewer sizes (`--cuda-graph-max-bs 16`), then none (`--disable-cuda-graph`), and"
+        " see with which it is gone.",
+        env="TORCH_COMPILE_DISABLE=1",
+        applies=lambda d: d.cause == "engine-capture",
+        when="an engine records CUDA graphs",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "serialize",
+        "Errors of a GPU come late: let each kernel end before the next begins, so that the last"
+        " line before the fault names the one that did it. With TunableOp or hipBLASLt on, try it"
+        " without, or with a larger HIPBLASLT_WORKSPACE_SIZE.",
+        env="AMD_SERIALIZE_KERNEL=3 AMD_SERIALIZE_COPY=3",
+        applies=lambda d: d.cause == "gpu-fault",
+        when="a memory access fault on an AMD GPU",
         basis="untestable",
         proof="needs a GPU",
     ),

@@ -72,5 +72,7 @@ class CollectiveTimeout(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        del data
+        if data.facts.get("stuck"):
+            seconds = data.facts["stuck"]
+            return f"NCCL's watchdog got no answer for {seconds} s: a call of CUDA or NCCL hangs"
         return "a collective timed out: some rank did not arrive at it"

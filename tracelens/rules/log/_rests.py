@@ -99,6 +99,8 @@ _WORDS = (
         "",
     ),
 )
+#: What launchers and libraries print in every run.
+_ANY_RUN = re.compile(r"OMP_NUM_THREADS environment variable|\*{20}|force disabled")
 _OTHER = _Words(
     re.compile(""),
     "a piece of torch's own log",
@@ -128,6 +130,8 @@ def of(
         return []
     text = "\n".join(row.text for row in held)
     words = next((one for one in _WORDS if one.of.search(text)), _OTHER)
+    if words is _OTHER and (_ANY_RUN.search(text) or not re.search(r"\w", text)):
+        return []
     return [
         Part(
             words.what,

@@ -1,0 +1,114 @@
+"""Failures of engines, drivers and devices around compiled code, and what only resembles them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import TracelensError, analyze
+
+TORCH = "/opt/venv/lib/python3.11/site-packages/torch"
+#: Text, the code that is first, and words of its advice.
+FAILED = {
+    "type object of Triton's": (
+        (
+            "- **Exception Type:** torch._inductor.exc.InductorError\n"
+            "- **Exception Message:** AttributeError: type object 'CompiledKernel' has no "
+            "attribute 'launch_enter_hook'\n"
+        ),
+        "ERR009",
+        "triton",
+    ),
+    "the engine's capture, from docker compose": (
+        (
+            'serve-1  |   File "/app/srt/cuda_graph_runner.py", line 3, in init\n'
+            "serve-1  |     raise Exception(\n"
+            "serve-1  | Exception: Capture cuda graph failed: \n"
+        ),
+        "ERR000",
+        "--disable-cuda-graph",
+    ),
+    "Level Zero by its number": (
+        "RuntimeError: Triton Error [ZE]: 0x78000011\n",
+        "ERR022",
+        "driver",
+    ),
+    "ocloc": (
+        "torch._inductor.exc.InductorError: IntelGPUError: Internal Triton ZEBIN codegen error\n",
+        "ERR022",
+        "driver",
+    ),
+    "a watchdog that got stuck": (
+        (
+            "[rank1]:[E922 19:07:21.891247234 ProcessGroupNCCL.cpp:1870] [PG ID 0 Rank 1] "
+            "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in "
+            "monitoring enqueued collectives.\n"
+        ),
+        "ERR029",
+        "TORCH_NCCL",
+    ),
+    "a fault of an AMD GPU": (
+        (
+            "Memory access fault by GPU node-1 (Agent handle: 0x88b6bc0) on address 0x7f4f8180. "
+            "Reason: Unknown.\nAborted (core dumped)\n"
+        ),
+        "ERR000",
+        "AMD_SERIALIZE_KERNEL",
+    ),
+    "a bug in Inductor's own code": (
+        (
+            "Traceback (most recent call last):\n"
+            f'  File "{TORCH}/_inductor/graph.py", line 333, in call_function\n'
+            "    out = lowerings[target](*args, **kwargs)\n"
+            f'  File "{TORCH}/_inductor/lowering.py", line 2010, in index_put_as_masked_fill\n'
+            "    if value.get_device() != self.get_device():\n"
+            "AttributeError: 'Constant' object has no attribute 'get_device'\n"
+        ),
+        "ERR017",
+        "compiler_bisector",
+    ),
+}
+QUIET = {
+    "a capture that went well": "Capture cuda graph end. Time elapsed: 12.31 s.\n",
+    "a watchdog of another program": "the watchdog got stuck for a while and was restarted\n",
+    "tables with bars": "service  | state\nweb-1  | Exception handling is on\n",
+    "another class of that name": "AttributeError: type object 'Kernel' has no attribute 'hook'\n",
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_it_is_told_first_with_its_way_out(name: str, tmp_path: Path) -> None:
+    text, code, words = FAILED[name]
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    told = analyze(str(path)).told
+    assert (told[0].code, told[0].severity) == (code, "error")
+    assert words in " ".join(f"{one.text} {one.env} {one.code}" for one in told[0].advice)
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_what_resembles_it_is_no_failure(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "output.txt"
+    path.write_text(QUIET[name], encoding="utf-8")
+    with pytest.raises(TracelensError):
+        analyze(str(path))
+
+
+def test_an_error_of_a_called_kernel_is_no_bug_of_the_compiler(tmp_path: Path) -> None:
+    """Two-sided with the bug in Inductor's own code: its runtime calls what the program wrote."""
+    text, _, _ = FAILED["a bug in Inductor's own code"]
+    path = tmp_path / "pasted.txt"
+    path.write_text(text.replace("_inductor/lowering.py", "_inductor/runtime/hints.py"), "utf-8")
+    assert analyze(str(path)).told[0].code == "ERR000"
+
+
+def test_what_launchers_print_in_every_run_is_no_part_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "output.txt"
+    stars = "W0922 18:51:16.217000 1197897 torch/distributed/run.py:774] "
+    path.write_text(
+        f"{stars}\n{stars}{'*' * 41}\n{stars}Setting OMP_NUM_THREADS environment variable for each "
+        f"process to be 1 in default\n{stars}{'*' * 41}\nstep 1 loss 0.5\n",
+        encoding="utf-8",
+    )
+    assert not analyze(str(path)).told
