@@ -111,7 +111,7 @@ def test_no_more_rows_are_begun_than_get_an_answer() -> None:
         rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
     answers = [name for name, row in rows.items() if row.get("verdict")]
     assert answers == ["eager", "freezing"]
-    assert rows["channels_last"]["note"] == "not tried: the time was up"
+    assert rows["channels_last"]["note"] == "not tried: too little time was left"
     with FakeLab(budget=1700, takes=100) as lab:
         rows = {row["setting"]: row for row in explore(lab, PROGRAM, asked=["channels_last"])}
     assert "verdict" in rows["channels_last"], "what was asked for comes first"

@@ -174,7 +174,7 @@ class _Table:
         self._is_over = True
         for one in self._tries:
             if one.recorded is None and not one.note:
-                one.note = "not tried: the time was up"
+                one.note = "not tried: too little time was left"
 
     def together(self) -> list[Knob]:
         """Return the settings that help, as one."""
