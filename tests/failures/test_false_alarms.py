@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from tests.failures.printing import WORDS, Text, printed
 from tracelens.failures import Failure
 from tracelens.source import read
-
-Text = Callable[[random.Random], Iterator[str]]
-WORDS = [
-    "user",
-    "order",
-    "cache",
-    "cart",
-    "invoice",
-    "worker",
-    "batch",
-    "token",
-    "index",
-    "shard",
-    "replica",
-    "commit",
-    "page",
-    "mail",
-    "queue",
-]
 
 
 def training(pick: random.Random) -> Iterator[str]:
@@ -128,22 +110,10 @@ def services(pick: random.Random) -> Iterator[str]:
 KINDS: tuple[Text, ...] = (training, web_server, pip, ci, other_languages, caught, builds, services)
 
 
-def ordinary(seed: int, size: int) -> str:
-    """Return about ``size`` characters of what programs print."""
-    pick = random.Random(seed)
-    parts: list[str] = []
-    length = 0
-    while length < size:
-        text = "\n".join(pick.choice(KINDS)(pick)) + "\n"
-        parts.append(text)
-        length += len(text)
-    return "".join(parts)
-
-
 def test_ordinary_output_tells_of_no_failure(tmp_path: Path) -> None:
     for seed in range(3):
         path = tmp_path / f"{seed}.log"
-        path.write_text(ordinary(seed, 400_000), encoding="utf-8")
+        path.write_text(printed(KINDS, seed, 400_000), encoding="utf-8")
         evidence, _ = read([str(path)])
         found = [(seen.record.cause, seen.record.message) for seen in evidence.table(Failure)]
         assert found == []
@@ -160,6 +130,6 @@ def test_nor_does_it_where_a_compiled_program_goes_on(tmp_path: Path) -> None:
     )
     path = tmp_path / "run.log"
     steps = "".join(f"step {n} loss {1 / (n + 1):.4f}\n" for n in range(100))
-    path.write_text(record + ordinary(7, 200_000) + steps, encoding="utf-8")
+    path.write_text(record + printed(KINDS, 7, 200_000) + steps, encoding="utf-8")
     evidence, _ = read([str(path)])
     assert [seen.record.message for seen in evidence.table(Failure)] == []

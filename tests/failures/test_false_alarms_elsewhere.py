@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.failures.test_false_alarms import WORDS
+from tests.failures.printing import WORDS, Text, printed
 from tracelens.failures import Failure
 from tracelens.source import read
-
-Text = Callable[[random.Random], Iterator[str]]
 
 
 def kubernetes(pick: random.Random) -> Iterator[str]:
@@ -154,26 +152,12 @@ KINDS: tuple[Text, ...] = (
 )
 
 
-def printed(kinds: tuple[Text, ...], seed: int, size: int) -> str:
-    """Return about ``size`` characters."""
-    pick = random.Random(seed)
-    parts: list[str] = []
-    length = 0
-    while length < size:
-        lines = list(pick.choice(kinds)(pick))
-        if pick.random() < 0.3:
-            pick.shuffle(lines)
-        parts.append("\n".join(lines) + "\n")
-        length += len(parts[-1])
-    return "".join(parts)
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_what_fails_elsewhere_is_not_told_as_a_failure_of_the_compiler(
     kind: Text, tmp_path: Path
 ) -> None:
     path = tmp_path / "printed.log"
-    path.write_text(printed((kind,), 1, 30_000), encoding="utf-8")
+    path.write_text(printed((kind,), 1, 30_000, mixed=True), encoding="utf-8")
     evidence, _ = read([str(path)])
     found = [(seen.record.cause, seen.record.message) for seen in evidence.table(Failure)]
     assert found == []
@@ -181,7 +165,7 @@ def test_what_fails_elsewhere_is_not_told_as_a_failure_of_the_compiler(
 
 def test_nor_is_all_of_it_together(tmp_path: Path) -> None:
     path = tmp_path / "printed.log"
-    path.write_text(printed(KINDS, 2, 200_000), encoding="utf-8")
+    path.write_text(printed(KINDS, 2, 200_000, mixed=True), encoding="utf-8")
     evidence, _ = read([str(path)])
     found = [(seen.record.cause, seen.record.message) for seen in evidence.table(Failure)]
     assert found == []
