@@ -41,6 +41,8 @@ def only(folder: str, name: str) -> Finding:
         ("IND017-attention-not-fused", "fires-x-transformers", Severity.WARNING),
         ("IND017-attention-not-fused", "fires-short-sequence", Severity.INFO),
         ("IND017-attention-not-fused", "fires-dropout", Severity.INFO),
+        ("IND017-attention-not-fused", "fires-three-dimensions", Severity.WARNING),
+        ("IND017-attention-not-fused", "fires-called-with-three", Severity.WARNING),
         ("IND017-attention-not-fused", "quiet-dropout-in-training-only", Severity.NONE),
         ("IND021-int8-gemm-not-lowered", "fires-not-frozen", Severity.WARNING),
         ("IND021-int8-gemm-not-lowered", "fires-weights-only", Severity.INFO),

@@ -78,7 +78,7 @@ def _met(said: str) -> str:
     found = [name for name in _FAMILIES if name in said]
     if len(found) == 1:
         return f"two copies of {found[0]} met in one process"
-    return "OpenMP runtimes of two makers met in one process"
+    return "two different OpenMP runtimes are loaded in one process"
 
 
 class TwoOpenmpRuntimes(Rule):

@@ -105,7 +105,7 @@ class BadTilingHint(Rule):
         Remedy(
             id="tile-reductions",
             text="Let reductions have tiles, and measure.",
-            when="a reduction across the memory",
+            when="a reduction whose accesses are not coalesced",
             applies=lambda data: data.hint == "ReductionOrder",
             setting="torch._inductor.config.triton.tile_reductions = True",
             since="2.7",
@@ -169,7 +169,7 @@ _TOLD: dict[type[Record], tuple[str, str]] = {
         "The tensors of a kernel are laid out differently, so some of them are read across.",
     ),
     ReductionOrder: (
-        "a reduction runs across the memory",
+        "a reduction's accesses are not coalesced",
         "The dimension that is reduced is not the contiguous one.",
     ),
     TilingLimited: (

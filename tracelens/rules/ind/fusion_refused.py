@@ -127,7 +127,7 @@ class FusionRefused(Rule):
         data = self.Data(reason=reason, pairs=len(pairs), elements=first.elements, is_large=True)
         return self.finding(
             reason,
-            title=f"{plural(len(pairs), 'pair')} of large nodes stayed apart: {reason}",
+            title=f"{plural(len(pairs), 'pair')} of large nodes not fused: {reason}",
             message=(
                 f"`{first.row.record.first}` and `{first.row.record.second}` go over at least "
                 f"{first.elements:,} elements each: {first.row.record.reason}."
@@ -148,7 +148,7 @@ class FusionRefused(Rule):
         firsts = [next(iter(groups[reason].values())) for reason in rest]
         return self.finding(
             "small",
-            title=f"{plural(total, 'pair')} of small nodes stayed apart",
+            title=f"{plural(total, 'pair')} of small nodes not fused",
             message=f"{told}.",
             harmless="so small nodes stay in a cache: nothing is to be won there",
             data=self.Data(reason=next(iter(rest)), pairs=total, elements=0, is_large=False),

@@ -116,7 +116,7 @@ class ConvolutionOnSlowPath(Rule):
             id="available",
             text="See whether this torch has oneDNN: without it, no other advice helps.",
             when="no convolution of the trace runs in oneDNN",
-            applies=lambda data: not data.fast and _is_long(data),
+            applies=lambda data: data.ms is not None and not data.fast and _is_long(data),
             code="print(torch.backends.mkldnn.is_available())",
             proof="https://docs.pytorch.org/docs/stable/backends.html",
         ),
@@ -195,7 +195,7 @@ class ConvolutionOnSlowPath(Rule):
                 f"The log has oneDNN's executions, and none for these: {len(missing)} of "
                 f"{plural(len(wanted), 'convolution')}. For a single image of up to "
                 f"{MAX_ELEMENTS:,} elements torch takes its own im2col and a matrix product. With "
-                f"{missing[0].record.task.sizes[1]} channels oneDNN may be twice as fast."
+                f"{missing[0].record.task.sizes[1]} channels oneDNN may be up to twice as fast."
             ),
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,

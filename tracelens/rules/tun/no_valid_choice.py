@@ -182,7 +182,7 @@ class NoValidChoice(Rule):
         data = self.Data.of(run, outcome="doomed", operator=operator)
         return self.finding(
             "doomed",
-            title="a kernel that failed in the search will be called all the same",
+            title="a kernel that failed in autotuning is called all the same",
             message=(
                 "Every candidate failed, and no library call was among them to fall back to. Torch "
                 "took one of the failed kernels: the program may crash where it is called."
