@@ -247,6 +247,23 @@ def test_the_parts_of_a_step_add_up_to_its_bar(reports: dict[str, Report]) -> No
     assert len(picture.legend) == 3
 
 
+def test_the_critical_path_of_a_step_adds_up_to_its_bar(reports: dict[str, Report]) -> None:
+    rows = [
+        {"device": "0", "phase": "ProfilerStep#1", "ms": 30.0, "host_ms": 18.0, "compute_ms": 9.0}
+        | {"pause_ms": 3.0},
+        {"device": "0", "phase": "ProfilerStep#2", "ms": 15.0, "compute_ms": 15.0},
+    ]
+    report = reports["one"].model_copy(update={"tables": {"critical": rows}})
+    (picture,) = view("critical-path").pictures(report)
+    found = bars(picture)
+    assert sum(width for _, width, _ in found[:3]) == pytest.approx(2 * found[3][1], rel=0.01)
+    assert [text for _, _, text in found[:2]] == [
+        "the host works, and the device waits: 18 ms, 60 %", "computes: 9 ms, 30 %"
+    ]  # fmt: skip
+    assert "ProfilerStep#1, 60 % the host works" in str(picture.svg.__html__())
+    assert not view("critical-path").applies(report.model_copy(update={"tables": {}}))
+
+
 def test_each_rank_has_a_line_on_one_scale(reports: dict[str, Report]) -> None:
     rows = [
         {"rank": rank, "compute_ms": ms, "late_ms": rank * 3.0} for rank, ms in ((0, 8), (1, 4))

@@ -12,15 +12,17 @@ from tracelens.render._svg import Svg
 from tracelens.render.views import Picture, View
 from tracelens.report import Report
 
-__all__ = ["DeviceTime"]
+__all__ = ["DeviceTime", "Part", "by_device", "phase_bars"]
 
 #: Bars of one device, and devices, that are drawn; the table has more.
 MAX_BARS = 40
 MAX_DEVICES = 16
 #: Pixels: of the drawing, of a bar's line, of the words at its left, of the number at its right.
 WIDTH, LINE, LEFT, RIGHT = 900, 24, 220, 90
-#: Columns that add up to the time of a phase: (column, colour, word).
-PARTS = (
+#: A column, its colour, and what it is.
+Part = tuple[str, str, str]
+#: Columns that add up to the time of a phase.
+PARTS: tuple[Part, ...] = (
     ("compute_ms", "c0", "computes"),
     ("exposed_comm_ms", "c1", "communicates alone"),
     ("exposed_copy_ms", "c2", "copies alone"),
@@ -53,13 +55,21 @@ class DeviceTime(View):
     @classmethod
     def pictures(cls, report: Report) -> Iterator[Picture]:
         """Yield a picture for each device."""
-        devices: defaultdict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
-        for row in report.tables["time"]:
-            if number(row, "window_ms"):
-                devices[tuple(word(row, key) for key in ("run", "rank", "device"))].append(row)
-        for at, (key, rows) in enumerate(devices.items()):
-            if at < MAX_DEVICES:
-                yield _picture(rows, _title(key) if len(devices) > 1 else "")
+        for title, rows in by_device(report, "time", "window_ms"):
+            said = f"{_words.percent(_busy(rows[0]))} busy in {word(rows[0], 'phase')}"
+            text = f"Time of the device by phase: {said}"
+            yield phase_bars(rows, title, PARTS, "window_ms", text)
+
+
+def by_device(report: Report, table: str, whole: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows of each device that took any time, with what tells it from the others."""
+    devices: defaultdict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in report.tables.get(table, ()):
+        if number(row, whole):
+            devices[tuple(word(row, key) for key in ("run", "rank", "device"))].append(row)
+    for at, (key, rows) in enumerate(devices.items()):
+        if at < MAX_DEVICES:
+            yield _title(key) if len(devices) > 1 else "", rows
 
 
 def _title(key: tuple[str, ...]) -> str:
@@ -67,15 +77,17 @@ def _title(key: tuple[str, ...]) -> str:
     return ", ".join(filter(None, (run, f"rank {rank}" if rank else "", f"device {device}")))
 
 
-def _picture(rows: list[dict[str, Any]], title: str) -> Picture:
+def phase_bars(
+    rows: list[dict[str, Any]], title: str, parts: tuple[Part, ...], whole: str, said: str
+) -> Picture:
+    """Return a bar for each of ``rows``, as long as its column ``whole``, cut into ``parts``."""
     shown = rows[:MAX_BARS]
-    first = shown[0]
-    said = f"{_words.percent(_busy(first))} busy in {word(first, 'phase')}"
-    svg = Svg(WIDTH, LINE * len(shown) + 4, f"Time of the device by phase: {said}")
-    top = max(number(row, "window_ms") for row in shown)
+    svg = Svg(WIDTH, LINE * len(shown) + 4, said)
+    top = max(number(row, whole) for row in shown)
     for line, row in enumerate(shown):
-        _draw(svg, line, row, (WIDTH - LEFT - RIGHT) / top)
-    used = [part for part in PARTS if any(number(row, part[0]) for row in shown)]
+        scale = (WIDTH - LEFT - RIGHT) / top
+        _draw(svg, line, row, scale=scale, parts=parts, whole=number(row, whole))
+    used = [part for part in parts if any(number(row, part[0]) for row in shown)]
     left_out = len(rows) - len(shown)
     caption = f"{_words.plural(left_out, 'more phase')} not drawn." if left_out else ""
     return Picture(svg, caption, tuple((kind, says) for _, kind, says in used), title)
@@ -85,12 +97,19 @@ def _busy(row: dict[str, Any]) -> float:
     return min(1.0, number(row, "busy_ms") / (number(row, "window_ms") or 1.0))
 
 
-def _draw(svg: Svg, line: int, row: dict[str, Any], scale: float) -> None:
+def _draw(
+    svg: Svg,
+    line: int,
+    row: dict[str, Any],
+    *,
+    scale: float,
+    parts: tuple[Part, ...],
+    whole: float,
+) -> None:
     y = line * LINE + 2
-    whole = number(row, "window_ms")
     svg.text(0, y + 14, word(row, "phase"), "label", LEFT - 10)
     x = float(LEFT)
-    for column, kind, says in PARTS:
+    for column, kind, says in parts:
         ms = min(number(row, column), whole)
         if ms:
             tip = f"{says}: {_words.milliseconds(ms)}, {_words.percent(ms / whole)}"
