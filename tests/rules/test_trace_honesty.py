@@ -10,6 +10,8 @@ from tracelens.engine import judge, select_rules
 from tracelens.logs.chrome_trace import Operator
 from tracelens.report import Finding, Severity
 from tracelens.traces.host_kinds import host_kind
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.runs import runs
 
 PLAIN = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x128x8_stage3_warpsize1x4x1_ffma_aligna4"
 TF32 = "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize64x64x32_stage3_warpsize2x2x1_tensor16x8x8"
@@ -206,3 +208,22 @@ def test_what_follows_convolutions_is_told_from_a_tenth_on(after: float, fires: 
         event | {"name": event["name"].replace("cudnn::bn", "triton_red_bn")} for event in events
     ]
     assert "TRC010" not in told(generated)
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["nothing", "kernels"])
+def test_the_end_of_the_recording_is_no_idle_device(busy: bool) -> None:
+    """Five steps of 10 ms that are busy for 9, and one that goes on for 10 ms, doing nothing."""
+    starts = [10_000.0 * at for at in range(6)]
+    lengths = [10_000.0] * 5 + [20_000.0]
+    events = [
+        span("user_annotation", f"ProfilerStep#{at}", start, us)
+        for at, (start, us) in enumerate(zip(starts, lengths, strict=True))
+    ]
+    for start in starts:
+        events += [launch(start + 1), *(kernel("sgemm", start + 90 * at, 90) for at in range(100))]
+    if busy:
+        events += [kernel("sgemm", 60_000 + 900 * at, 450) for at in range(11)]
+    in_order: list[Json] = sorted(events, key=lambda event: (event["ts"], -event["dur"]))
+    seen = read(in_order)
+    (run,) = runs(seen.table(Window), seen.table(Step))
+    assert (len(run.steps), len(run.all_steps)) == ((6, 6) if busy else (5, 6))

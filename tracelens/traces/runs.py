@@ -18,6 +18,11 @@ WARM_UP = 3.0
 MIN_MS = 1.0
 #: A last step that is shorter than this part of any other is what was left of the schedule.
 REMNANT = 0.1
+#: Of so many steps, the last is where the recording ends when it takes this many times the median,
+#: and this much of what it takes longer is neither on the device nor in operators.
+MIN_STEPS = 4
+LONG_END = 1.3
+MOST_OF_IT = 0.8
 #: A step that spends more than this share of its time compiling says nothing about the others.
 COMPILING = 0.2
 #: Time that the device may be idle before the program is said to hold it up.
@@ -122,4 +127,22 @@ def _steady(steps: Sequence[Seen[Step]]) -> Sequence[Seen[Step]]:
     if warm_up(steps) is not None:
         kept = kept[1:]
     calm = [row for row in kept if (row.record.compile_ms or 0.0) <= COMPILING * row.record.ms]
-    return calm or kept
+    kept = calm or kept
+    return kept[:-1] if _ends_in(kept) else kept
+
+
+def _ends_in(steps: Sequence[Seen[Step]]) -> bool:
+    """Tell whether the recording ends in the last step: it is long, and by nothing in the trace."""
+    if len(steps) < MIN_STEPS or not steps[-1].record.kernels:
+        return False
+    last, rest = steps[-1].record, [row.record for row in steps[:-1]]
+    usual = median(step.ms for step in rest)
+    return last.ms > LONG_END * usual and _unseen(last) - median(
+        _unseen(step) for step in rest
+    ) >= MOST_OF_IT * (last.ms - usual)
+
+
+def _unseen(step: Step) -> float:
+    """Return for how long no device works, no operator runs and nothing is waited for."""
+    seen = step.busy_ms + step.idle_host_ms + step.idle_loading_ms + step.idle_compile_ms
+    return step.ms - seen
