@@ -55,7 +55,8 @@ class BreakInTryOrWith(SiteRule):
     remedies = (
         Remedy(
             "enter-outside",
-            "Enter the context manager outside of the compiled function.",
+            "Enter the context manager outside of the compiled function, where all of that may run "
+            "under it; otherwise compile only what runs inside it.",
             when="code of your own",
             applies=own,
             code=lambda data: data.code if data.code.startswith("with ") else None,

@@ -30,6 +30,12 @@ def _decorator(data: BreakData) -> str:
     return f'@torch.library.custom_op("mine::{_operator(data)}", mutates_args=())'
 
 
+def _is_function(data: BreakData) -> bool:
+    """Whether the record names a function, and no method: ``Lion.step`` takes more than tensors."""
+    *owners, _ = data.name.split(".")
+    return bool(data.name) and not (owners and owners[-1][:1].isupper())
+
+
 class UntraceableFunction(SiteRule):
     """A function that Dynamo cannot trace into, of C or on its skip list, breaks the graph.
 
@@ -94,8 +100,8 @@ class UntraceableFunction(SiteRule):
             "custom-op",
             "Where it takes and returns tensors, make it a custom operator with a fake "
             "implementation.",
-            when="code of your own, and no warning",
-            applies=lambda data: own(data) and not _is_warning(data),
+            when="your own code calls a function that the log names, and no method or warning",
+            applies=lambda data: own(data) and not _is_warning(data) and _is_function(data),
             code=_decorator,
             since="2.4",
             basis="tested",
@@ -114,6 +120,15 @@ class UntraceableFunction(SiteRule):
         """Take the step of an optimizer as a note: Dynamo goes on inside it."""
         cause = site.record.cause
         module = cause.context.module if cause is not None and cause.context else None
-        if module and module.startswith("torch.optim.") and not site.skipped:
+        is_torch = bool(module) and str(module).startswith("torch.optim.")
+        if (is_torch or _is_step(site)) and not site.skipped:
             return "the optimizer's step is compiled as a function of its own behind the break"
         return ""
+
+
+def _is_step(site: BreakSite) -> bool:
+    """Whether it is the step of any optimizer, which a scheduler of torch has wrapped."""
+    cause = site.record.cause
+    if cause is None or cause.context is None or not cause.context.qualname.endswith(".step"):
+        return False
+    return any("/torch/optim/" in text for text in cause.explanation)

@@ -54,7 +54,21 @@ BY_CAUSE = (
     ),
     _about("stack", "Stack the items in one tensor, whose size can be a symbol.", "RCP017"),
     _about("compile-around", "Compile the model around the layers that share it.", "RCP018"),
-    _about("tensor-lr", "Keep the learning rate in a tensor: `lr=torch.tensor(1e-3)`.", "RCP022"),
+    Remedy(
+        "tensor-lr",
+        "Keep the learning rate in a tensor: `lr=torch.tensor(1e-3)`.",
+        when="RCP022 is the cause, and the learning rate changes",
+        applies=lambda data: data.cause == "RCP022" and "['lr']" in data.source,
+        basis="tested",
+        proof="tests/advice/RCP022/tensor-lr.py",
+    ),
+    Remedy(
+        "optimizer-outside",
+        "Compile the model and not the optimizer, while this number changes.",
+        when="RCP022 is the cause, and another number changes",
+        applies=lambda data: data.cause == "RCP022" and "['lr']" not in data.source,
+        proof="https://docs.pytorch.org/tutorials/recipes/compiling_optimizer.html",
+    ),
     _about(
         "branch-outside",
         "Take the branch on the size before the compiled function is called.",
