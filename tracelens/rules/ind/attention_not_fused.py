@@ -272,6 +272,6 @@ def _told(first: Unfused, *, named: bool) -> str:
     nodes = first.first.comment.nodes if first.first.comment else ()
     name = f" of `{nodes[-1]}`" if nodes and named else ""
     return (
-        f"The scores{name} ({shape}{held}) are written, normalised by a kernel of its own and "
+        f"The scores{name} ({shape}{held}) are written, normalized by a kernel of its own and "
         "read again."
     )
