@@ -5,6 +5,7 @@ After a change that is meant, ``pytest tests/test_gallery.py --update-gallery`` 
 
 import os
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from tests.render.test_browser import browse, chromium
 from tracelens.cli import main
 from tracelens.engine import analyze
 from tracelens.plugins.registry import discover
-from tracelens.render import Options, Renderer
+from tracelens.render import Options, Renderer, _first, _words
+from tracelens.render._spent import by_run
 from tracelens.render.html import Html
 from tracelens.render.text import Text
 from tracelens.report import Report
@@ -150,6 +152,32 @@ def test_every_format_is_a_function_of_the_saved_report(
     options = Options(max_chars=60_000)
     saved = Report.model_validate_json(report.to_json())
     assert renderer.render(saved, options) == renderer.render(report, options)
+
+
+def test_the_formats_say_the_same_numbers(case: tuple[str, Report]) -> None:
+    """The sentence, the costs and the times are one text each, wherever they are told."""
+    _, report = case
+    words = [_first.verdict(report)] if len(report.told) > 1 else []
+    words += [cost for one in report.told if (cost := _words.costs(one))]
+    words += [_words.milliseconds(part.ms) for bar in by_run(report).bars for part in bar.parts]
+    whole = Options(max_chars=10_000_000, verbose=True)
+    told = {cls.name: plain(cls.render(report, whole)) for cls in RENDERERS if cls.name in PROSE}
+    assert len(told) == 3
+    for name, text in told.items():
+        missing = [word for word in words if plain(word) not in text]
+        assert missing == [], name
+
+
+#: Formats that are read by people.
+PROSE = {"text", "markdown", "html"}
+
+
+def plain(text: str) -> str:
+    """Return the characters that are read: no tags, marks, escapes or space."""
+    shown = unescape(
+        re.sub(r"<(style|script)\b.*?</\1>|</?[a-z][^<>]*>", "", text, flags=re.DOTALL)
+    )
+    return re.sub(r"[\s`\\*\u200b]", "", shown)
 
 
 def test_a_page_asks_the_network_for_nothing(case: tuple[str, Report]) -> None:

@@ -289,3 +289,19 @@ def test_what_another_run_has_recorded_shows_nothing_of_this_one(one: Report) ->
     first, second = (_first.unknown_cost(each, report) for each in report.findings)
     assert "needs a profiler trace" in first
     assert "compare" in second
+
+
+def test_only_what_was_judged_is_called_clean(reports: dict[str, Report]) -> None:
+    clean = reports["clean"]
+    absent = tuple(one for one in clean.verdicts if one.verdict is Outcome.ABSENT)
+    failed = clean.model_copy(update={"tables": {"errors": [{"error": "E", "count": 1}]}})
+    badges = {
+        "Nothing to fix": clean,
+        "Nothing could be judged": clean.model_copy(update={"verdicts": absent}),
+        "Nothing was read": reports["empty"],
+        "No rule explains the error": failed,
+    }
+    for headline, report in badges.items():
+        page = Html.render(report, Options())
+        assert f"<h1>{headline}</h1>" in page
+        assert ("</svg>clean</span>" in page) is (headline == "Nothing to fix")

@@ -15,6 +15,7 @@ from tracelens import analyze
 from tracelens.cli import main
 from tracelens.render import Options
 from tracelens.render.compare import FORMATS
+from tracelens.render.compare._words import sentences
 from tracelens.report import Cost, Finding, Outcome, Report, Severity, Verdict, Where
 from tracelens.report.compare import Comparison, Counter, compare
 
@@ -170,6 +171,18 @@ def test_what_was_not_recorded_is_unknown_and_not_zero(report: Report) -> None:
     assert counter(found, "graph_breaks").after is None
     assert counter(found, "graph_breaks").state == "unknown"
     assert "evidence" in [one.name for one in found.differs]
+
+
+def test_what_neither_side_shares_is_not_called_unchanged(report: Report) -> None:
+    before = with_findings(report, finding("GBR003"))
+    after = judged(with_findings(report), "GBR003", Outcome.ABSENT)
+    found = compare([before, after])
+    assert states(found) == {"not_judged": ["GBR003"]}
+    apart = found.model_copy(update={"counters": ()})
+    assert sentences(apart)[0] == "Nothing was recorded on both sides, so nothing is compared"
+    frames = Counter(name="frames", before=1, after=1, values=(1, 1), state="same")
+    both = found.model_copy(update={"counters": (frames,)})
+    assert sentences(both)[0] == "No finding is new, fixed, worse or better"
 
 
 def onednn(report: Report, count: int, ms: float, impl: str = "ref:any") -> Report:

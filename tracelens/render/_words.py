@@ -23,6 +23,7 @@ from tracelens.words import length as milliseconds
 from tracelens.words import number, plural
 
 __all__ = [
+    "CLEAN",
     "advice",
     "by_run",
     "confirmation",
@@ -156,6 +157,10 @@ def silenced(finding: Finding) -> str:
 _MACHINE_KINDS = {"cpu_info", "recording", "shared_libraries", "variables"}
 
 
+#: The headline of a report that says all is well; all others do not.
+CLEAN = "Nothing to fix"
+
+
 def headline(report: Report) -> str:
     """Return the result in a few words: ``1 error and 2 warnings``; each cause counts once."""
     if parts := counts(report.told):
@@ -167,7 +172,9 @@ def headline(report: Report) -> str:
     kinds = {kind for source in report.inputs for kind in source.kinds}
     if kinds and kinds <= _MACHINE_KINDS:
         return "Nothing compiled was seen"
-    return "Nothing to fix" if judged(report) or not report.verdicts else "Nothing could be judged"
+    if not report.inputs and not report.verdicts:
+        return "Nothing was read"
+    return CLEAN if judged(report) or not report.verdicts else "Nothing could be judged"
 
 
 def counts(findings: Iterable[Finding]) -> str:

@@ -172,9 +172,16 @@ def sentences(comparison: Comparison) -> tuple[str, str]:
         for state, word in STATES.items()
         if state not in {"same", "not_judged"} and (entries := getattr(found, state))
     ]
-    first = joined(parts) if parts else "no finding is new, fixed, worse or better"
+    nothing = "no finding is new, fixed, worse or better"
+    if found.not_judged and not found.same and not any(map(_both, comparison.counters)):
+        nothing = "nothing was recorded on both sides, so nothing is compared"
+    first = joined(parts) or nothing
     told = joined(list(headlines(comparison.counters)))
     return f"{first[:1].upper()}{first[1:]}", f"{told[:1].upper()}{told[1:]}"
+
+
+def _both(counter: Counter) -> bool:
+    return counter.before is not None and counter.after is not None
 
 
 def headlines(counters: Sequence[Counter]) -> Iterator[str]:
