@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.traces.writing import Bytes
 from tracelens.logs._trace_events import Complete, Event, Metadata, Refused
+from tracelens.traces.damage import DEEP, MAX_DEPTH, _extent
 from tracelens.traces.reader import MAX_EVENT, TraceReader, is_trace, may_be_trace, peek
 
 MM = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2, "pid": 3, "tid": 4}
@@ -314,3 +315,27 @@ def test_json_without_events_is_given_back_whole() -> None:
     found, read = peek(Bytes(data), data[:4096])
     assert not found
     assert read == data
+
+
+@pytest.mark.parametrize("chunk", [64, 1 << 16])
+@pytest.mark.parametrize(("opens", "closes"), [('{"a":', "}"), ("[", "]"), ('[{"b":', "}]")])
+def test_an_event_nested_too_deeply_is_left_and_costs_no_other(
+    opens: str, closes: str, chunk: int
+) -> None:
+    good = '{"ph": "X", "name": "%s", "ts": 1, "dur": 2, "pid": 1, "tid": 1}'
+    deep = '{"ph": "X", "args": ' + opens * 3_000 + "1" + closes * 3_000 + "}"
+    text = '{"traceEvents": [' + ", ".join([good % "a", deep, good % "b"]) + "]}"
+    found = events(text.encode(), chunk)
+    assert [one.name for one in found if isinstance(one, Complete)] == ["a", "b"]
+    assert [one.reason for one in found if isinstance(one, Refused)] == [DEEP]
+
+
+def test_no_more_is_looked_at_of_what_is_nested_too_deeply() -> None:
+    end, wrong = _extent(b'{"a":' * 100_000, 0) or (0, "")
+    assert wrong == DEEP
+    assert end < len(b'{"a":') * (MAX_DEPTH + 1)
+
+
+def test_what_is_nested_as_deeply_as_may_be_is_followed_to_its_end() -> None:
+    text = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
+    assert _extent(text + b", {}", 0) == (len(text), "")

@@ -21,6 +21,10 @@ _TOKEN = re.compile(
     rb'\s*+("[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s"{}\[\],:]++)',
     re.DOTALL,
 )
+#: What is wrong with an event.
+BROKEN, DEEP = "broken JSON", "nested too deeply"
+#: Levels of brackets of one event; the decoder takes no more.
+MAX_DEPTH = 1_000
 _CLOSES = {b"{": b"}", b"[": b"]"}
 
 
@@ -62,21 +66,21 @@ def _next(text: bytes, at: int, *, last: bool) -> tuple[Event | None, int]:
     found = _extent(text, at)
     if found is None:
         return None, at
-    end, whole = found
-    if whole:
+    end, wrong = found
+    if not wrong:
         # A number or word may go on in the text to come; a bracket or a quote may not.
         if end < len(text) or last or text[end - 1] in b'}]"':
             return decode_tolerantly(text[at:end]), end
         return None, at
     if text[end : end + 1] != b"{":
-        if boundary is None:
+        if boundary is None and not (last and wrong == DEEP):
             return None, at
-        end = boundary.end()
-    return Refused(text[at : min(end, at + 2000)].decode("utf-8", "replace"), "broken JSON"), end
+        end = len(text) if boundary is None else boundary.end()
+    return Refused(text[at : min(end, at + 2000)].decode("utf-8", "replace"), wrong), end
 
 
-def _extent(text: bytes, at: int) -> tuple[int, bool] | None:
-    """Return where the JSON value at ``at`` ends, or else is broken; None when it goes on.
+def _extent(text: bytes, at: int) -> tuple[int, str] | None:
+    """Return where the JSON value at ``at`` ends, or where what is wrong; None when it goes on.
 
     Where an object stands in the place of a key, it is the next event, and that is where it breaks.
     """
@@ -89,18 +93,20 @@ def _extent(text: bytes, at: int) -> tuple[int, bool] | None:
         first = token[:1]
         if first in b",:":
             if not stack:
-                return match.start(1), False
+                return match.start(1), BROKEN
         elif first in b"}]":
             if not stack or _CLOSES[stack.pop()] != first:
-                return match.start(1), False
+                return match.start(1), BROKEN
         else:
             key = before in b",{" and stack[-1:] == [b"{"]
             if (key and first in b"{[") or before not in b",:{[":
-                return match.start(1), False
+                return match.start(1), BROKEN
             if first in b"{[":
+                if len(stack) >= MAX_DEPTH:
+                    return end - 1, DEEP  # at what stands before it, which begins no event
                 stack.append(first)
         end = match.end()
         before = first
         if not stack:
-            return end, True
+            return end, ""
     return None

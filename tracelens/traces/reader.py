@@ -26,6 +26,8 @@ MAX_HEADER = 8 << 20
 MAX_PEEK = 1 << 20
 #: Cuts that are tried before the text is taken apart event by event.
 _TRIES = 4
+#: Ends of objects that are looked at for a cut: more end one event than any event has.
+_BRACES = 5_000
 
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _OBJECT = re.compile(rb'\s*\{\s*"')
@@ -198,10 +200,11 @@ def _decode(buffer: bytes) -> tuple[list[Event], int]:
     """Decode as much of ``buffer`` as the last cut allows; return the events and where it is."""
     text = memoryview(buffer)
     at = len(buffer)
-    tries = _TRIES
-    while tries and (at := buffer.rfind(b"}", 0, at)) >= 0:
+    tries, left = _TRIES, _BRACES
+    while tries and left and (at := buffer.rfind(b"}", 0, at)) >= 0:
         cut = BOUNDARY.match(buffer, at)
         if cut is None:
+            left -= 1
             continue
         tries -= 1
         try:
