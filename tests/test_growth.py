@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from tracelens.engine import select_rules
-from tracelens.evidence import Evidence, arguments
+from tracelens.evidence import Evidence, Place, Seen, Table, arguments
+from tracelens.frames import Frame, break_cost
+from tracelens.logs import Record
 from tracelens.plugins.facts import RuleFacts
 from tracelens.source import read
 
@@ -23,6 +25,12 @@ EXEC = re.compile(r"^onednn_verbose,(?:v1,)?primitive,exec,cpu,.*,[\d.]+$", re.M
 MANY = 4_000
 #: What four times the rows may cost; a rule that is quadratic costs sixteen times as much.
 MOST = 7.0
+
+
+class Sourced(Record):
+    """A record of one field."""
+
+    source: str = ""
 
 
 def texts(*families: str) -> Iterator[str]:
@@ -98,3 +106,39 @@ def test_four_times_the_rows_cost_four_times_the_calls(
     busy = {code: many[code] / few[code] for code in few if few[code] > MANY}
     assert len(busy) >= 5
     assert {code: ratio for code, ratio in busy.items() if ratio > MOST} == {}
+
+
+def test_a_table_is_indexed_once_for_all_who_look_something_up() -> None:
+    asked: list[str] = []
+
+    def kind_of(record: Sourced) -> str:
+        asked.append(record.source)
+        return record.source[:1]
+
+    rows = [
+        Seen(Sourced(source=text), 1, [Place("a.log", number)], "")
+        for number, text in enumerate(("L", "G", "Lx"))
+    ]
+    table = Table(rows)
+    for _ in range(3):
+        assert [row.record.source for row in table.by(kind_of)["L"]] == ["L", "Lx"]
+        assert table.by(kind_of).get("x", []) == []
+    assert asked == ["L", "G", "Lx"]
+
+
+def test_frames_are_found_by_name_as_a_look_at_each_finds_them() -> None:
+    told = [("a.py", "f"), ("a.py", "g"), ("", ""), ("b.py", "f"), ("a.py", "f"), ("a.py", "g")]
+    frames = Table(
+        Seen(
+            Frame(id=f"{at}/0", writer="7", file=file or None, function=name or None),
+            1,
+            [Place("a", at)],
+            "",
+        )
+        for at, (file, name) in enumerate(told)
+    )
+    for wanted in [[], *([name] for name in told if name[0]), told[:2], told[3:], [("no", "f")]]:
+        rows = [row.record for row in frames]
+        naive = [frame for frame in rows if (frame.file, frame.function) in set(wanted)]
+        assert break_cost._of(wanted, frames) == naive
+    assert len(break_cost._of(told[:2], frames)) == 4

@@ -5,7 +5,7 @@ Everything here is in constant memory per distinct record, whatever the size of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
@@ -213,6 +213,8 @@ class Table(Generic[R]):
         self._rows = sorted(rows, key=lambda row: (row.first.input, row.first.line))
         #: What :meth:`events` returns, once somebody has asked.
         self._events: list[tuple[Place, Seen[R]]] | None = None
+        #: What :meth:`by` returns, by the function that was asked for.
+        self._indexes: dict[Callable[[R], Hashable], dict[Hashable, list[Seen[R]]]] = {}
 
     def __iter__(self) -> Iterator[Seen[R]]:
         return iter(self._rows)
@@ -235,6 +237,17 @@ class Table(Generic[R]):
         table: Table[R] = Table()
         table._rows = [row for row in self._rows if wanted(row.record)]  # in order as they are
         return table
+
+    def by(self, key: Callable[[R], Hashable]) -> Mapping[Hashable, list[Seen[R]]]:
+        """Return the rows by what ``key``, a function of a module, says of their records.
+
+        It is asked once, however many rules look something up.
+        """
+        if (index := self._indexes.get(key)) is None:
+            index = self._indexes[key] = {}
+            for row in self._rows:
+                index.setdefault(key(row.record), []).append(row)
+        return index
 
     def within(self, source: str) -> Table[R]:
         """Return the rows of one input, with what that input alone shows of each."""

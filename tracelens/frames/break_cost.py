@@ -35,8 +35,7 @@ def cost_of_breaks(sites: Iterable[BreakSite], frames: Table[Frame]) -> Cost | N
 
 def cost_of_calls(functions: Iterable[tuple[str, str]], frames: Table[Frame]) -> Cost | None:
     """Return what functions took that are compiled one by one, each given by file and name."""
-    wanted = set(functions)
-    found = [row.record for row in frames if (row.record.file, row.record.function) in wanted]
+    found = _of(functions, frames)
     return _cost(found, "compiling the functions that it calls one by one")
 
 
@@ -47,7 +46,19 @@ def _resumed(sites: Iterable[BreakSite], frames: Table[Frame]) -> list[Frame]:
         for frame in (*site.stack, site.line)
         if frame.function
     }
-    return [row.record for row in frames if (row.record.file, row.record.function) in names]
+    return _of(names, frames)
+
+
+def _of(functions: Iterable[tuple[str, str]], frames: Table[Frame]) -> list[Frame]:
+    """Return the frames of some functions, in the order of the table."""
+    index = frames.by(_function)
+    wanted = sorted(index.keys() & set(functions), key=str)
+    rows = [row for one in wanted for row in index[one]]
+    return [row.record for row in sorted(rows, key=lambda row: (row.first.input, row.first.line))]
+
+
+def _function(frame: Frame) -> tuple[str, str]:
+    return frame.file, frame.function
 
 
 def _cost(found: list[Frame], what: str) -> Cost | None:

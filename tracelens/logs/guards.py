@@ -20,7 +20,7 @@ __all__ = ["Comment", "FirstGuard", "FlatGuard", "Guard", "GuardLatency", "Guard
 
 #: Rows of the report's table.
 MAX_ROWS = 200
-_ID = re.compile(r"(?<=, )\d{7,}(?=\))")
+_ID = re.compile(r", \d{7,}\)")
 
 
 def _depth(text: object) -> object:
@@ -46,7 +46,7 @@ class Guards(Log):
     @classmethod
     def mask(cls, text: str) -> str:
         """Hide the ids of objects, which differ from run to run."""
-        return _ID.sub("0", text)
+        return _ID.sub(", 0)", text)
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
