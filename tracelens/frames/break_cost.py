@@ -57,7 +57,7 @@ def _of(functions: Iterable[tuple[str, str]], frames: Table[Frame]) -> list[Fram
     return [row.record for row in sorted(rows, key=lambda row: (row.first.input, row.first.line))]
 
 
-def _function(frame: Frame) -> tuple[str, str]:
+def _function(frame: Frame) -> tuple[str | None, str | None]:
     return frame.file, frame.function
 
 
