@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import TracelensError, analyze
+from tracelens.cli._phrases import rules_about
 
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch"
 #: Text, the code that is first, and words of its advice.
@@ -112,3 +113,19 @@ def test_what_launchers_print_in_every_run_is_no_part_of_a_log(tmp_path: Path) -
         encoding="utf-8",
     )
     assert not analyze(str(path)).told
+
+
+@pytest.mark.parametrize(
+    ("phrase", "code"),
+    [
+        ("recompile_limit reached with fullgraph=True", "RCP001"),
+        ("accessing tensor output of CUDAGraphs that has been overwritten", "CGR006"),
+        ("Could not guard on data-dependent expression Eq(u0, 1)", "DYN001"),
+        ("ProcessGroupNCCL's watchdog got stuck for 480 seconds", "ERR029"),
+        ("type object 'CompiledKernel' has no attribute 'launch_enter_hook'", "ERR009"),
+        ("torch.AcceleratorError: HIP error: invalid device function", "ERR000"),
+        ("ld: library 'omp' not found", "ENV003"),
+    ],
+)
+def test_the_rule_that_explains_a_message_is_named_first(phrase: str, code: str) -> None:
+    assert rules_about(phrase)[0].code == code

@@ -22,6 +22,16 @@ MAX_NAMED = 5
 _EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Z]\w*(?:Error|Exception|Unsupported)\b:? ?\S")
 #: What torch writes below an error of a program that is traced.
 _BELOW = "TORCHDYNAMO_VERBOSE"
+#: Failures that rules of other families explain, from records of their own.
+_ELSEWHERE = {
+    "constraint": "DYN002",
+    "data-dependent": "DYN001",
+    "no-choices": "TUN005",
+    "no-openmp": "ENV003",
+    "output-overwritten": "CGR006",
+    "recompile-limit": "RCP001",
+    "two-openmp": "ENV010",
+}
 #: The rule for what no other rule explains.
 _ANY = "ERR000"
 
@@ -42,13 +52,14 @@ def rules_about(phrase: str) -> list[Rule]:
     rules = select_rules()
     text, _ = squeeze([phrase])
     causes = [cause for cause, _, _ in hits(text)] or [cause for cause, *_ in hits(text + _BELOW)]
+    other = [rule for cause in causes for rule in rules if rule.code == _ELSEWHERE.get(cause)]
     failing = [rule for cause in causes for rule in rules if cause in _causes_of(rule)]
     low = text.lower()
     named = [rule for rule in rules if low in rule.name.replace("-", "")]
     written = [rule for rule in rules if len(low) >= MIN_LETTERS and low in _page(rule)]
     part = mentioned(text) if len(low) >= MIN_PART else []
     failing_so = [rule for cause in part for rule in rules if cause in _causes_of(rule)]
-    found = list(dict.fromkeys((*failing, *named, *failing_so, *written)))
+    found = list(dict.fromkeys((*other, *failing, *named, *failing_so, *written)))
     if not found and _EXCEPTION.search(phrase):
         found = [rule for rule in rules if rule.code == _ANY]
     if not found:

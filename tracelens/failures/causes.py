@@ -108,7 +108,7 @@ PHRASES = (
     ),
     Phrase(
         "kernel-image",
-        r"devicekernelimageisinvalid|TritonError\[\w+\]:Code:98|Messs?age:invaliddevicefunction|nokernelimageisavailable|providedPTXwascompiledwithanunsupportedtoolchain"
+        r"devicekernelimageisinvalid|TritonError\[\w+\]:Code:98|Messs?age:invaliddevicefunction|(?:CUDA|HIP)error:invaliddevicefunction|nokernelimageisavailable|providedPTXwascompiledwithanunsupportedtoolchain"
         r"|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION)",
     ),
     Phrase(
@@ -172,7 +172,8 @@ PHRASES = (
     Phrase(
         "collective-timeout",
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
-        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d|'swatchdoggotstuckfor(?P<stuck>\d{1,6})seconds",
+        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d|'swatchdoggotstuckfor(?P<stuck>\d{1,6})seconds"
+        r"|Notallranksjoiningcollective",
     ),
     Phrase(
         "out-of-memory",
@@ -232,7 +233,7 @@ PHRASES = (
     ),
     Phrase(
         "no-openmp",
-        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp"
+        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp|library'l?g?omp'notfound"
         r"|unsupportedoption['‘]-fopenmp",
     ),
     Phrase(

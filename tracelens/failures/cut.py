@@ -15,7 +15,7 @@ CUT = "cut"
 #: Lines of the input after the excerpt: where there are more, somebody went on.
 MAX_AFTER = 3
 #: Frames of the compiler that are no accident.
-MIN_FRAMES = 3
+MIN_FRAMES = 2
 #: A line of source that raises, marked as IPython and rich do; the name above IPython's traceback.
 _RAISES = re.compile(
     r"[\s│]*+(?:(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s)?[\s│]*+"

@@ -23,6 +23,7 @@ TRIGGERS = (
     b"RESULT_ERROR",
     b"Watchdog caught",
     b"watchdog got stuck",
+    b"Not all ranks joining",
     b"Memory access fault by GPU",
     b"ptxas fatal",
     b" is not found",
@@ -86,6 +87,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"_RESULT_ERROR", None),
     (b"Watchdog caught", None),
     (b"watchdog got stuck", None),
+    (b"Not all ranks joining", None),
     (b"Memory access fault by GPU", None),
     (b"ptxas fatal", None),
     (b" is not found", None),
@@ -138,7 +140,7 @@ HINTS = re.compile(
     rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher)|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"
-    rb"|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
+    rb"|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"

@@ -37,7 +37,7 @@ MIN_ELEMENTS = 64
 NO_WORKING = "No working C++ compiler"
 NO_OPENMP = re.compile(
     r"OpenMP support not found|'omp\.h' file not found|omp\.h: No such file|cannot find -lgomp"
-    r"|library not found for -lg?omp"
+    r"|library not found for -lg?omp|library 'l?g?omp' not found"
 )
 #: AOTInductor's command for its kernels, and what torch adds for any vectors, or for a GPU.
 _KERNEL_COMMAND = "aot kernel compilation command: "
