@@ -23,6 +23,8 @@ __all__ = ["LostFrames"]
 RESUMED = "torch_dynamo_resume_in_"
 #: What Dynamo calls by itself at a ``with``: the function around it is lost.
 _ENTERED = frozenset({"__enter__", "__exit__"})
+#: Records behind the loss of a function that are looked at: stacks are not that deep.
+MAX_LATER = 100
 #: Frames of torch and of the standard library have no compilation of their own.
 _OWN = 2
 
@@ -71,7 +73,7 @@ def _calls_below(site: BreakSite, at: int) -> int:
     """
     lost = site.events[at][0]
     below: dict[str, None] = {}
-    for place, _ in site.events[at + 1 :]:
+    for place, _ in site.events[at + 1 : at + 1 + MAX_LATER]:
         number = _number(place)
         if place.process != lost.process or number == _number(lost) or number in below:
             continue
