@@ -279,3 +279,17 @@ def test_an_exception_finds_its_rule_or_the_one_for_all_others(words: str, code:
 def test_words_that_name_no_exception_find_no_rule_for_all_others() -> None:
     with pytest.raises(UsageError):
         rules_about("the Errors of my youth")
+
+
+def test_an_exception_without_a_message_is_quoted_by_its_name(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/proj/m.py", line 5, in <module>\n    g(x)\n'
+        '  File "/home/ana/venv/lib/python3.11/site-packages/torch/_inductor/async_compile.py", '
+        "line 300, in wait\n    x.result()\n"
+        "concurrent.futures.process.BrokenProcessPool\n"
+    )
+    first = analyze(str(log)).findings[0]
+    assert first.code == "ERR024"
+    assert first.message.startswith("BrokenProcessPool. It failed")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
+from tracelens.judging.fitting import fitting
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
 from tracelens.judging.watching import TRACE, Watched
@@ -85,6 +86,8 @@ def judge(
         for finding in told_once(suppressed(findings, asked, foreign), tellers)
     ]
     said = list(_said(evidence))
+    machine = Environment(**_merged(about for about, _ in said))
+    findings = [fitting(finding, machine.torch) for finding in findings]
     tables = _merged(
         (*(shown for _, shown in said), _frames(held, evidence), phases.tables(evidence))
     )
@@ -92,7 +95,7 @@ def judge(
         tool=Tool(version=__version__),
         inputs=tuple(inputs),
         runs=(_run(name, inputs, findings, watched, evidence),),
-        environment=Environment(**_merged(machine for machine, _ in said)),
+        environment=machine,
         coverage=_coverage(evidence, inputs),
         verdicts=tuple(sorted(verdicts, key=lambda verdict: verdict.code)),
         findings=tuple(sorted(findings, key=lambda finding: finding.order)),

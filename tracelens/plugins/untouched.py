@@ -8,7 +8,7 @@ confined by that: a pack that wants to do harm can, and a pack that patches in g
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -54,6 +54,8 @@ class _Held(NamedTuple):
 
     owner: ModuleType | type
     name: str
+    #: All of them, and those whose change counts.
+    whole: dict[str, Any]
     values: dict[str, Any]
     #: The code and the defaults of the functions among them.
     codes: tuple[tuple[FunctionType, Any, Any, Any], ...]
@@ -133,8 +135,32 @@ def put_back(packages: Collection[str]) -> list[Replaced]:
 
 
 def _put_back(held: _Held, theirs: frozenset[str]) -> Iterator[Replaced]:
-    ours = _is_ours(held.name)
     now = vars(held.owner)
+    if not _is_same(held.whole, now):
+        yield from _names_put_back(held, now, theirs)
+    for function, code, defaults, named in held.codes:
+        if (
+            function.__code__ is not code
+            or function.__defaults__ is not defaults
+            or function.__kwdefaults__ is not named
+        ):
+            function.__code__, function.__defaults__ = code, defaults
+            function.__kwdefaults__ = named
+            yield Replaced(f"{held.name}.{function.__name__}", _home(function))
+
+
+def _is_same(whole: dict[str, Any], now: Mapping[str, Any]) -> bool:
+    """Tell whether nothing has changed: identity is looked at first, so that it costs little."""
+    try:
+        return len(whole) == len(now) and bool(whole == now)
+    except Exception:  # two that are not the same object, and cannot be compared
+        return False
+
+
+def _names_put_back(
+    held: _Held, now: Mapping[str, Any], theirs: frozenset[str]
+) -> Iterator[Replaced]:
+    ours = _is_ours(held.name)
     for name, value in held.values.items():
         new = now.get(name, _GONE)
         if new is not value and (_home(new) in theirs or (ours and not name.startswith("_abc_"))):
@@ -145,12 +171,6 @@ def _put_back(held: _Held, theirs: frozenset[str]) -> Iterator[Replaced]:
             by = _home(now[name])
             delattr(held.owner, name)
             yield Replaced(f"{held.name}.{name}", by)
-    for function, code, defaults, named in held.codes:
-        now_is = (function.__code__, function.__defaults__, function.__kwdefaults__)
-        if any(new is not old for new, old in zip(now_is, (code, defaults, named), strict=True)):
-            function.__code__, function.__defaults__ = code, defaults
-            function.__kwdefaults__ = named
-            yield Replaced(f"{held.name}.{function.__name__}", _home(function))
 
 
 def _read(name: str, module: ModuleType) -> Iterator[_Held]:
@@ -165,7 +185,7 @@ def _of(owner: ModuleType | type, name: str) -> _Held:
     values = {key: value for key, value in vars(owner).items() if _acts(key)}
     functions = [function for function in map(_function, values.values()) if function is not None]
     codes = [(f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in functions]
-    return _Held(owner, name, values, tuple(codes))
+    return _Held(owner, name, dict(vars(owner)), values, tuple(codes))
 
 
 def _function(value: object) -> FunctionType | None:

@@ -212,7 +212,7 @@ def _told(data: FailureData, why: str) -> str:
     name = data.exception.rpartition(".")[2]
     said = data.message if len(data.message) <= MAX_MESSAGE else data.message[:MAX_MESSAGE] + " ..."
     parts = [why] if why else []
-    said = f"{name}: {said}" if name and not said.startswith(name) else said
+    said = f"{name}: {said}".rstrip(": ") if name and not said.startswith(name) else said
     end = "" if said.endswith((".", "!", "?")) else "."
     if said.strip(": "):
         parts.append(f"{said}{end}")
