@@ -19,9 +19,8 @@ __all__ = ["Weight"]
 
 #: Recompiles for sizes and numbers, whichever rule tells them.
 SIZES = frozenset({"RCP002", "RCP004", "RCP016"})
-#: They matter where they took this part of all compile seconds, and so many milliseconds. One
-#: function that is compiled once more takes half of its seconds for that, or somewhat less.
-MIN_SHARE, MIN_MS = 1 / 3, 20_000.0
+#: They matter where they took this part of all compile seconds, and so many milliseconds.
+MIN_SHARE, MIN_MS = 0.5, 20_000.0
 #: Part of all compile seconds from which one finding deserves to be told for them.
 MIN_PART = 0.1
 

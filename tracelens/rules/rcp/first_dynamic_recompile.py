@@ -56,8 +56,8 @@ class FirstDynamicRecompile(RecompileRule):
     Nearly always: the finding is a note. It is there because the log shows recompiles, and the
     reader wants to know which of them count. In a log that was cut the rest of the history is
     unknown.
-    Where ``TORCH_TRACE`` shows that recompiles for sizes took a third of all compile time, and 20 s
-    at least, it is a warning: that start-up time is spared by one line.
+    Where ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
+    least, it is a warning: that start-up time is spared by one line.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before

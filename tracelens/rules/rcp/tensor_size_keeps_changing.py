@@ -63,8 +63,7 @@ class TensorSizeKeepsChanging(RecompileRule):
     One change per dimension is how automatic dynamic shapes work (RCP003), and the sizes 0 and 1
     get an entry of their own (RCP016). Two changes can come from two variants of a call that the
     log does not tell apart: the finding is then a remark of low confidence, without a cost. Where
-    recompiles for sizes took a third of the measured compile time, and 20 s at least, it is a
-    warning.
+    recompiles for sizes took half of the measured compile time, and 20 s at least, it is a warning.
 
     ## What to do
     Compile with ``dynamic=True``, or mark the dimension with ``torch._dynamo.mark_dynamic`` before

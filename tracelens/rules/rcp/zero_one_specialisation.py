@@ -47,7 +47,7 @@ class ZeroOneSpecialisation(RecompileRule):
     ## When it is harmless
     One such entry is by design: a note. At most two come from each dimension. From the second in
     one function on it is a remark: what such entries took to compile, a warm-up can spare. It is a
-    warning where recompiles for sizes took a third of the measured compile time, and 20 s at least.
+    warning where recompiles for sizes took half of the measured compile time, and 20 s at least.
 
     ## What to do
     Warm up with sizes of 2 and more first; pad a single row to two; or let the dimension be
