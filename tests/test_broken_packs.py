@@ -132,7 +132,8 @@ ZOO: dict[str, tuple[dict[str, str], str]] = {
     "duplicate-suffix": ({"heat/brief.py": FORMAT.replace('".brief"', '".json"')}, ".json"),
     "yields-text": (check("yield 'hot'"), "'str', not a Finding"),
     "yields-none": (check("yield None"), "not a Finding"),
-    "returns-nothing": (check("return None"), "TypeError"),
+    "returns-nothing": (check("return None"), "check returned None: it must yield"),
+    "misspells-a-field": (check("yield from (s.record.heat for s in readings)"), "too_hot.py"),
     "yields-another-code": (
         check(f"yield {OWN}.model_copy(update={{'code': 'ONE001'}})"),
         "ONE001",
@@ -433,6 +434,23 @@ def test_a_pack_silences_nothing_that_is_built_in(
     write(tmp_path / "site", both(HEALTHY, loud))
     found = findings(tmp_path, recording, code=0)
     assert [one for one in found if one["code"] not in {"HOT001", "MLD001"}] == alone
+
+
+def test_where_only_the_broken_pack_would_read_the_log_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "heat.log").write_text("thermometer: 95 C\n" * 3)
+    write(tmp_path / "site", both(HEALTHY, ZOO["broken-grammar"][0]))
+    done = tracelens(tmp_path, "analyze", "heat.log")
+    assert done.returncode == 3
+    assert "heat-pack" in done.stderr
+    assert "thermometer.lark" in done.stderr
+
+
+def test_what_a_pack_would_have_written_was_watched(tmp_path: Path) -> None:
+    """Nothing of it in the log then means that none happened."""
+    write(tmp_path / "site", HEALTHY)
+    words = ("analyze", str(SAMPLE), "-q", "--require", "HOT001", "--select", "HOT001,ONE001")
+    assert tracelens(tmp_path, *words).returncode == 1
+    assert tracelens(tmp_path, *words, "--recorded-with", "thermometer").returncode == 0
 
 
 def test_a_pack_that_never_ends_is_ended(tmp_path: Path, recording: Path) -> None:

@@ -37,6 +37,17 @@ def test_all_that_is_begun_passes_its_own_tests_untouched(
     tracelens("new-rule", "TIL102", "big-numbers", "--toml", cwd=pack)
     assert "17 passed" in environment.run("-m", "pytest", "-q", cwd=pack)
 
+    # What cannot be begun leaves nothing behind.
+    before = sorted(pack.rglob("*.py")), sorted(pack.rglob("*.log"))
+    tracelens("new-rule", "TIL002", "smaller-tiles", cwd=pack, code=2)
+    grammar = next(pack.rglob("tile_layout.lark"))
+    whole = grammar.read_text()
+    grammar.write_text(f"{whole}\nbroken: (\n")
+    tracelens("new-rule", "TIL004", "other-tiles", cwd=pack, code=3)
+    assert "tile_layout.lark" in environment.run("-m", "pytest", "-q", cwd=pack, code=2)
+    grammar.write_text(whole)
+    assert (sorted(pack.rglob("*.py")), sorted(pack.rglob("*.log"))) == before
+
     # The step of its workflow, and a project that extends its policy.
     log = pack / "fixtures/rules/TIL001-slow-steps"
     judge = ("analyze", "--require", "TIL001", "--fail-on", "warning")

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tracelens.errors import SourceError, UsageError, closest
+from tracelens.errors import PluginError, SourceError, TracelensError, UsageError, closest
 from tracelens.evidence import Evidence
 from tracelens.judging import judge, matches
 from tracelens.judging.watching import check_names
@@ -172,14 +172,20 @@ def choose(select: Collection[str] = ()) -> Sequence[RuleFacts]:
     return [rule for rule in rules if not select or any(matches(rule, s) for s in select)]
 
 
-def nothing_known(report: Report) -> SourceError | None:
-    """Return the error for inputs in which nothing at all was recognised; it says what they are."""
+def nothing_known(report: Report) -> TracelensError | None:
+    """Return the error for inputs in which nothing at all was recognised; it says what they are.
+
+    Where a pack is broken, that is the error: nobody knows what it would have read.
+    """
     inputs = report.inputs
     if any(source.kinds.keys() - {Recording.name} for source in inputs) or report.coverage.known:
         return None
     if any(run.watched for run in report.runs):
         return None
-    for unread in report.coverage.unread[:1]:
+    for pack in report.broken_packs:  # it may be what reads this log
+        hint = "what it reads is not read: fix or uninstall it; tracelens packs says more"
+        return PluginError(f"{pack.distribution}: {pack.what}", hint=hint)
+    for unread in sorted(report.coverage.unread, key=lambda unread: unread.first_line)[:1]:
         message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"
         return SourceError(message, hint="nothing else in the input comes from torch or oneDNN")
     looks = [(source.path, look(source.path)) for source in inputs[:MAX_NAMED]]

@@ -15,13 +15,17 @@ from __future__ import annotations
 import difflib
 import opcode
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
 
 __all__ = ["PluginError", "SourceError", "TracelensError", "UsageError", "blame", "closest"]
 
 #: A code with too many or too few zeros: ``ONE01``.
 _CODE = re.compile(r"([A-Za-z]{3})[-_]?(\d{1,6})")
+#: Packages whose lines tell the author of a pack nothing.
+_NOBODYS = frozenset({"tracelens", "pydantic", "pydantic_core", "msgspec", "lark", "jinja2", ""})
 _RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
@@ -63,6 +67,12 @@ def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     return f"did you mean {' or '.join(cases[name] for name in near)}?" if near else otherwise
 
 
+def _is_a_packs(step: TracebackType) -> bool:
+    """Tell whether a step of a traceback is in code of a pack, and not below or above it."""
+    home = step.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+    return home not in _NOBODYS and home not in sys.stdlib_module_names
+
+
 def blame(error: BaseException) -> str:
     """Return in one line what somebody's code raised, and where; Ctrl-C goes on its way.
 
@@ -70,7 +80,9 @@ def blame(error: BaseException) -> str:
         KeyboardInterrupt: The user pressed Ctrl-C. Nobody did where code says ``raise``.
     """
     last = error.__traceback__
+    theirs_last = None
     while last is not None and last.tb_next is not None:
+        theirs_last = last if _is_a_packs(last) else theirs_last
         last = last.tb_next
     code = last.tb_frame.f_code if last is not None else None
     if isinstance(error, KeyboardInterrupt):
@@ -81,6 +93,8 @@ def blame(error: BaseException) -> str:
     if isinstance(error, TracelensError):
         return str(error)
     what = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+    if last is not None and theirs_last is not None and not _is_a_packs(last):
+        last, code = theirs_last, theirs_last.tb_frame.f_code  # and not a library that it called
     if code is None or last is None:
         return what
     return f"{what} ({Path(code.co_filename).name}, line {last.tb_lineno})"

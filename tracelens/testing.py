@@ -284,6 +284,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of every log, and of every log kind."""
+    if {"grammar_case", "rule_case"} & set(metafunc.fixturenames):
+        _check_whole()
     if "grammar_case" in metafunc.fixturenames:
         kinds = _kinds(metafunc.config.rootpath)
         metafunc.parametrize(
@@ -305,14 +307,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("rule_case", logs, ids=ids, indirect=True)
 
 
+def _check_whole() -> None:
+    """Name what is broken of the installed packs before rules fail for want of it."""
+    from tracelens.plugins import manifest
+
+    if broken := manifest.current().broken:
+        pytest.fail("; ".join(str(one.error()) for one in broken), pytrace=False)
+
+
 def _kinds(root: Path) -> list[type[Log]]:
     """Return the log kinds below ``root``; where there are none, those of all packs."""
     from tracelens.logs import Log
     from tracelens.plugins.registry import found
 
     every = found("logs", Log)
-    if every.broken:
-        pytest.fail("; ".join(str(one.error()) for one in every.broken), pytrace=False)
     # Of those that a rule declares as data, the example is read when they are loaded.
     kinds = [pair for pair in every.classes if not hasattr(pair[0], "readers")]
     files = {log: Path(sys.modules[log.__module__].__file__ or "/") for log, _ in kinds}

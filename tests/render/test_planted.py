@@ -230,6 +230,7 @@ def test_no_secret_reaches_a_format_of_a_pack(
         '{"frame_id": 0, "has_payload": "5601d02186053adcc1ba29fd248c1d20"}',
         "see https://docs.vllm.ai/en/latest for more",
         "/data/imagenet/train /scratch/cache/y /data/model.pt",
+        "falls back to the host: unsupported; on a server: none",
         "y = x & ~mask; z = ~mask / 2; w = ~keep/total",
         "add_1 on node add_1, on device cuda:0, on host memory, in the cookie jar",
         "cloned git@github.com:pytorch/pytorch.git",

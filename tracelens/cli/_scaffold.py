@@ -165,7 +165,7 @@ def ask(pack: Pack, code: str, *words: str) -> list[Any]:
     if done.returncode:
         raise TracelensError(
             f"{pack.name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}",
-            hint="the files are written; python -m pytest --snapshot-update says more",
+            hint="tracelens packs says what of the pack is broken",
         )
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
 
@@ -181,7 +181,10 @@ def snapshots(pack: Pack, logs: Sequence[Path]) -> dict[Path, str]:
     out = {}
     for log, kept, text in ask(pack, _ASK, *map(str, logs)):
         if kept != Path(log).name.partition("-")[0]:
-            raise TracelensError(f"{log}: the rule is {kept}", hint="change the log, or its name")
+            raise TracelensError(
+                f"{Path(log).name}: the rule is {kept}",
+                hint="tracelens packs says whether a log kind of the pack is broken",
+            )
         code = Path(log).parent.name.partition("-")[0]
         stem = Path(log).name.removesuffix(".log").replace(".", "_")
         out[folder / f"{name}[{code}-{stem}].txt"] = text

@@ -13,6 +13,7 @@ from tracelens.cli._app import app
 from tracelens.cli._scaffold import Pack, ask, filled, snapshots, title, words, write
 from tracelens.cli._terminal import emit
 from tracelens.errors import UsageError
+from tracelens.plugins import manifest
 
 __all__ = ["new_rule"]
 
@@ -58,6 +59,7 @@ def new_rule(
     if not re.fullmatch(r"[A-Z]{3}[0-9]{3}", code):
         raise UsageError(f"{code!r} is no code", hint="three letters and three digits, as TIL002")
     pack, stem = Pack.at(within), words(name)
+    _check_free(pack, code, name.replace("_", "-"))
     folder = pack.folder("rules")
     values = {"code": code, "name": name.replace("_", "-"), "Class": title(name)}
     values["VARIABLE"] = f"{stem.upper()}_LOG"
@@ -76,8 +78,29 @@ def new_rule(
     promised["absent-switched-off"] = ""
     fixtures = {home / f"{promise}.log": f"epoch 1\n{log}" for promise, log in promised.items()}
     write({file: text, **fixtures})
-    write(snapshots(pack, list(fixtures)))
+    try:
+        write(snapshots(pack, list(fixtures)))
+    except BaseException:
+        for path in (file, *fixtures):
+            path.unlink(missing_ok=True)
+        home.rmdir()
+        raise
     emit(f"{file}, with its logs in {home} and their snapshots; python -m pytest runs them\n")
+
+
+def _check_free(pack: Pack, code: str, name: str) -> None:
+    """Check that nobody has the code or the name.
+
+    Raises:
+        UsageError: Somebody has.
+    """
+    for folder in sorted((pack.root / "fixtures" / "rules").glob(f"{code}-*")):
+        raise UsageError(f"{code} is {folder.name.partition('-')[2]}", hint="choose another code")
+    for rule in manifest.current().rules:
+        if code == rule.code:
+            raise UsageError(f"{code} is {rule.name}", hint="choose another code")
+        if name == rule.name:
+            raise UsageError(f"{name} is {rule.code}", hint="choose another name")
 
 
 def _example(pack: Pack, reads: str) -> dict[str, str]:

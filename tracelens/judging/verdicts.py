@@ -83,7 +83,10 @@ class Judge:
         ]
         if lacking:
             return self._lacking(facts, lacking), []
-        found = list(rule.check(**given))
+        said: Any = rule.check(**given)
+        if said is None:
+            raise TypeError("check returned None: it must yield its findings")
+        found = list(said)
         if facts.distribution:
             packs.vet(found, facts)
         if len(found) > 1 and self._ranks:

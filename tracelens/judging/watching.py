@@ -94,6 +94,12 @@ def artifacts_of(switch: str) -> frozenset[str]:
     return artifacts(match["name"], match["value"])
 
 
+def _kinds_of(switch: str) -> frozenset[str]:
+    """Return the log kinds of packs that a switch of theirs makes a program write."""
+    logs = (log for log in manifest.current().logs if log.distribution)
+    return frozenset(log.name for log in logs if log.switch == switch)
+
+
 def switch_of(artifact: str) -> str:
     """Return the switch that makes torch or oneDNN log ``artifact``."""
     for log in manifest.current().logs:
@@ -148,7 +154,7 @@ class Watched:
 
     def covers(self, switches: Iterable[str]) -> bool:
         """Tell whether all that these switches show was watched."""
-        wanted = [artifacts_of(switch) for switch in switches]
+        wanted = [artifacts_of(switch) or _kinds_of(switch) for switch in switches]
         return all(wanted) and all(parts <= self.artifacts for parts in wanted)
 
 

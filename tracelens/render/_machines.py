@@ -19,7 +19,7 @@ MACHINES = (
     *kind(
         "host",
         "host nodename node_name nodelist master_addr server rdzv_endpoint machine_name",
-        r"(?P<keep>(?i:(?<![a-z0-9])(?:[a-z0-9]{1,40}[_.-]){0,4}"
+        r"(?P<keep>(?i:(?<![a-z0-9])(?<!\bthe )(?<!\ba )(?:[a-z0-9]{1,40}[_.-]){0,4}"
         r"(?:host|hostname|nodename|node_name|nodelist|master_addr|server|server_name|"
         r"rdzv_endpoint|machine_name))['\"]?(?:=(?!=)|: ?)['\"]?)"
         r"(?P<name>(?!localhost|\d|https?:)[A-Za-z0-9][\w.-]{1,254})(?![\w(\[])",
