@@ -12,10 +12,10 @@ from tests.test_processes import logs
 from tracelens.evidence import Evidence
 from tracelens.frames import Frame
 from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+from tracelens.inductor.untold import falls_back
 from tracelens.logs._problems import Task
 from tracelens.logs.chrome_trace import CompiledGraph, CompiledRegion, InductorKernel
 from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.rules.trc.convolution_on_slow_path import falls_back
 from tracelens.source import read
 
 MODEL = "/home/ana/proj/every_log.py"

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 
-from pathlib import Path
-
 import tracelens
 
 report = tracelens.analyze("run.log")
@@ -19,6 +17,8 @@ print(f"{len(worst)} errors cost {lost:.0f} ms")
 for row in report.tables.get("primitives", []):
     print(row["primitive"], row["impl"], row["ms"])
 
+
+from pathlib import Path
 
 from tracelens.render import Options
 from tracelens.render.markdown import Markdown

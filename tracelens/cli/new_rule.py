@@ -13,7 +13,6 @@ from tracelens.cli._app import app
 from tracelens.cli._scaffold import Pack, ask, filled, snapshots, title, words, write
 from tracelens.cli._terminal import emit
 from tracelens.errors import UsageError
-from tracelens.plugins import manifest
 
 __all__ = ["new_rule"]
 
@@ -94,6 +93,8 @@ def _check_free(pack: Pack, code: str, name: str) -> None:
     Raises:
         UsageError: Somebody has.
     """
+    from tracelens.plugins import manifest
+
     for folder in sorted((pack.root / "fixtures" / "rules").glob(f"{code}-*")):
         raise UsageError(f"{code} is {folder.name.partition('-')[2]}", hint="choose another code")
     for rule in manifest.current().rules:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.inductor.library_calls import LibraryCall
-from tracelens.logs._problems import Task, task_of
+from tracelens.inductor.untold import MAX_ELEMENTS, UntoldConvolution, multiplications
 from tracelens.logs.chrome_trace import Operator
-from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
 from tracelens.words import few, length, percent, plural
 
-__all__ = ["ConvolutionOnSlowPath", "falls_back"]
+__all__ = ["ConvolutionOnSlowPath"]
 
 #: Convolutions of ATen's own: they write out every patch of the input, then multiply.
 SLOW = frozenset(
@@ -48,14 +44,6 @@ MIN_SHARE = 0.05
 LONG_MS = 0.3
 #: Part of the time that oneDNN saves at most.
 GAIN = 0.5
-#: Elements of a single image up to which torch takes the fallback (ATen/native/Convolution.cpp).
-MAX_ELEMENTS = 20_480
-#: Width and height of a kernel up to which it does.
-MAX_KERNEL = 3
-#: Multiplications from which oneDNN would be the faster one: those of LONG_MS on one core.
-MANY = 4_000_000
-#: Executions of one primitive that show oneDNN's log to be more than an excerpt.
-MIN_RUNS = 2
 
 
 class SlowPath(FindingData):
@@ -146,18 +134,14 @@ class ConvolutionOnSlowPath(Rule):
         *,
         windows: Table[Window],
         operators: Table[Operator],
-        calls: Table[LibraryCall],
-        execs: Table[PrimitiveExec],
-        modules: Table[OutputModule],
+        untold: Table[UntoldConvolution],
     ) -> Iterator[Finding]:
         """Yield one finding per trace on the CPU with slow convolutions that take time.
 
         Without a trace, one for the calls of generated code that oneDNN does not tell of.
         """
         if not len(windows):
-            on_cpu = [row for row in modules if row.record.device == "cpu"]
-            frames = {place.compilation for row in on_cpu for place in row.places}
-            yield from self._untold([c for c in calls if c.first.compilation in frames], execs)
+            yield from self._untold(untold)
         for window in windows:
             if window.record.kernels:
                 continue
@@ -170,39 +154,30 @@ class ConvolutionOnSlowPath(Rule):
             if whole > 0 and ms >= MIN_SHARE * whole:
                 yield self._finding(slow, fast, ms, whole)
 
-    def _untold(
-        self, calls: list[Seen[LibraryCall]], execs: Table[PrimitiveExec]
-    ) -> Iterator[Finding]:
+    def _untold(self, untold: Table[UntoldConvolution]) -> Iterator[Finding]:
         """Yield a finding where convolutions of generated code leave no line of oneDNN's."""
-        ran = {task_of(row.record) for row in execs}
-        told = {row.first.input for row in execs if row.count >= MIN_RUNS}
-        wanted = [row for row in calls if row.record.task.primitive == "convolution"]
-        missing = [
-            row
-            for row in wanted
-            if row.record.task not in ran and row.first.input in told and falls_back(row.record)
-        ]
+        missing = sorted(untold, key=lambda row: -multiplications(row.record.call.task))
         if not missing:
             return
-        missing.sort(key=lambda row: -_multiplications(row.record.task))
-        line = missing[0].record.lines[:1]
-        data = SlowPath(slow=len(missing), fast=len(wanted) - len(missing))
+        worst = missing[0].record
+        line, among = worst.call.lines[:1], worst.among
+        data = SlowPath(slow=len(missing), fast=among - len(missing))
         yield self.finding(
             "untold",
             title=f"{plural(len(missing), 'convolution')} of generated code never reached oneDNN: "
             "ATen's fallback",
             message=(
                 f"The log has oneDNN's executions, and none for these: {len(missing)} of "
-                f"{plural(len(wanted), 'convolution')}. For a single image of up to "
+                f"{plural(among, 'convolution')}. For a single image of up to "
                 f"{MAX_ELEMENTS:,} elements torch takes its own im2col and a matrix product. With "
-                f"{missing[0].record.task.sizes[1]} channels oneDNN may be up to twice as fast."
+                f"{worst.call.task.sizes[1]} channels oneDNN may be up to twice as fast."
             ),
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=len(missing),
             where=user_code.where(next(iter(line), None)),
             evidence=[
-                row.quote("no execution in oneDNN", at=row.record.at) for row in few(missing)
+                row.quote("no execution in oneDNN", at=row.record.call.at) for row in few(missing)
             ],
             advice=self.advise(data),
             data=data,
@@ -242,23 +217,3 @@ class ConvolutionOnSlowPath(Rule):
             advice=self.advise(data),
             data=data,
         )
-
-
-def falls_back(call: LibraryCall) -> bool:
-    """Whether torch leaves the convolution to ATen on a CPU, and it is large enough to matter."""
-    batch, given, _, groups, *space = call.task.sizes
-    kernel = space[-2:]
-    return (
-        call.target == "extern_kernels.convolution"
-        and call.dtype in {"", "f32"}
-        and not call.task.backward
-        and (batch, groups, space[0], space[3]) == (1, 1, 1, 1)
-        and given * prod(space[:3]) <= MAX_ELEMENTS
-        and min(kernel) <= MAX_KERNEL
-        and _multiplications(call.task) >= MANY
-    )
-
-
-def _multiplications(task: Task) -> int:
-    _, given, made, groups, *space = task.sizes
-    return given // groups * made * prod(space[3:])
