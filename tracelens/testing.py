@@ -239,8 +239,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of every log, and of every log kind."""
-    if {"grammar_case", "rule_case"} & set(metafunc.fixturenames):
-        _check_whole()
     if "grammar_case" in metafunc.fixturenames:
         kinds = _kinds(metafunc.config.rootpath)
         metafunc.parametrize(
@@ -248,6 +246,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
     if "rule_case" not in metafunc.fixturenames:
         return
+    _check_whole()
     root = metafunc.config.rootpath / metafunc.config.getini("tracelens_fixtures")
     logs = sorted(path for path in root.glob("*/*") if path.name.endswith(SUFFIXES))
     if not logs:
@@ -276,6 +275,8 @@ def _kinds(root: Path) -> list[type[Log]]:
     from tracelens.plugins.registry import found
 
     every = found("logs", Log)
+    if every.broken:
+        pytest.fail("; ".join(str(one.error()) for one in every.broken), pytrace=False)
     # Of those that a rule declares as data, the example is read when they are loaded.
     kinds = [pair for pair in every.classes if not hasattr(pair[0], "readers")]
     files = {log: Path(sys.modules[log.__module__].__file__ or "/") for log, _ in kinds}
