@@ -84,6 +84,9 @@ def test_a_real_failure_is_named_first(name: str, printed: dict[str, Path]) -> N
 
 
 def test_what_was_suppressed_is_no_failure_of_the_program(printed: dict[str, Path]) -> None:
-    told = analyze(str(printed["suppressed"])).told
-    assert [one.code for one in told if one.data.get("ended_program")] == []
-    assert "GBR013" in [one.code for one in told]
+    report = analyze(str(printed["suppressed"]))
+    assert [one.code for one in report.told if one.data.get("ended_program")] == []
+    (cause,) = (one for one in report.told if one.code.startswith("ERR"))
+    assert cause.data["suppressed"]
+    (left_out,) = (one for one in report.findings if one.code == "GBR013")
+    assert left_out.explained_by == cause.id
