@@ -6,9 +6,9 @@
 An input is a piece of at most 20 kB of the project's logs and traces, with one to three structural
 mutations (``tests/fuzz/mutating.py``): splices, truncations, control characters, huge numbers,
 nesting and more. Each is read and judged by every rule, in process, and every tenth is written in
-every format, twice. Input ``N`` of a seed is the same whatever came before it, as long as the
-fixtures are; with ``-o`` a run goes on where the last one of its seed ended, and what was found
-stays listed.
+every format, plainly and with ``-v --redact`` by turns. Input ``N`` of a seed is the same whatever
+came before it, as long as the fixtures are; with ``-o`` a run goes on where the last one of its
+seed ended, and what was found stays listed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.fuzz.holding import formats, hold  # noqa: E402 -- the path is set above
+from tests.fuzz.holding import WAYS, formats, hold  # noqa: E402 -- the path is set above
 from tests.fuzz.mutating import mutant  # noqa: E402
 
 
@@ -69,7 +69,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "input.log"
         if options.only is not None:
-            print(hold(mutant(options.seed, options.only), file, render=True))
+            print(hold(mutant(options.seed, options.only), file, render=WAYS))
             return 0
         state = load(options.out, options.seed)
         end = time.monotonic() + 60 * options.minutes
@@ -85,7 +85,8 @@ def main() -> int:
 def one(state: dict[str, Any], file: Path, options: argparse.Namespace) -> None:
     number = state["next"]
     data = mutant(options.seed, number)
-    render = number % options.render_every == 0
+    turn, rest = divmod(number, options.render_every)
+    render = () if rest else (WAYS[turn % len(WAYS)],)
     try:
         kind = hold(data, file, render=render)
     except Exception as error:
@@ -94,7 +95,7 @@ def one(state: dict[str, Any], file: Path, options: argparse.Namespace) -> None:
         if options.keep:
             (options.keep / f"{options.seed}-{number}.log").write_bytes(data)
     state.update(Counter({name: state[name] for name in ("read", "refused")}) + Counter([kind]))
-    state["rendered"] += (len(formats()) * 2) * (render and kind == "read")
+    state["rendered"] += len(formats()) * len(render) * (kind == "read")
     state["next"] = number + 1
 
 

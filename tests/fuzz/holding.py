@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,8 @@ from tracelens.report import Report
 
 #: Seconds of CPU that an input may take: a hundred times what one takes.
 LIMIT_S = 30
+#: How a report is written, one after the other.
+WAYS = (Options(), Options(verbose=True, redact=True))
 #: What a terminal obeys, or what turns the text round.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -47,8 +49,8 @@ def limited() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def hold(data: bytes, file: Path, *, render: bool) -> str:
-    """Read an input, ask every rule, save the report; with ``render`` write it in every format.
+def hold(data: bytes, file: Path, *, render: Sequence[Options] = ()) -> str:
+    """Read an input, ask every rule, save the report, and write it in every format these ways.
 
     Returns:
         Whether it was ``read``, or ``refused`` as holding nothing that is known.
@@ -69,15 +71,14 @@ def hold(data: bytes, file: Path, *, render: bool) -> str:
         assert not crashed, crashed
         saved = report.to_json()
         assert Report.model_validate_json(saved).to_json() == saved, "not the same once saved"
-        if render:
-            written(report)
+        written(report, render)
     return "read"
 
 
-def written(report: Report) -> None:
+def written(report: Report, ways: Sequence[Options]) -> None:
     """Write a report in every format, and look for what a reader's program would obey."""
     for cls in formats():
-        for options in (Options(), Options(verbose=True, redact=True)):
+        for options in ways:
             text = cls.render(report, options)
             found = OBEYED.search(text)
             assert not found, f"{cls.name}: {found.group()!r} at {found.start()}"
