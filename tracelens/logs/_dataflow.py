@@ -42,6 +42,10 @@ def item_size(dtype: str) -> int | None:
     return int(digits) // 8 if is_whole(digits) and int(digits) >= 8 else None
 
 
+#: Elements that no memory holds: the number was damaged.
+IMPOSSIBLE = 1 << 60
+
+
 def _is_given(code: Constant | Allocation) -> bool:
     """Whether it declares a parameter or an input, not a buffer of the graph."""
     return isinstance(code, Constant) or code.allocator.startswith("rand")
@@ -49,7 +53,10 @@ def _is_given(code: Constant | Allocation) -> bool:
 
 def _count(size: Sequence[Dim] | None) -> int | None:
     numbers = [dim for dim in size or () if isinstance(dim, int)]
-    return math.prod(numbers) if size is not None and len(numbers) == len(size) else None
+    if size is None or len(numbers) != len(size):
+        return None
+    count = math.prod(numbers)
+    return count if count < IMPOSSIBLE else None
 
 
 @dataclass(eq=False, slots=True)

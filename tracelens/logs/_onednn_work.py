@@ -25,6 +25,9 @@ _OTHER_GATES = 3
 #: What arithmetic on a shape raises that does not belong to its primitive.
 _UNFIT = (LookupError, ValueError, ArithmeticError)
 
+#: Operations or bytes that no execution has: a number of the shape was damaged.
+IMPOSSIBLE = 1 << 80
+
 
 def bits_of(dtype: str) -> int:
     """Return the size of one element in bits; 0 for an undefined type."""
@@ -44,9 +47,14 @@ def flops(run: Primitive) -> int | None:
     if count is None or run.problem.dims is None:
         return None
     try:
-        return count(run)
+        return possible(count(run))
     except _UNFIT:
         return None
+
+
+def possible(count: int | None) -> int | None:
+    """Return a count of operations or bytes, or None for one that only a damaged number gives."""
+    return count if count is None or count < IMPOSSIBLE else None
 
 
 def traffic(run: Primitive) -> int | None:
@@ -57,7 +65,7 @@ def traffic(run: Primitive) -> int | None:
         if count is None:
             return None
         bits += count * bits_of(md.dtype)
-    return bits // 8 if run.mds else None
+    return possible(bits // 8) if run.mds else None
 
 
 def elements(run: Primitive, md: MemoryDescriptor) -> int | None:
