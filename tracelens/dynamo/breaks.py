@@ -15,6 +15,8 @@ from tracelens.report.stories import Story
 __all__ = ["BreakSite", "by_place", "effect", "lost_around", "once", "records", "sites"]
 
 MAX_QUOTED = 3
+#: Python that Dynamo traces instead of C: one line of it makes all objects of all programs.
+_POLYFILLS = "torch/_dynamo/polyfills/"
 
 
 @dataclass
@@ -96,14 +98,16 @@ def sites(
     """
     wanted = frozenset(families)
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
-    found: dict[tuple[str, int, str], BreakSite] = {}
+    found: dict[tuple[object, ...], BreakSite] = {}
     for place, seen in breaks.events():
         record = seen.record
         if wanted and record.family not in wanted:
             continue
-        key = (record.file, record.line, record.family)
+        key: tuple[object, ...] = (record.file, record.line, record.family)
         if key in passing:
             continue
+        if _POLYFILLS in record.file and (line := user_code.best(record.stack)):
+            key = (*key, line.file, line.line)
         site = found.setdefault(key, BreakSite(record.family))
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):

@@ -8,7 +8,7 @@ def safe(x):
     # before:
     assert x.min() > 0, f"{x.min()}"
     # after:
-    # torch._assert_async(x.min() > 0)
+    # torch._assert_async(x.min() > 0, "x.min() > 0")
     # end
     return torch.log(x)
 

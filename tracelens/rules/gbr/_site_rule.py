@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -25,7 +24,6 @@ __all__ = [
     "SiteRule",
     "break_data",
     "cold_start",
-    "condition",
     "named",
     "own",
 ]
@@ -204,21 +202,6 @@ def cold_start(file: str, line: int) -> Story:
 def library(data: BreakData) -> tuple[Story, ...]:
     """Return the story of all breaks of one library."""
     return (("breaks of a library", data.package),) if data.package else ()
-
-
-def condition(data: BreakData) -> str:
-    """Return the condition of an ``if``, ``while`` or ``assert``; empty where there is none."""
-    word, _, rest = data.code.strip().partition(" ")
-    if word not in {"if", "elif", "while", "assert"}:
-        return ""
-    text = rest.rstrip().removesuffix(":")
-    try:
-        tree = ast.parse(f"assert {text}" if word == "assert" else text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    node = tree.body[0] if tree.body else None
-    test = getattr(node, "test", None) or getattr(node, "value", None)
-    return ast.unparse(test) if isinstance(test, ast.expr) else ""
 
 
 def named(site: BreakSite) -> str:

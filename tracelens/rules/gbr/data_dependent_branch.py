@@ -8,7 +8,15 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, condition, own
+from tracelens.rules.gbr._branches import (
+    asserted,
+    branches,
+    computes,
+    condition,
+    eager_only,
+    is_check,
+)
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
 
 __all__ = ["DataDependentBranch"]
 
@@ -34,8 +42,9 @@ class DataDependentBranch(SiteRule):
     When the check is for debugging and can be switched off, or stands outside the hot path.
 
     ## What to do
-    Make it branchless with ``torch.where``, ``torch.clamp`` or ``torch.nan_to_num``; use
-    ``torch.cond`` where the two sides differ in work; move a check out of the compiled function.
+    A check that raises: ``torch._assert_async`` with a message, in the graph, or the check in eager
+    runs alone. Else make it branchless, with ``torch.where``, ``torch.clamp`` or
+    ``torch.nan_to_num``; use ``torch.cond`` where the two sides differ in work.
     For a check in a library, compile the part of the model that does not hold it.
 
     ## How a live run confirms it
@@ -60,19 +69,44 @@ class DataDependentBranch(SiteRule):
     remedies = (
         Remedy(
             "assert-in-graph",
-            "Let the compiled code check the value.",
+            "Let the compiled code check the value. The message is needed: Inductor drops the "
+            "check without one.",
             when="an `assert` in code of your own, whose condition is a tensor",
-            applies=lambda data: _branches(data, "assert"),
-            code=lambda data: f"torch._assert_async({condition(data)})",
-            since="2.0",
+            applies=lambda data: branches(data, "assert") and bool(asserted(data)),
+            code=asserted,
+            since="2.1",
             basis="tested",
             proof="tests/advice/GBR002/assert-in-graph.py",
         ),
         Remedy(
+            "raise-in-graph",
+            "If the branch only raises, let the compiled code check the value. The message is "
+            "needed: Inductor drops the check without one.",
+            when="an `if` in code of your own that raises, or whose condition looks like a check",
+            applies=lambda data: branches(data, "if") and is_check(data) and bool(asserted(data)),
+            code=asserted,
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR002/raise-in-graph.py",
+        ),
+        Remedy(
+            "check-in-eager",
+            "Or leave the check to runs that are not compiled.",
+            when="an `assert`, or an `if` that raises or whose condition looks like a check, in "
+            "code of your own",
+            applies=lambda data: (
+                branches(data, "assert") or (branches(data, "if") and is_check(data))
+            ),
+            code=eager_only,
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/GBR002/check-in-eager.py",
+        ),
+        Remedy(
             "select",
             "Compute both sides and select, where they are cheap.",
-            when="an `if` in code of your own",
-            applies=lambda data: _branches(data, "if"),
+            when="an `if` in code of your own that is no check",
+            applies=computes,
             code=lambda data: f"torch.where({condition(data)}, if_true, if_false)",
             basis="tested",
             proof="tests/advice/GBR002/select.py",
@@ -81,8 +115,8 @@ class DataDependentBranch(SiteRule):
             "cond",
             "Let the compiled code branch, where both sides are expensive: both are functions of "
             "the same tensors, and return tensors of the same shape.",
-            when="an `if` in code of your own",
-            applies=lambda data: _branches(data, "if"),
+            when="an `if` in code of your own that is no check",
+            applies=computes,
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
             basis="tested",
@@ -112,7 +146,3 @@ class DataDependentBranch(SiteRule):
     def identity(self, site: BreakSite) -> tuple[str, ...]:
         """Return the line."""
         return site.identity
-
-
-def _branches(data: BreakData, word: str) -> bool:
-    return own(data) and data.code.startswith(f"{word} ") and bool(condition(data))

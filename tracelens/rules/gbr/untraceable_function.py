@@ -8,7 +8,8 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named, own
+from tracelens.rules.gbr._called import called, qualified, wrapped
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, break_data, named, own
 
 __all__ = ["UntraceableFunction"]
 
@@ -17,23 +18,13 @@ def _is_warning(data: BreakData) -> bool:
     return "warn" in data.name and "warnings.warn(" in data.code
 
 
-def _operator(data: BreakData) -> str:
-    name = data.name.rpartition(".")[2]
-    return name if name.isidentifier() else "operator"
-
-
 def _shown(data: BreakData) -> str:
-    return f"`{data.name}`" if data.name else "it"
+    name = called(data) or data.name
+    return f"`{name}`" if name else "the function"
 
 
 def _decorator(data: BreakData) -> str:
-    return f'@torch.library.custom_op("mine::{_operator(data)}", mutates_args=())'
-
-
-def _is_function(data: BreakData) -> bool:
-    """Whether the record names a function, and no method: ``Lion.step`` takes more than tensors."""
-    *owners, _ = data.name.split(".")
-    return bool(data.name) and not (owners and owners[-1][:1].isupper())
+    return f'@torch.library.custom_op("mine::{wrapped(data)}", mutates_args=())'
 
 
 class UntraceableFunction(SiteRule):
@@ -98,10 +89,12 @@ class UntraceableFunction(SiteRule):
         ),
         Remedy(
             "custom-op",
-            "Where it takes and returns tensors, make it a custom operator with a fake "
-            "implementation.",
-            when="your own code calls a function that the log names, and no method or warning",
-            applies=lambda data: own(data) and not _is_warning(data) and _is_function(data),
+            lambda data: (
+                f"Where `{wrapped(data)}` takes and returns tensors, and is not the compiled "
+                "function itself, make it a custom operator with a fake implementation."
+            ),
+            when="a function of your own or of an extension, not of Python or torch itself",
+            applies=lambda data: own(data) and not _is_warning(data) and bool(wrapped(data)),
             code=_decorator,
             since="2.4",
             basis="tested",
@@ -112,9 +105,18 @@ class UntraceableFunction(SiteRule):
 
     def what(self, site: BreakSite) -> str:
         """Name the function."""
-        name = named(site)
+        data = break_data(site, qualified(site))
+        name = called(data) if called(data).rpartition(".")[2] == named(site) else data.name
         shown = f"`{name}`" if name else "a function"
         return f"Dynamo cannot trace {shown}: the graph breaks"
+
+    def named(self, site: BreakSite) -> str:
+        """Return the name with its module."""
+        return qualified(site)
+
+    def identity(self, site: BreakSite) -> tuple[str, ...]:
+        """Return the function as the record names it, and the line."""
+        return f"Dynamo cannot trace `{named(site)}`: the graph breaks", *site.identity
 
     def harmless(self, site: BreakSite) -> str:
         """Take the step of an optimizer as a note: Dynamo goes on inside it."""

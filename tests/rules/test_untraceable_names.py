@@ -1,0 +1,52 @@
+"""A function that Dynamo cannot trace is called what the program calls it."""
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+LOGS = Path(__file__).parents[2] / "fixtures" / "rules" / "GBR009-untraceable-function"
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Finding]:
+    report = analyze(str(LOGS / "fires-inlined-2.13.log"))
+    return {f.data["name"]: f for f in report.findings if f.code == "GBR009"}
+
+
+@pytest.mark.parametrize(
+    ("name", "in_title", "in_advice"),
+    [
+        # "qualname: DataLoader.__init__, name: __init__, filename: ...", called in the line
+        ("DataLoader.__init__", "DataLoader.__init__", "torch.utils.data.DataLoader"),
+        ("GradScaler.__init__", "GradScaler.__init__", "torch.amp.GradScaler"),
+        ("TestCase.__init__", "TestCase.__init__", "D"),
+        # the line calls what calls it, in the standard library
+        ("_thread.get_ident", "_thread.get_ident", "threading.Thread"),
+        ("sys._getframe", "sys._getframe", "inspect.stack"),
+        ("posix.urandom", "posix.urandom", "uuid.uuid4"),
+        ("_hashlib.openssl_md5", "_hashlib.openssl_md5", "hashlib.md5"),
+    ],
+)
+def test_title_and_advice_name_the_call(
+    found: dict[str, Finding], name: str, in_title: str, in_advice: str
+) -> None:
+    finding = found[name]
+    assert f"`{in_title}`" in finding.title
+    (advice,) = [one for one in finding.advice if one.id == "call-outside"]
+    assert advice.text == f"Call `{in_advice}` before or after the compiled function."
+
+
+def test_python_s_own_functions_are_not_to_be_operators(found: dict[str, Finding]) -> None:
+    for finding in found.values():
+        for advice in finding.advice:
+            assert "mine::get_ident" not in (advice.code or "")
+            assert "mine::openssl_md5" not in (advice.code or "")
+
+
+def test_a_function_of_an_extension_may_be_one() -> None:
+    report = analyze(str(LOGS / "fires-scipy.log"))
+    (finding,) = [f for f in report.findings if f.code == "GBR009"]
+    assert "`linear_sum_assignment`" in finding.title

@@ -1,0 +1,119 @@
+"""What a line that branches on a tensor says: its condition, and whether it is only a check."""
+
+from __future__ import annotations
+
+import ast
+
+from tracelens.rules.gbr._site_rule import BreakData, own
+
+__all__ = ["asserted", "branches", "computes", "condition", "eager_only", "is_check"]
+
+#: What a check of values calls: a branch that computes asks for a sum or a mean.
+_CHECKS = frozenset({"all", "allclose", "any", "equal", "isfinite", "isinf", "isnan", "max", "min"})
+
+
+def branches(data: BreakData, word: str) -> bool:
+    """Whether the line is of the user's own and begins with ``word``, and its condition is read."""
+    return own(data) and _word(data) == word and _tested(data) is not None
+
+
+def _tested(data: BreakData) -> ast.expr | None:
+    """Return the condition of an ``if``, ``while`` or ``assert``; None where there is none."""
+    statement = _statement(data)
+    if isinstance(statement, ast.Assert | ast.If | ast.While):
+        return statement.test
+    return None
+
+
+def is_check(data: BreakData) -> bool:
+    """Whether the branch looks like a check that raises: by its body, else by its condition."""
+    statement = _statement(data)
+    if not isinstance(statement, ast.If):
+        return False
+    if not isinstance(statement.body[0], ast.Pass):  # the body stands in the line
+        return isinstance(statement.body[0], ast.Raise)
+    called = (node.func for node in ast.walk(statement.test) if isinstance(node, ast.Call))
+    names = {getattr(func, "attr", getattr(func, "id", "")) for func in called}
+    return bool(names & _CHECKS)
+
+
+def computes(data: BreakData) -> bool:
+    """Whether it is an ``if`` that operators of tensors can stand for: no check, no ``break``."""
+    if not branches(data, "if") or is_check(data) or condition(data) is None:
+        return False
+    statement = _statement(data)
+    return not isinstance(getattr(statement, "body", [None])[0], ast.Break | ast.Continue)
+
+
+def condition(data: BreakData) -> str | None:
+    """Return the condition as operators of tensors; None where Python itself combines several."""
+    test = _tested(data)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _of_tensors(ast.UnaryOp(ast.Invert(), test.operand))
+    return _of_tensors(test)
+
+
+def asserted(data: BreakData) -> str | None:
+    """Return the same check as an operator of the graph; None where it is not one condition.
+
+    It needs a message: Inductor drops the operator without one.
+    """
+    test = _tested(data)
+    if isinstance(_statement(data), ast.If) and test is not None:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        else:
+            test = ast.UnaryOp(ast.Invert(), test)
+    holds = _of_tensors(test)
+    if holds is None:
+        return None
+    said = holds.replace("\\", "").replace('"', "'")
+    return f'torch._assert_async({holds}, "{said}")'
+
+
+def eager_only(data: BreakData) -> str | None:
+    """Return the line with its check left to eager runs."""
+    test = _tested(data)
+    if test is None:
+        return None
+    if isinstance(_statement(data), ast.Assert):
+        return f"assert torch.compiler.is_compiling() or {_within(test, ast.Or)}"
+    return f"if not torch.compiler.is_compiling() and {_within(test, ast.And)}:"
+
+
+def _of_tensors(test: ast.expr | None) -> str | None:
+    if test is None:
+        return None
+    inner = test.operand if isinstance(test, ast.UnaryOp) else test
+    if isinstance(inner, ast.Compare):
+        tests = all(
+            isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq)
+            for op in inner.ops
+        )
+        return ast.unparse(test) if tests and len(inner.ops) == 1 else None
+    is_one = isinstance(inner, ast.Call | ast.Name | ast.Attribute | ast.Subscript)
+    return ast.unparse(test) if is_one else None
+
+
+def _within(test: ast.expr, operator: type[ast.boolop]) -> str:
+    """Return a condition as an operand of ``and`` or ``or``."""
+    text = ast.unparse(test)
+    other = isinstance(test, ast.BoolOp) and not isinstance(test.op, operator)
+    return (
+        f"({text})" if other or isinstance(test, ast.NamedExpr | ast.IfExp | ast.Lambda) else text
+    )
+
+
+def _word(data: BreakData) -> str:
+    return data.code.strip().partition(" ")[0]
+
+
+def _statement(data: BreakData) -> ast.stmt | None:
+    text = data.code.strip()
+    if _word(data) not in {"if", "while", "assert"}:
+        return None
+    try:
+        body = ast.parse(f"{text} pass" if text.endswith(":") else text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return body[0] if body else None
