@@ -13,7 +13,7 @@ from tracelens.cli._links import target
 from tracelens.render import Options
 from tracelens.render.concise import Concise
 from tracelens.render.text import Text
-from tracelens.report import EvidenceLine, Finding, Report, Run, Severity, Where
+from tracelens.report import Advice, Cost, EvidenceLine, Finding, Report, Run, Severity, Where
 
 LINK = re.compile(r"\x1b\]8;;([^\x1b]*)\x1b\\(.*?)\x1b\]8;;\x1b\\")
 
@@ -87,3 +87,48 @@ def test_links_are_made_where_the_user_forces_them(
         monkeypatch.setenv("FORCE_HYPERLINK", value)
         assert main(["analyze", "--sample"]) == 0
         assert ("ONE001.md\x1b\\" in capfd.readouterr().out) is there
+
+
+def test_a_line_of_many_keeps_its_place_or_its_cost_whole() -> None:
+    long = "`update` is compiled again for every value of the very long name of an attribute"
+    where = Where(file="/home/ana/proj/deep/down/model.py", line=1234)
+    cost = Cost(ms=1234.0, basis="upper_bound")
+    few = [finding(i, severity=Severity.ERROR) for i in range(12)]
+    placed = finding(20, title=long, where=where)
+    told = finding(21, title=f"{long} at model.py:1234", where=where)
+    priced = finding(22, title=long, cost=cost)
+    lines = Text.render(make_report(*few, placed, told, priced), Options()).splitlines()
+    ends = [line for line in lines if line.startswith("  warning[GBR006] `update`")]
+    assert [line.endswith(" --> model.py:1234") for line in ends].count(True) == 1
+    assert [line.count("model.py:1234") for line in ends].count(1) == 2
+    assert [line.endswith(" (at most 1.2 s)") for line in ends].count(True) == 1
+    assert max(map(len, lines)) <= 80
+
+
+def test_what_is_harmless_says_why_once() -> None:
+    same = [finding(i, severity=Severity.NONE, harmless="by design", title="same") for i in range(3)]
+    other = finding(7, severity=Severity.NONE, harmless="by design", title="other")
+    odd = finding(8, "RCP003", severity=Severity.NONE, harmless="once", title="odd")
+    page = Text.render(make_report(*same, other, odd), Options())
+    said = "5 notes, nothing to do:\n  GBR006 same (3 times)\n  GBR006 other\n"
+    assert f"{said}         harmless here: by design\n  RCP003 odd\n" in page
+
+
+def test_the_first_fix_is_on_the_first_screen_and_on_the_last() -> None:
+    """Of 200 findings: a terminal shows the end of what was printed, an editor its beginning."""
+    fix = Advice(id="a", text="Set it to 8.", setting="torch.x = 8", basis="source")
+    worst = finding(1, severity=Severity.ERROR, advice=(fix,), title="the worst of all")
+    rest = [finding(i, message="Words. " * 40) for i in range(2, 201)]
+    lines = Text.render(make_report(worst, *rest), Options()).splitlines()
+    for screen in (lines[:40], lines[-40:]):
+        assert any("the worst of all" in line for line in screen)
+        assert "  fix: Set it to 8." in screen
+        assert "         torch.x = 8" in screen
+    assert max(map(len, lines)) <= 80
+    few = Text.render(make_report(worst, *rest[:1]), Options())
+    assert few.count("Set it to 8.") == 1
+
+
+def test_what_ended_the_program_has_no_cost_in_time() -> None:
+    ended = finding(1, "TUN005", severity=Severity.ERROR, data={"ended_program": True})
+    assert "cost: none in time: it is a failure" in Text.render(make_report(ended), Options())

@@ -109,7 +109,7 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     """Return ``unknown: TORCH_TRACE=... would show it``; empty where the cost is known."""
     if _words.cost(finding.cost) or finding.severity is Severity.NONE:
         return ""
-    family = finding.code[:3]
+    family = "ERR" if finding.data.get("ended_program") else finding.code[:3]
     if finding.data.get("seconds"):  # it is about nothing else, and says so
         return ""
     each = _per_call(finding)

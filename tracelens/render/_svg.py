@@ -5,7 +5,7 @@ judgement, ``soft`` a quiet filling, ``line`` an axis, ``label`` text, ``small``
 ``end`` and ``mid`` text that is anchored at its end or middle, ``inside`` text on a filled shape.
 
 Lengths are pixels of a drawing that is as wide as the page lets it be, at most its own width, and
-scrolls where the page is narrower than ``least``.
+scrolls where the page is narrow; one that ``fits`` shrinks instead, and its letters grow.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CHARACTER = 6.6
 class Svg:
     """A drawing under construction. All text is escaped here."""
 
-    def __init__(self, width: float, height: float, title: str, *, least: float = 0) -> None:
+    def __init__(self, width: float, height: float, title: str, *, fits: bool = False) -> None:
         self.width = width
         self.height = height
         #: What somebody who does not see it is told.
         self.title = title
-        #: Pixels below which it is not shrunk.
-        self.least = least
+        #: Whether it shrinks with the page.
+        self.fits = fits
         self._parts: list[str] = []
 
     def rect(  # noqa: PLR0917 -- a rectangle has four numbers
@@ -84,8 +84,9 @@ class Svg:
 
     def __html__(self) -> str:
         """Return the markup."""
+        name = "draw fits" if self.fits else "draw"
         return (
-            f'<svg class="draw" role="img" viewBox="0 0 {_n(self.width)} {_n(self.height)}" '
+            f'<svg class="{name}" role="img" viewBox="0 0 {_n(self.width)} {_n(self.height)}" '
             f'width="{_n(self.width)}" height="{_n(self.height)}">'
             f"<title>{escape(self.title)}</title>{''.join(self._parts)}</svg>"
         )

@@ -22,7 +22,7 @@ from tracelens.render._table_words import About, about
 from tracelens.render._tables import Layout, layout
 from tracelens.render.views import Listing, Picture, View, discovered
 from tracelens.render.views.explore import fastest
-from tracelens.report import Coverage, EvidenceLine, Finding, Outcome, Report
+from tracelens.report import Cost, Coverage, EvidenceLine, Finding, Outcome, Report
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,7 +127,13 @@ def _environment(in_detail: Container[int]) -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals.update(
-        words=_words, first=_first, live=_live, quotes=quotes, parts=parts, spans=spans
+        words=_words,
+        first=_first,
+        live=_live,
+        quotes=quotes,
+        parts=parts,
+        spans=spans,
+        drawn_share=drawn_share,
     )
     environment.globals.update(
         MAX_EVIDENCE=MAX_EVIDENCE, MAX_ARTICLES=MAX_ARTICLES, MAX_NOTES=MAX_NOTES
@@ -190,13 +196,20 @@ def _tables(report: Report, drawn: Container[str]) -> Iterator[Table]:
 
 
 def _slowest(report: Report) -> float:
-    """Return the largest cost, to which the others are compared; 0 where there are no others.
+    """Return the largest cost, to which the others are compared; 0 where some are shares.
 
     What was measured live is of one step, the others are of the whole input.
     """
     found = [f.cost for f in report.shown if f.cost and f.cost.basis != "confirmed"]
     costs = [cost.ms for cost in found if cost.ms]
-    return max(costs) if len(costs) > 1 else 0.0
+    return max(costs) if len(costs) > 1 and not any(cost.share for cost in found) else 0.0
+
+
+def drawn_share(cost: Cost, slowest: float) -> float:
+    """Return how long the bar beside a cost is: as long as the share that stands there."""
+    if cost.basis == "confirmed":
+        return 0.0
+    return min(cost.share or (cost.ms / slowest if cost.ms and slowest else 0.0), 1.0)
 
 
 def quotes(finding: Finding) -> list[tuple[str, list[EvidenceLine]]]:

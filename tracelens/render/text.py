@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from tracelens.render import Options, Renderer, _first, _live, _spent, _words
+from tracelens.render import Options, Renderer, _brief, _first, _live, _spent, _words
 from tracelens.render._absent import missing
 from tracelens.render._again import again
 from tracelens.render._prepare import prepare
@@ -20,8 +19,10 @@ __all__ = ["Text"]
 
 #: Findings told in full; the others get one line each.
 MAX_FULL = 12
-#: Findings in a line each behind them, and rules by which the others are counted.
-MAX_BRIEF, MAX_CAUSES = 20, 8
+#: Findings in a line each behind them; the others are counted by cause.
+MAX_BRIEF = 20
+#: Lines of findings from which on the first of them is out of sight where the text ends.
+SCREEN = 60
 #: Evidence lines per finding.
 MAX_EVIDENCE = 4
 #: Findings that are listed under the one that they follow from.
@@ -80,7 +81,8 @@ class _Page:
             yield ""
             yield from self.errors()
         yield from self.first()
-        yield from self.by_run()
+        told = list(self.by_run())
+        yield from told
         if self.report.folded:
             yield from self.folded()
             yield ""
@@ -88,6 +90,8 @@ class _Page:
         yield from self.crashed()
         if self.report.shown:
             yield from self.result()
+        if len(told) > SCREEN:
+            yield from self.start_with()
         yield from self.coverage()
         yield from self.not_judged()
 
@@ -127,15 +131,8 @@ class _Page:
             told = brief if self.options.verbose else brief[:MAX_BRIEF]
             yield from map(self.brief, told)
             if rest := brief[len(told) :]:
-                yield from self.by_cause(rest)
+                yield from self.wrapped("", _brief.by_cause(rest), 2)
             yield ""
-
-    def by_cause(self, findings: Sequence[Finding]) -> Iterator[str]:
-        """Yield how many more there are of each rule, the most frequent first."""
-        counts = Counter((finding.code, finding.name) for finding in findings)
-        causes = [f"{count} {code} {name}" for (code, name), count in counts.most_common()]
-        said = f"{len(findings)} more, by cause: {_words.names(causes, MAX_CAUSES)}"
-        yield from self.wrapped("", one_line(said), 2)
 
     def paint(self, style: str, text: str) -> str:
         code = _SGR.get(style)
@@ -251,23 +248,28 @@ class _Page:
 
     def brief(self, finding: Finding) -> str:
         tag = f"{finding.severity.value}[{self.name(finding)}]"
-        cost = _words.costs(finding)
-        where = f" --> {one_line(str(finding.where))}" if finding.where else ""
-        text = one_line(finding.title) + where + (f": {cost}" if cost else "")
-        return (
-            f"  {self.paint(finding.severity.value, tag)} {elide(text, self.width - len(tag) - 3)}"
-        )
+        said = _brief.line(finding, self.width - len(tag) - 3)
+        return f"  {self.link(finding.code, self.paint(finding.severity.value, tag))} {said}"
+
+    def start_with(self) -> Iterator[str]:
+        """Yield the first finding once more, where the reader of a long page is."""
+        first = self.report.told[0]
+        tag = f"{first.severity.value}[{self.name(first)}]"
+        where = f" --> {one_line(str(first.where))}" if first.where else ""
+        yield from self.wrapped("first: ", f"{tag} {one_line(first.title)}{where}", 7, "bold")
+        for advice in first.advice[:1]:
+            yield from self.advice(advice)
 
     def folded(self) -> Iterator[str]:
         folded = self.report.folded
         yield f"{_words.plural(len(folded), 'note')}, nothing to do:"
         most = len(folded) if self.options.verbose else MAX_FULL
-        for finding in folded[:most]:
-            lead = f"  {self.name(finding)} "
-            yield f"{lead}{elide(one_line(finding.title), self.width - len(lead))}"
-            yield from self.wrapped("", one_line(_words.silenced(finding)), 9)
-        if len(folded) > most:
-            yield f"  and {len(folded) - most} more (-v lists them)"
+        groups, left_out = _brief.notes(folded, most, self.name)
+        for titles, reason in groups:
+            yield from (f"  {elide(title, self.width - 2)}" for title in titles)
+            yield from self.wrapped("", reason, 9)
+        if left_out:
+            yield f"  and {left_out} more (-v lists them)"
 
     def errors(self) -> Iterator[str]:
         """Yield the exceptions that the log shows, where no rule said anything about them."""

@@ -73,8 +73,8 @@ class View:
     order: ClassVar[int] = 50
     #: Names of the report's tables that it draws, and that are then not shown among the summaries.
     tables: ClassVar[tuple[str, ...]] = ()
-    #: Whether its first table is open when the page is.
-    unfolded: ClassVar[bool] = False
+    #: How many of its tables, the first ones, are open when the page is.
+    unfolded: ClassVar[int] = 0
 
     @classmethod
     def applies(cls, report: Report) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from tracelens.render import _words
@@ -13,13 +13,14 @@ from tracelens.report import Report
 
 __all__ = ["Explore", "fastest"]
 
-#: Pixels of the drawing, of a setting's line, of the words at its left, and of those at its right.
-WIDTH, LINE, LEFT, RIGHT = 960, 30, 210, 330
-#: Columns of the table, in this order, before all others.
+#: Pixels of the drawing, of a setting's two lines, and of its name.
+WIDTH, LINE, NAME = 620, 42, 190
+#: Columns of the table that is looked at first, and of the one that says what each row is.
 COLUMNS = (
-    "setting", "step_ms", "speedup", "interval", "verdict", "mean_ms", "sigma_ms", "p50_ms",
-    "p90_ms", "p99_ms", "steps_per_s", "compile_s", "break_even_calls", "peak_mb", "error",
+    "setting", "step_ms", "speedup", "interval", "verdict", "compile_s", "break_even_calls",
+    "peak_mb", "error",
 )  # fmt: skip
+ABOUT = ("setting", "how", "note")
 _KINDS = {"faster": "good", "slower": "bad"}
 
 
@@ -35,7 +36,7 @@ class Explore(View):
     )
     order = 5
     tables: ClassVar[tuple[str, ...]] = ("explore",)
-    unfolded = True
+    unfolded = 2
 
     @classmethod
     def pictures(cls, report: Report) -> Iterator[Picture]:
@@ -45,10 +46,10 @@ class Explore(View):
             return
         best = fastest(report)
         said = f"; {best}" if best else ""
-        svg = Svg(WIDTH, LINE * len(rows) + 4, f"Step time by setting{said}")
+        svg = Svg(WIDTH, LINE * len(rows) + 4, f"Step time by setting{said}", fits=True)
         longest = max(max(number(row, "step_ms"), number(row, "p90_ms")) for row in rows)
         for line, row in enumerate(rows):
-            _draw(svg, line * LINE, row, (WIDTH - LEFT - RIGHT) / longest)
+            _draw(svg, line * LINE, row, (WIDTH - 4) / longest)
         untimed = [
             f"{word(row, 'setting')} ({word(row, 'note') or 'not timed'})"
             for row in report.tables["explore"]
@@ -62,11 +63,23 @@ class Explore(View):
     def sheets(cls, report: Report) -> Iterator[Sheet]:
         """Yield the table, what is asked for first at its left."""
         for sheet in super().sheets(report):
-            rows = [
-                {key: row[key] for key in dict.fromkeys((*COLUMNS, *row)) if key in row}
-                for row in sheet.rows
-            ]
-            yield sheet._replace(rows=rows)
+            yield sheet._replace(rows=_only(sheet.rows, COLUMNS))
+            told = [row for row in sheet.rows if row.get("how") or row.get("note")]
+            if told:
+                yield Sheet("What was set, and what there is to say", _only(told, ABOUT))
+            keys = dict.fromkeys(key for row in sheet.rows for key in row)
+            rest = [key for key in keys if key not in {*COLUMNS, *ABOUT}]
+            if rest:
+                said = "Times by the wall clock; the first call compiles."
+                yield Sheet("All that was measured", _only(sheet.rows, ("setting", *rest)), said)
+
+
+def _only(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Return these columns, where some row has a value."""
+    there = [
+        key for key in keys if any(row.get(key) is not None and row.get(key) != "" for row in rows)
+    ]
+    return [{key: row[key] for key in there if key in row} for row in rows]
 
 
 def fastest(report: Report) -> str:
@@ -92,11 +105,10 @@ def _draw(svg: Svg, y: float, row: dict[str, Any], scale: float) -> None:
             facts.append(f"{_words.number(value)} {noun}")
     said = ", ".join(facts)
     kind = _KINDS.get(word(row, "verdict"), "c7")
-    svg.text(0, y + 19, name, "label", LEFT - 8)
-    svg.rect(LEFT, y + 6, scale * step, LINE - 12, kind, f"{name}: {said}")
-    end = scale * step
+    svg.text(0, y + 14, name, "label", NAME)
+    svg.text(WIDTH, y + 14, ", ".join(facts[:2]), "small end", WIDTH - NAME)
+    svg.rect(0, y + 20, scale * step, LINE - 28, kind, f"{name}: {said}")
     if high > step:
-        end = scale * high
-        svg.line(LEFT + scale * step, y + LINE / 2, LEFT + end, y + LINE / 2)
-        svg.line(LEFT + end, y + 9, LEFT + end, y + LINE - 9)
-    svg.text(LEFT + end + 8, y + 19, said, "small", WIDTH - LEFT - end - 8)
+        middle, end = y + 20 + (LINE - 28) / 2, scale * high
+        svg.line(scale * step, middle, end, middle)
+        svg.line(end, middle - 5, end, middle + 5)

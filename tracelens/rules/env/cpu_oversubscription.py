@@ -183,7 +183,7 @@ class CpuOversubscription(Rule):
                 ms=ms,
                 share=min(1.0, ms / whole),
                 basis="estimated",
-                of="all oneDNN execution time",
+                of=f"all oneDNN execution time{f' of {len(busy)} writers' if who else ''}",
             ),
             advice=self.advise(data),
             data=data,
