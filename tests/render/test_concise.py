@@ -106,7 +106,9 @@ def test_a_line_of_many_keeps_its_place_or_its_cost_whole() -> None:
 
 
 def test_what_is_harmless_says_why_once() -> None:
-    same = [finding(i, severity=Severity.NONE, harmless="by design", title="same") for i in range(3)]
+    same = [
+        finding(i, severity=Severity.NONE, harmless="by design", title="same") for i in range(3)
+    ]
     other = finding(7, severity=Severity.NONE, harmless="by design", title="other")
     odd = finding(8, "RCP003", severity=Severity.NONE, harmless="once", title="odd")
     page = Text.render(make_report(*same, other, odd), Options())
