@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracelens import analyze
 from tracelens.cli import main
 from tracelens.cli._app import command
+from tracelens.cli._environment import without_plugins_of_pydantic
 from tracelens.cli._first import PAGE
 from tracelens.dynamo import recompile_history
 from tracelens.dynamo.recompile_history import History
@@ -186,3 +189,44 @@ def test_the_manifest_knows_what_tables_are_joined_from() -> None:
     assert "tracelens.dynamo.settings:Setting" in manifest.current().joins
     held = Held(Evidence())
     assert held.tables(()) == {}
+
+
+def test_a_log_needs_no_validators_of_options_and_no_redaction(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(ONEDNN), "-f", "json", "--fail-on", "never")
+    unneeded = {"typer._adapters", "tracelens.render._redact", "tracelens.source.looks_like"}
+    assert modules.isdisjoint(unneeded | {"html", "tracelens.traces.reader"})
+
+
+def test_plain_values_of_options_are_what_typer_makes_of_them() -> None:
+    root = command()
+    tried = 0
+    for one in (root, *root.commands.values()):
+        ctx = one.make_context(one.name or "tracelens", [], resilient_parsing=True)
+        for param in one.get_params(ctx):
+            plainly = getattr(param.process_value, "plainly", None)
+            if plainly is None or (param.callback is not None and param.name != "color"):
+                continue
+            values = [None, param.default, "a", "", "1", True, False, ["a", "b"], ("a",), (), []]
+            for value in values:
+                assert made(param.process_value, ctx, value) == made(plainly, ctx, value)
+                tried += 1
+    assert tried > 1000
+
+
+def made(process: Callable[[Any, Any], Any], ctx: Any, value: object) -> str:
+    """What a parameter makes of a value, or how it refuses it."""
+    try:
+        return repr(process(ctx, value))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def test_plugins_of_pydantic_are_left_out_while_a_log_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "PYDANTIC_DISABLE_PLUGINS"
+    for before in (None, "mine"):
+        monkeypatch.setenv(name, before) if before else monkeypatch.delenv(name, raising=False)
+        with without_plugins_of_pydantic():
+            assert os.environ[name] == (before or "__all__")
+        assert os.environ.get(name) == before

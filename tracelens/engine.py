@@ -19,7 +19,6 @@ from tracelens.report.joining import joined
 from tracelens.rules import Rule
 from tracelens.source import RunRead, groups, read_runs
 from tracelens.source.files import expand
-from tracelens.source.looks_like import look
 
 if TYPE_CHECKING:
     from tracelens.report.compare import Comparison
@@ -188,6 +187,8 @@ def nothing_known(report: Report) -> TracelensError | None:
     for unread in sorted(report.coverage.unread, key=lambda unread: unread.first_line)[:1]:
         message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"
         return SourceError(message, hint="nothing else in the input comes from torch or oneDNN")
+    from tracelens.source.looks_like import look  # noqa: PLC0415 -- costly, seldom needed
+
     looks = [(source.path, look(source.path)) for source in inputs[:MAX_NAMED]]
     names = "; ".join(f"{path}: {found.what}" for path, found in looks)
     more = f" and {len(inputs) - MAX_NAMED} more" if len(inputs) > MAX_NAMED else ""

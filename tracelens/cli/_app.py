@@ -13,6 +13,7 @@ import typer
 
 from tracelens import cli
 from tracelens.cli._help import Grouped
+from tracelens.cli._options import Root
 from tracelens.cli._terminal import supports_color
 from tracelens.version import __version__
 
@@ -21,6 +22,7 @@ __all__ = ["Terminal", "app", "command"]
 
 def _typer() -> typer.Typer:
     return typer.Typer(
+        cls=Root,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tracelens.context import Context
@@ -11,7 +13,7 @@ from tracelens.errors import UsageError
 if TYPE_CHECKING:
     from tracelens.config import Config
 
-__all__ = ["PREFIX", "laid_over", "pack_seconds"]
+__all__ = ["PREFIX", "laid_over", "pack_seconds", "without_plugins_of_pydantic"]
 
 PREFIX = "TRACELENS_"
 PACK_SECONDS = f"{PREFIX}PACK_SECONDS"
@@ -53,6 +55,19 @@ def pack_seconds() -> float:
     if not 0 < seconds < float("inf"):
         raise UsageError(f"{PACK_SECONDS}={text}: not a number of seconds")
     return seconds
+
+
+@contextmanager
+def without_plugins_of_pydantic() -> Iterator[None]:
+    """Let no plugin of pydantic's look at our models: to look for one opens every package."""
+    name = "PYDANTIC_DISABLE_PLUGINS"
+    given = name in os.environ
+    os.environ.setdefault(name, "__all__")
+    try:
+        yield
+    finally:
+        if not given:
+            os.environ.pop(name, None)
 
 
 def _value(variable: str, field: str, text: str) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import typer.core
-
+from tracelens.cli._options import Hastened
 from tracelens.errors import UsageError
 
 __all__ = ["EXAMPLES", "Grouped", "groups"]
@@ -75,7 +74,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Grouped(typer.core.TyperCommand):
+class Grouped(Hastened):
     """A command whose help has its options in groups, and examples at its end."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import itertools
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from tracelens import context
 from tracelens.cli._cache import parser_cache
-from tracelens.cli._environment import pack_seconds
+from tracelens.cli._environment import pack_seconds, without_plugins_of_pydantic
 from tracelens.cli._terminal import flush, say
 from tracelens.errors import TracelensError
 
@@ -21,6 +22,8 @@ __all__ = ["execute"]
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: Other names of commands.
 ALIASES = {"diff": "compare"}
+#: Commands that start programs of the user's.
+STARTS = {"run", "confirm", "repro"}
 
 #: Garbage is collected less often than Python does by itself: what a run makes, it keeps, and
 #: looking through it again and again is a fifth of the time that a small log takes.
@@ -55,7 +58,8 @@ def execute(given: Sequence[str]) -> int:
 def _run(argv: list[str]) -> int:
     from tracelens.cli._app import command
 
-    result = command(argv).main(args=argv, prog_name="tracelens", standalone_mode=False)
+    with contextlib.nullcontext() if STARTS.intersection(argv) else without_plugins_of_pydantic():
+        result = command(argv).main(args=argv, prog_name="tracelens", standalone_mode=False)
     return result if isinstance(result, int) else 0
 
 

@@ -6,7 +6,6 @@ import json
 import re
 
 from tracelens.render import Options, Renderer
-from tracelens.render._redact import redact
 from tracelens.render._strings import clean, map_strings
 from tracelens.report import Report
 
@@ -23,9 +22,12 @@ def prepare(
     """
     wanted = format_.redacts if options.redact is None else options.redact
     report = rooted(report, options.root)
-    stored, replaced = (
-        redact(report, options.redact_words, wanted) if wanted else (_reloaded(report), 0)
-    )
+    if wanted:
+        from tracelens.render._redact import redact  # noqa: PLC0415 -- costly, seldom needed
+
+        stored, replaced = redact(report, options.redact_words, wanted)
+    else:
+        stored, replaced = _reloaded(report), 0
     drawn = Report.model_validate(map_strings(json.loads(stored.to_json()), clean))
     return stored, drawn, replaced
 

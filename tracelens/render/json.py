@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracelens.render import Options, Renderer
-from tracelens.render._redact import redact
 from tracelens.report import Report
 
 __all__ = ["Json"]
@@ -20,4 +19,8 @@ class Json(Renderer):
     def render(cls, report: Report, options: Options) -> str:
         """Return the report's JSON, redacted only on request."""
         wanted = cls.redacts if options.redact is None else options.redact
-        return (redact(report, options.redact_words, wanted)[0] if wanted else report).to_json()
+        if not wanted:
+            return report.to_json()
+        from tracelens.render._redact import redact  # noqa: PLC0415 -- costly, seldom needed
+
+        return redact(report, options.redact_words, wanted)[0].to_json()

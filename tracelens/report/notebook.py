@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 import importlib.util
 import sys
@@ -76,6 +75,8 @@ def _cost(finding: Finding) -> str:
 
 
 def _text(value: str) -> str:
+    import html  # noqa: PLC0415 -- seldom needed
+
     printable = "".join(char if char.isprintable() else " " for char in value)
     return html.escape(" ".join(printable.split()))
 

@@ -21,7 +21,7 @@ from isal import igzip_lib
 
 from tracelens.errors import SourceError
 from tracelens.source.digest import Digest
-from tracelens.traces.reader import Reader
+from tracelens.traces.readers import Reader
 
 __all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand", "opened", "real", "shown"]
 

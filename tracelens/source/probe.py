@@ -11,7 +11,6 @@ from typing import Literal
 from tracelens.errors import SourceError
 from tracelens.source.files import Stream
 from tracelens.source.prefixes import clock
-from tracelens.traces.reader import may_be_trace
 
 __all__ = ["Probe", "probe"]
 
@@ -56,8 +55,11 @@ def probe(path: str) -> Probe:
                 text += more
     except (SourceError, OSError):
         return Probe(path)
-    if text.lstrip()[:1] in {b"{", b"["} and may_be_trace(text):
-        return _trace(path, text)
+    if text.lstrip()[:1] in {b"{", b"["}:
+        from tracelens.traces.reader import may_be_trace  # noqa: PLC0415 -- costly, seldom needed
+
+        if may_be_trace(text):
+            return _trace(path, text)
     pids: dict[str, None] = {}
     start = None
     for match in _WRITER.finditer(text):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from itertools import compress, islice, repeat
 from operator import itemgetter
 
@@ -47,9 +48,6 @@ class Tally:
             timed: Beginnings of lines that a time ends, behind the last comma.
         """
         self.timed = timed
-        self._is_timed = re.compile(
-            b"|".join(_stamped(mark) for mark in timed) if timed else b"(?!)"
-        ).match
         #: Whether lines are split at their last comma.
         self.splits = False
         #: What stands before the last comma: all that stood behind it, in order.
@@ -62,6 +60,11 @@ class Tally:
         self.ranked: dict[tuple[str, bytes], list[int]] = {}
         #: Whether the last lines were all counted.
         self.pure = True
+
+    @cached_property
+    def _is_timed(self) -> Callable[[bytes], re.Match[bytes] | None]:
+        marks = map(_stamped, self.timed)
+        return re.compile(b"|".join(marks) if self.timed else b"(?!)").match
 
     @property
     def is_full(self) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Protocol
 
 from tracelens.logs._trace_events import Event, Refused, decode_many, loads
 from tracelens.traces.damage import BOUNDARY, split
+from tracelens.traces.readers import Reader
 
 __all__ = ["CHUNK", "Reader", "TraceReader", "is_trace", "may_be_trace", "peek"]
 
@@ -38,13 +38,6 @@ _FIELD = re.compile(
 )
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _STAMP = re.compile(rb'"(?:ts|pid|tid)"\s*:')
-
-
-class Reader(Protocol):
-    """A source of bytes."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to ``size`` bytes; none at the end."""
 
 
 def is_trace(head: bytes) -> bool:
