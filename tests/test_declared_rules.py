@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.test_broken_packs import HEALTHY, METADATA, both
-from tests.test_packs import RULE_TEST, rule_tests, write
-from tests.test_packs import tracelens as in_process_of_its_own
+from tests.test_packs import RULE_TEST, in_process_of_its_own, rule_tests, write
 from tests.warm import tracelens
 from tracelens.plugins import regexes, registry
 from tracelens.plugins.declared_lines import fill_lines

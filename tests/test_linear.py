@@ -11,11 +11,10 @@ import pkgutil
 import re
 import time
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from re import _constants as sre
 from re import _parser
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,6 +24,10 @@ from tracelens.logs import Log
 from tracelens.plugins.registry import discover
 
 ROOT = Path(tracelens.__file__).parent
+#: What the package holds, and the log kinds: a grammar each.
+NO_ROOMS = {"__init__", "__main__", "__pycache__", "py"}
+ROOMS = sorted({path.stem for path in ROOT.iterdir()} - NO_ROOMS)
+KINDS = sorted(path.stem for path in (ROOT.parent / "grammars").glob("*.lark"))
 SHORT, LONG = 800, 6_400
 #: Times as long that eight times the text may take, and seconds below which nothing is said.
 GROWTH, NOTHING = 24, 0.008
@@ -110,29 +113,40 @@ def _below(op: Any, arg: Any) -> list[Any]:
     return list(arg[1]) if op is sre.BRANCH else []
 
 
-@cache
-def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
-    """Return every pattern by where it is from, and whether it is looked for at every place."""
-    found: dict[str, tuple[re.Pattern[Any], bool]] = {}
-    for info in pkgutil.walk_packages([str(ROOT)], "tracelens."):
-        if ".live.inject" in info.name or info.name.endswith(("__main__", ".drive", ".bootstrap")):
-            continue
-        module = importlib.import_module(info.name)
+class Pattern(NamedTuple):
+    """A pattern, by where it is from."""
+
+    name: str
+    compiled: re.Pattern[Any]
+    #: Whether it is looked for at every place.
+    looked: bool
+
+
+def of_modules(room: str) -> Iterator[Pattern]:
+    """Yield the patterns of the modules in one room."""
+    within = pkgutil.walk_packages([str(ROOT / room)], f"tracelens.{room}.")
+    for module in map(importlib.import_module, [f"tracelens.{room}", *names(within)]):
         source = Path(module.__file__ or "").read_text(encoding="utf-8")
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern) and f"{name} = " in source:
                 looked = any(f"{name}.{method}(" in source for method in LOOKING)
-                found[f"{info.name}.{name}"] = (value, looked)
-    for log in discover("logs", Log):
-        for name in ("begins", "continues", "ends", "cuts"):
-            if (pattern := getattr(log, name)) is not None:
-                found[f"{log.name}.{name}"] = (pattern, False)
-        for terminal in grammars.load(log.name, log.__module__)._lark.terminals:
-            found[f"{log.name}.lark:{terminal.name}"] = (
-                re.compile(terminal.pattern.to_regexp()),
-                False,
-            )
-    return found
+                yield Pattern(f"{module.__name__}.{name}", value, looked)
+
+
+def names(within: Iterator[pkgutil.ModuleInfo]) -> Iterator[str]:
+    for info in within:
+        if ".live.inject" not in info.name and not info.name.endswith((".drive", ".bootstrap")):
+            yield info.name
+
+
+def of_log(log: type[Log]) -> Iterator[Pattern]:
+    """Yield the patterns that tell where a record of a log kind begins and ends, and its tokens."""
+    for name in ("begins", "continues", "ends", "cuts"):
+        if (pattern := getattr(log, name)) is not None:
+            yield Pattern(f"{log.name}.{name}", pattern, looked=False)
+    for terminal in grammars.load(log.name, log.__module__)._lark.terminals:
+        compiled = re.compile(terminal.pattern.to_regexp())
+        yield Pattern(f"{log.name}.lark:{terminal.name}", compiled, looked=False)
 
 
 def seconds(pattern: re.Pattern[Any], text: str, *, looked: bool) -> float:
@@ -156,16 +170,32 @@ def is_slow(pattern: re.Pattern[Any], before: str, pumped: str, *, looked: bool)
     return False
 
 
-@pytest.mark.parametrize("name", sorted(patterns()))
-def test_a_pattern_is_linear(name: str) -> None:
-    pattern, looked = patterns()[name]
-    text = pattern.pattern
-    tree = _parser.parse(
-        text.decode("latin-1") if isinstance(text, bytes) else text, pattern.flags & ~re.UNICODE
-    )
-    slow = [
-        (before, pumped)
-        for before, pumped in dict.fromkeys(attacks(tree))
-        if is_slow(pattern, before, pumped, looked=looked)
-    ]
-    assert not slow
+def slow(found: Iterator[Pattern]) -> list[tuple[str, str, str]]:
+    """Return the patterns that a text makes slow, with what stands before and what is repeated."""
+    wrong = []
+    for name, pattern, looked in found:
+        text = pattern.pattern
+        tree = _parser.parse(
+            text.decode("latin-1") if isinstance(text, bytes) else text, pattern.flags & ~re.UNICODE
+        )
+        for before, pumped in dict.fromkeys(attacks(tree)):
+            if is_slow(pattern, before, pumped, looked=looked):
+                wrong.append((name, before, pumped))
+    return wrong
+
+
+def test_a_slow_pattern_is_seen() -> None:
+    found = Pattern("slow", re.compile(r"a*a*b"), looked=False)
+    twice = Pattern("twice", re.compile(r"\s+$"), looked=True)
+    assert {name for name, *_ in slow(iter([found, twice]))} == {"slow", "twice"}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_patterns_of_a_room_are_linear(room: str) -> None:
+    assert slow(of_modules(room)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_patterns_of_a_log_kind_are_linear(kind: str) -> None:
+    (log,) = (log for log in discover("logs", Log) if log.name == kind)
+    assert slow(of_log(log)) == []

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm import Done, run_pytest, tracelens
+
 ROOT = Path(__file__).parents[1]
 
 LOG = '''
@@ -167,7 +169,7 @@ def test_a_pack_tests_its_grammars_in_two_lines(pack: Path, grammar: str, passes
 
 
 def run(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    # A pack's tests run by themselves, not as part of this run.
+    """Run Python as who has the pack installed; most tests fork a process that is warm instead."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment = ours | {"PYTHONPATH": str(pack / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *words]
@@ -176,17 +178,18 @@ def run(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def tracelens(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return run(pack, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())", *words)
+def in_process_of_its_own(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return run(pack, "-m", "tracelens", *words)
 
 
-def rule_tests(pack: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return run(pack, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
+def rule_tests(pack: Path, *words: str) -> Done:
+    return run_pytest(pack, "-q", "-p", "no:cacheprovider", *words)
 
 
 def test_a_pack_adds_a_rule_a_log_kind_and_a_format(pack: Path) -> None:
     log = "fixtures/rules/HOT001-too-hot/fires-summer.log"
-    done = tracelens(pack, "analyze", log, "-f", "json", "-o", "out.brief", "--select", "HOT")
+    words = ("analyze", log, "-f", "json", "-o", "out.brief", "--select", "HOT")
+    done = in_process_of_its_own(pack, *words)
     assert done.stderr == ""
     report = json.loads(done.stdout)
     assert report["inputs"][0]["kinds"] == {"thermometer": 1}
@@ -221,8 +224,8 @@ def test_a_wrong_annotation_is_reported_with_its_place(pack: Path) -> None:
 
 
 def test_a_pack_tests_its_rules_in_two_lines(pack: Path) -> None:
-    done = rule_tests(pack, "--snapshot-update")
-    assert "3 snapshots generated" in done.stdout
+    updated = run(pack, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--snapshot-update")
+    assert "3 snapshots generated" in updated.stdout
     snapshots = pack / "tests/__snapshots__/test_rules"
     assert "The machine ran at 95 C" in "".join(
         path.read_text() for path in snapshots.glob("*fires-summer*.txt")

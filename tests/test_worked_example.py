@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_packs import rule_tests, tracelens, write
+from tests.test_packs import rule_tests, write
+from tests.warm import tracelens
 
 PAGE = Path(__file__).parents[1] / "docs" / "writing-rules.md"
 #: A path in backquotes, what may be said about it, and the block below.

@@ -1,4 +1,6 @@
-"""Commands of ours in processes that have what is built in imported, which is what takes longest.
+"""Commands of ours, and of pytest, in processes that have what is built in imported.
+
+That is what takes longest.
 
 A process of tests has threads, one of which may hold a lock when it forks. So it starts one that
 has none, and that one forks for each command. Whatever a command does, it is ended when its time
@@ -22,6 +24,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+import pytest
+
 from tracelens import analyze, cli
 from tracelens.cli._app import command
 from tracelens.plugins import manifest, registry
@@ -34,7 +38,7 @@ NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 #: How long it takes to import everything, and to notice that a command is over.
 SPARE_S = 120
 #: What commands import when they need it.
-LATE = ("tracelens.render.text", "tracelens.render.json", "tracelens.live.process")
+LATE = ("tracelens.render.text", "tracelens.render.json", "tracelens.live.process", "syrupy")
 #: What is remembered of what is installed.
 CACHES = (
     registry._entries,
@@ -111,8 +115,18 @@ def tracelens(
     ``stdout`` and ``stderr`` in ``folder``.
     """
     given = os.environ | {"TRACELENS_CACHE": ""} if environment is None else environment
+    return _done(folder, ("tracelens", *words), limit, {**given, **settings})
+
+
+def run_pytest(folder: Path, *words: str) -> Done:
+    """Run the tests in ``folder``, as those of a pack: not as part of this run."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return _done(folder, ("pytest", *words), LIMIT_S, ours)
+
+
+def _done(folder: Path, words: tuple[str, ...], limit: int, environment: Mapping[str, str]) -> Done:
     try:
-        code = server().run(folder, words, limit, {**given, **settings})
+        code = server().run(folder, words, limit, environment)
     except (TimeoutError, EOFError, BrokenPipeError) as error:
         server().close()
         server.cache_clear()
@@ -120,7 +134,7 @@ def tracelens(
     else:
         said = ""
     out, err = (_text(folder / name) for name in ("stdout", "stderr"))
-    assert code >= 0, f"tracelens {' '.join(words)}: {signal.Signals(-code).name} {said}\n{err}"
+    assert code >= 0, f"{' '.join(words)}: {signal.Signals(-code).name} {said}\n{err}"
     return Done(code, out, err)
 
 
@@ -162,7 +176,8 @@ def _run(folder: Path, words: list[str], limit: int, environment: dict[str, str]
             sys.dont_write_bytecode = True
             for cached in CACHES:
                 cached.cache_clear()
-        code = cli.main(words)
+        program, *given = words
+        code = int(pytest.main(given)) if program == "pytest" else cli.main(given)
     except SystemExit as error:
         code = int(error.code or 0)
     finally:
