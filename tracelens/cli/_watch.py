@@ -96,13 +96,15 @@ class Watch:
 
 
 def _structure(row: dict[str, object]) -> str:
-    """Return what is known of a row before it is timed."""
+    """Return what the first run of a row showed."""
     if row.get("compile_s") is None:
         return str(row["note"])
     counts = ((row["recompiles"], "recompilations"), (row["graph_breaks"], "graph breaks"))
     counted = "".join(f", {count} {what}" for count, what in counts if count)
-    note = f"; {row['note']}" if row.get("note") else ""
-    return f"{row['compile_s']} s of compiling{counted}{note}"
+    parts = [f"{row['compile_s']} s of compiling{counted}"]
+    if row.get("speedup") and row.get("interval") and not row.get("verdict"):
+        parts.append(f"about {row['speedup']} times as fast ({row['interval']})")
+    return "; ".join([*parts, *filter(None, [str(row.get("note") or "")])])
 
 
 def duration(seconds: float) -> str:

@@ -42,8 +42,10 @@ __all__ = ["confirm"]
 
 #: What a shell says of a program that Ctrl-C has ended.
 INTERRUPTED = 130
+#: Minutes in all, without and with the what-if table.
+MINUTES, TABLE_MINUTES = 5.0, 10.0
 #: Share of the time that findings may take where the what-if table is wanted as well.
-FINDINGS_SHARE = 0.5
+FINDINGS_SHARE = 0.3
 
 
 @app.command()
@@ -78,8 +80,14 @@ def confirm(
         ),
     ] = None,
     minutes: Annotated[
-        float, typer.Option(metavar="N", min=0.1, help="Time to spend, in all.")
-    ] = 5.0,
+        float | None,
+        typer.Option(
+            metavar="N",
+            min=0.1,
+            help="Time to spend, in all: 5 unless said otherwise, 10 with --explore.",
+            show_default=False,
+        ),
+    ] = None,
     advice: Annotated[
         bool,
         typer.Option("--advice", help="Try each printed advice, also where another has worked."),
@@ -147,7 +155,7 @@ def confirm(
         workload=_with_input(_workload(command, entry, interpreter), path.parent),
         python=interpreter,
         log_code=Path(report) if execute_log_code else None,
-        seconds=minutes * 60,
+        seconds=(minutes or (TABLE_MINUTES if explore else MINUTES)) * 60,
         whole=whole,
         every=advice,
         rows=tuple(row or ()),

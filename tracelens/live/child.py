@@ -52,14 +52,17 @@ class Child:
         folder: Path,
         seconds: float,
         stopped: Callable[[], bool] | None = None,
+        *,
+        timed: bool = False,
     ) -> Recorded:
-        """Run a side with everything logged, and return the analysis.
+        """Run a side with everything logged, or only what is rare, and return the analysis.
 
         Args:
             side: What to run.
             folder: An empty one, which is removed.
             seconds: What it may take.
             stopped: Whether it is to end now, since nobody wants its answer any more.
+            timed: Whether its steps are what is asked.
 
         Raises:
             RunFailed: The program did not end well, or wrote nothing that is known.
@@ -71,6 +74,7 @@ class Child:
             log_head=KEPT,
             log_tail=KEPT,
             enough=Enough(stopped, PATIENCE) if stopped else None,
+            timed=timed,
         )
         words = LastWords()
         try:
@@ -97,7 +101,9 @@ class Child:
             shutil.rmtree(folder, ignore_errors=True)
         ours = str(self.room)
         sources = run_cache.hashes(path for path in done.sources if not path.startswith(ours))
-        return Recorded(report, made, done.finished.seconds, about, sources, *whole)
+        return Recorded(
+            report, done.steps if timed else made, done.finished.seconds, about, sources, *whole
+        )
 
     def plain(
         self,

@@ -1,28 +1,36 @@
 """The what-if table: settings, one at a time, and then the best of them together.
 
-All settings are timed in the same rounds as the unchanged program, which runs twice in each, so
-that every row is judged as a finding's experiment is. A row is told as soon as its recorded run is
-read, and again after every round.
+The time is shared out up front: every row gets one run before any gets a second, the settings that
+help are tried together as soon as all have theirs, and what is left narrows the intervals, the most
+promising row first. A row is told after its first run, and again after every other.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracelens.experiment import UNCHANGED, Knob
 from tracelens.live import conditions, rows
-from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing, driven
+from tracelens.live.lab import Lab, OutOfTime, RunFailed, driven
+from tracelens.live.numerics import difference
 from tracelens.live.rows import EAGER, Row, levers
-from tracelens.live.runs import Run
-from tracelens.live.statistics import LOOKS, Judgement
-from tracelens.live.workload import Side, Workload
+from tracelens.live.runs import refuse_few_steps
+from tracelens.live.sampling import Sampler
+from tracelens.live.statistics import LOOKS
+from tracelens.live.workload import Workload
 
-__all__ = ["TABLE", "explore", "levers"]
+__all__ = ["TABLE", "TOGETHER", "explore", "levers"]
 
 #: Name of the table in the report.
 TABLE = "explore"
+#: Name of the row of all that helps, where there is no such row.
+TOGETHER = "what helps, together"
+#: Ratio from which on a setting is taken to help, before its interval is narrow.
+HELPS = 1.05
+#: Rows between two unchanged runs, at most.
+ROWS = 5
 
 
 @dataclass
@@ -30,9 +38,9 @@ class _Try:
     """One row in the making."""
 
     knob: Knob
-    recorded: Recorded | None = None
     note: str = ""
     error: float | None = None
+    is_together: bool = False
 
 
 def explore(
@@ -57,17 +65,13 @@ def explore(
         OutOfTime: The time does not even suffice for that.
         UsageError: There is no setting of a name that was asked for.
     """
-    table = _Table(lab, workload, on_rows or (lambda _: None))
+    table = _Table(lab, workload, on_rows or (lambda _: None), together=standard)
     usual = levers(table.threads, gpu=bool(conditions.accelerators()))
     knobs = [rows.named(text, usual) for text in asked]
     known = {knob.text for knob in knobs}
     more = [knob for knob in (EAGER, *usual) if knob.text not in known] if standard else []
-    try:
-        table.add([*knobs, *more], least=max(len(knobs), 1))
-        if standard:
-            table.add(table.together())
-    except OutOfTime:
-        pass
+    with contextlib.suppress(OutOfTime):
+        table.run([*knobs, *more])
     table.end()
     table.tell()
     return table.rows()
@@ -76,122 +80,146 @@ def explore(
 class _Table:
     """What is known of all settings at any moment."""
 
-    def __init__(self, lab: Lab, workload: Workload, on_rows: Callable[[list[Row]], None]) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        workload: Workload,
+        on_rows: Callable[[list[Row]], None],
+        *,
+        together: bool,
+    ) -> None:
         self._lab = lab
-        self._workload = workload
         self._on_rows = on_rows
-        self._base = _Try(UNCHANGED, lab.record(Side(workload)))
+        self._sampler = Sampler(lab, workload)
+        self._base = _Try(UNCHANGED)
+        self._sampler.run(UNCHANGED)
+        self._look(self._base)
         self._tries: list[_Try] = []
+        self._wants_together = self._is_standard = together
         self._is_over = False
 
     @property
     def threads(self) -> int:
         """The threads of the unchanged program."""
-        about = self._base.recorded.about if self._base.recorded else {}
-        return int(about.get("threads", "1"))
+        recorded = self._sampler.sheet(UNCHANGED).recorded
+        return int(recorded.about.get("threads", "1")) if recorded else 1
 
-    def add(self, knobs: Sequence[Knob], *, least: int = 1) -> None:
-        """Record as many settings as there is time for, time those that work, and go on.
-
-        How long a run takes is known better with every batch: those that did not fit may fit then.
-
-        Args:
-            knobs: The settings, the most wanted first.
-            least: How many of them are recorded even where the time may not suffice for answers.
+    def run(self, knobs: Sequence[Knob]) -> None:
+        """Run all settings in turn until all have their answers.
 
         Raises:
-            OutOfTime: Before it was through.
+            OutOfTime: Before that.
         """
-        wanted = [_Try(knob) for knob in knobs]
-        known = [one for one in wanted[least:] if self._lab.is_known(self._side(one))]
-        waiting = [*wanted[:least], *known, *(w for w in wanted[least:] if w not in known)]
-        self._tries += waiting
-        while waiting:
-            batch = self._recorded(waiting, least)
+        self._tries += [_Try(knob) for knob in knobs]
+        for one in self._tries:
+            self._look(one)  # what an earlier call has seen
+        while True:
+            batch = self._next()
+            if self._wants_together and not any(map(self._is_missing, batch)):
+                self._add_together()
+                batch = self._next()
             if not batch:
                 return
-            self._time(batch)
-            waiting, least = waiting[len(batch) :], 0
-
-    def _recorded(self, waiting: Sequence[_Try], least: int) -> list[_Try]:
-        """Record the first settings, one by one, as long as there is room for their answers."""
-        done: list[_Try] = []
-        for number, one in enumerate(waiting):
-            is_free = number < least or self._lab.is_known(self._side(one))
-            if not is_free and not self._has_room([*done, one]):
-                break
-            coming = (at for at in range(number, len(waiting)) if self._has_room(waiting[: at + 1]))
-            self._lab.ahead([self._side(waiting[at]) for at in coming])
-            self._look(one)
-            done.append(one)
-            self.tell()
-        return done
-
-    def _time(self, batch: Sequence[_Try]) -> None:
-        sides = [self._side(one) for one in batch if one.recorded is not None and not one.note]
-        if not sides:
-            return
-        if driven(Side(self._workload)) and self._base.error is None:
-            self._base.error = self._error(Side(self._workload))
-        for _ in self._lab.together(Side(self._workload), sides, "step", self.tell):
+            for one in batch:
+                self._once(one)
+                self.tell()
+            self._sampler.run(UNCHANGED)
             self.tell()
 
-    def _has_room(self, rows: Sequence[_Try]) -> bool:
-        """Return whether the last of these rows would leave the time that all answers need."""
-        is_known = self._lab.is_known(self._side(rows[-1]))
-        each = 0.0 if is_known or self._base.recorded is None else self._base.recorded.seconds
-        count = sum(not one.note for one in rows)
-        return self._lab.left > each + LOOKS[0] * (2 + count) * self._usual()
+    def _is_missing(self, one: _Try) -> bool:
+        """Return whether a row still has to get its first run."""
+        return not one.note and not self._sampler.runs(one.knob)
 
-    def _usual(self) -> float:
-        """Return the seconds of a timed run: those that were made tell it, else a guess."""
-        blocks = (block for one in self._tries for block in self._runs(one))
-        made = [run.seconds for block in blocks for run in block]
-        if made:
-            return statistics.median(made)
-        return self._base.recorded.timed_seconds if self._base.recorded else 0.0
+    def _add_together(self) -> None:
+        self._wants_together = False
+        kept = self._lab.run_cache.table().get("together")
+        names = kept if isinstance(kept, list) else [knob.text for knob in self._helpful()]
+        self._lab.run_cache.keep_table(together=names)
+        known = {one.knob.text: one.knob for one in self._tries}
+        found = rows.combined([known[name] for name in names if name in known])
+        if found is not UNCHANGED:
+            self._tries.append(_Try(found, is_together=True))
+            self._look(self._tries[-1])
 
-    def _look(self, one: _Try) -> None:
-        """Record one setting, and compare its results where they are known."""
-        side = self._side(one)
+    def _helpful(self) -> list[Knob]:
+        """Return the settings that help as far as can be seen, the best first."""
+        gains = [(self._gain(one), one.knob) for one in self._tries if not one.note]
+        ranked = sorted((pair for pair in gains if pair[0] > HELPS), key=lambda pair: -pair[0])
+        return [knob for _, knob in ranked if knob is not EAGER]
+
+    def _gain(self, one: _Try) -> float:
+        """Return by what a setting is faster, as far as is known; 1 where nothing is."""
+        said = self._sampler.timing(one.knob)
+        if said is not None and said.judgement.answer in {"same", "slower"}:
+            return 1.0
+        guess = self._sampler.guess(one.knob)
+        return guess.ratio if guess is not None else 1.0
+
+    def _next(self) -> list[_Try]:
+        """Return the rows to run before the next unchanged run: those with the fewest runs."""
+        waiting = [one for one in self._tries if not one.note and not self._is_settled(one)]
+        groups: dict[int, list[_Try]] = {}
+        for one in sorted(waiting, key=self._turn):
+            groups.setdefault(len(self._sampler.runs(one.knob)), []).append(one)
+        batches = (self._fitting(groups[count], -(-len(groups[count]) // 2)) for count in groups)
+        return next(filter(None, batches), [])
+
+    def _turn(self, one: _Try) -> tuple[int, bool, float]:
+        """Return the place of a row: all that helps first, then by what it promises."""
+        runs = len(self._sampler.runs(one.knob))
+        return runs, not one.is_together, -self._gain(one) if runs else 0.0
+
+    def _fitting(self, ranked: Sequence[_Try], most: int) -> list[_Try]:
+        """Return the first rows for which, with an unchanged run after them, there is time."""
+        left = self._lab.left - self._sampler.seconds(UNCHANGED) - self._reserve()
+        found: list[_Try] = []
+        for one in ranked:
+            needed = self._sampler.seconds(one.knob)
+            if needed <= left and len(found) < min(ROWS, most):
+                found.append(one)
+                left -= needed
+        return found
+
+    def _reserve(self) -> float:
+        """Return the seconds that the row of all that helps will need, while it may come."""
+        may_come = len(self._helpful()) > 1 or any(map(self._is_missing, self._tries))
+        if not self._wants_together or not may_come:
+            return 0.0
+        known = [self._sampler.sheet(one.knob).recorded for one in (self._base, *self._tries)]
+        longest = max((one.seconds for one in known if one is not None), default=0.0)
+        return longest + self._sampler.seconds(UNCHANGED)
+
+    def _is_settled(self, one: _Try) -> bool:
+        return self._sampler.is_settled(one.knob)
+
+    def _once(self, one: _Try) -> None:
+        """Run a row once more; where it fails, its note says how."""
         try:
-            one.recorded = self._lab.record(side)
-            unset = [
-                note for note in one.recorded.steps.notes if note.split(":")[0] in one.knob.settings
-            ]
-            if unset:
-                one.note = f"had no effect: {unset[0]}"
-            elif driven(side) and one.knob is not EAGER:
-                one.error = self._error(side)
+            self._sampler.run(one.knob)
+            self._look(one)
+            if len(runs := self._sampler.runs(one.knob)) == 1:
+                refuse_few_steps([*self._sampler.runs(UNCHANGED)[:1], *runs])
         except RunFailed as failed:
             one.note = f"failed: {failed}"
 
-    def _error(self, side: Side) -> float:
-        return self._lab.compare(side)["max_abs"]
+    def _look(self, one: _Try) -> None:
+        """See what a row's first run showed: whether the setting took effect, and the results."""
+        recorded = self._sampler.sheet(one.knob).recorded
+        if recorded is None or one.note or one.error is not None:
+            return
+        notes = recorded.steps.notes
+        unset = [note for note in notes if note.split(":")[0] in one.knob.settings]
+        if unset:
+            one.note = f"had no effect: {unset[0]}"
+        elif driven(self._sampler.side(one.knob)) and one.knob is not EAGER:
+            one.error = self._lab.compare(self._sampler.side(one.knob))["max_abs"]
 
     def end(self) -> None:
         """Say of what was not tried that the time was up."""
         self._is_over = True
         for one in self._tries:
-            if one.recorded is None and not one.note:
+            if self._is_missing(one):
                 one.note = "not tried: too little time was left"
-
-    def together(self) -> list[Knob]:
-        """Return the settings that help, as one."""
-        answers = [(one, self._judgement(one)) for one in self._tries if one.knob is not EAGER]
-        helpful = [(one.knob, said.ratio) for one, said in answers if said and _helps(said)]
-        found = rows.combined([knob for knob, _ in sorted(helpful, key=lambda pair: -pair[1])])
-        return [found] if found is not UNCHANGED else []
-
-    def _side(self, one: _Try) -> Side:
-        return Side(self._workload, one.knob)
-
-    def _runs(self, one: _Try) -> tuple[tuple[Run, ...], ...]:
-        return self._lab.so_far(Side(self._workload), self._side(one)).runs
-
-    def _judgement(self, one: _Try) -> Judgement | None:
-        answer = self._lab.so_far(Side(self._workload), self._side(one)).answer
-        return answer.judgement if isinstance(answer, Timing) else None
 
     def tell(self) -> None:
         """Tell the rows as they are now."""
@@ -199,49 +227,58 @@ class _Table:
 
     def rows(self) -> list[Row]:
         """Return the unchanged program and every setting, as far as they are known."""
-        longest = max((self._runs(one) for one in self._tries), key=len, default=())
-        judged = (self._judgement(one) for one in self._tries if not one.note)
-        said = next((each for each in judged if each is not None), None)
-        unchanged = [run for block in longest for run in block[:2]]
-        found = [self._row(self._base, unchanged, said)]
-        for one in self._tries:
-            if one.recorded is None and not one.note:
-                continue  # not begun yet
-            runs = [block[2] for block in self._runs(one)]
-            found.append(self._row(one, runs, self._judgement(one)))
+        shown = [one for one in self._tries if one.note or self._sampler.runs(one.knob)]
+        found = [self._row(self._base), *map(self._row, shown)]
         eager = next((row for row in found if row["setting"] == EAGER.text), {})
         for row in found:
             if row is not eager:
                 row["break_even_calls"] = rows.break_even(row, eager)
-        return found
+        return [*found, *self._lacking_together()]
 
-    def _row(self, one: _Try, runs: Sequence[Run], said: Judgement | None) -> Row:
+    def _lacking_together(self) -> Iterator[Row]:
+        """Yield a row that says why there is none of all that helps."""
+        is_there = any(one.is_together for one in self._tries)
+        if is_there or not self._is_over or not self._is_standard:
+            return
+        helpful = [knob.text for knob in self._helpful()]
+        said = "too little time was left" if self._wants_together else "no setting helps"
+        if helpful:
+            said = f"of those that ran, only {helpful[0]} helps" if len(helpful) == 1 else said
+        yield {"setting": TOGETHER, "note": f"not tried: {said}"}
+
+    def _row(self, one: _Try) -> Row:
         """Return one row; times in milliseconds, compile time in seconds."""
-        is_base = one is self._base
+        is_base, runs = one is self._base, self._sampler.runs(one.knob)
         row: Row = {"setting": one.knob.text, "how": ", ".join(rows.pasted(one.knob))}
         row |= rows.times(runs)
-        row["step_ms"] = row.get("p50_ms")
-        row |= rows.timed(said, unchanged=is_base)
-        if one.recorded is not None:
-            row |= rows.counted(one.recorded)
-        if one.error is not None:
-            row["error"] = float(f"{one.error:.2g}")
-        reason = said.reason if said is not None and not is_base else ""
-        row["note"] = one.note or reason or self._lacking(one, is_base=is_base)
+        recorded = self._sampler.sheet(one.knob).recorded
+        if recorded is not None:
+            row |= rows.counted(recorded)
+        if (error := self._error(one)) is not None:
+            row["error"] = float(f"{error:.2g}")
+        said = self._sampler.timing(one.knob) if not one.note and not is_base else None
+        if is_base:
+            row |= rows.unchanged(runs)
+        elif said is not None:
+            row |= rows.timed(said.judgement)
+        elif not one.note and (guess := self._sampler.guess(one.knob)) is not None:
+            row |= rows.guessed(guess)
+        row["note"] = one.note or (said.judgement.reason if said else self._lacking(one))
         return row
 
-    def _lacking(self, one: _Try, *, is_base: bool) -> str:
-        """Return why a row that was recorded has no answer."""
-        answer = self._lab.so_far(Side(self._workload), self._side(one)).answer
-        if isinstance(answer, RunFailed):
-            return f"failed: {answer}"
-        if is_base or answer is not None or one.recorded is None:
+    def _error(self, one: _Try) -> float | None:
+        """Return how far results are from eager; None where that is not known."""
+        if one.error is not None or one.knob is EAGER:
+            return one.error
+        mine, eager = (self._sampler.sheet(knob).recorded for knob in (one.knob, EAGER))
+        if mine is None or eager is None:
+            return None
+        found = difference(mine.steps.outputs, eager.steps.outputs)
+        return found["max_abs"] if found else None
+
+    def _lacking(self, one: _Try) -> str:
+        """Return why a row that was run has no answer yet."""
+        count = len(self._sampler.runs(one.knob))
+        if one is self._base or not count:
             return ""
-        count = len(self._runs(one))
-        if not count:
-            return "not timed: the time was up" if self._is_over else "not timed yet"
-        return f"timed in {count} block{'s' * (count != 1)}, and an answer needs 3"
-
-
-def _helps(said: Judgement) -> bool:
-    return said.answer == "faster"
+        return f"{count} run{'s' * (count != 1)}, and an answer needs {LOOKS[0]}"

@@ -28,7 +28,7 @@ from tracelens.live.process import Enough, Finished, Limits, StreamName
 from tracelens.live.run_cache import beside
 from tracelens.live.splitting import Pieces, Splitter
 from tracelens.live.stdin import Copied
-from tracelens.live.steps import Process
+from tracelens.live.steps import NO_STEPS, Process, Steps
 
 __all__ = [
     "Artifacts",
@@ -55,6 +55,8 @@ MORE = {
     ),
     "lean": (*FIRST["lean"], "cudagraphs"),
 }  # fmt: skip
+#: Logs of what is rare, which does not change how long a step takes.
+RARE = ("recompiles", "graph_breaks")
 #: What a process tells while it runs; hidden from ``tracelens analyze``.
 TOLD = ".processes"
 #: A graph that comes out of a cache is neither lowered nor tuned, and so not logged. Compiled
@@ -82,6 +84,9 @@ class Wishes:
     log_tail: int = 256 << 20
     #: When the run is to end before its end; None lets it run.
     enough: Enough | None = None
+    #: Whether its steps are what is asked: only rare events are logged, nothing of each step, and
+    #: what the first calls return is told.
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,8 @@ class Recording:
     sources: tuple[str, ...] = ()
     #: How the program ended, in words: ``well``, ``signal 11 (SIGSEGV) ended it``.
     ended: str = "well"
+    #: The steps of the process that made most of them; none unless they were asked for.
+    steps: Steps = NO_STEPS
 
 
 def unused(folder: Path) -> Path:
@@ -201,7 +208,8 @@ def record(
         notes.append(missing)
     compiles = sum(len(one.compiles) for one in told)
     sources = tuple(sorted({path for one in told for path in one.sources}))
-    return Recording(folder, finished, tuple(notes), len(told), compiles, sources, ended)
+    made = steps.most(told) if wishes.timed else NO_STEPS
+    return Recording(folder, finished, tuple(notes), len(told), compiles, sources, ended, made)
 
 
 def _nowhere(stream: StreamName, data: bytes) -> None:
@@ -261,6 +269,8 @@ def _forget(lines: bytes) -> None:
 
 def _environment(wishes: Wishes, folder: Path, base: Mapping[str, str]) -> dict[str, str]:
     """Return the child's environment: our switches beside those that the user has set."""
+    if wishes.timed:
+        return _timed(wishes, folder, base)
     full = wishes.artifacts == "full"
     switches = {"TORCH_LOGS": _torch_logs(base.get("TORCH_LOGS", ""), FIRST[wishes.artifacts])}
     if not base.keys() & {"ONEDNN_VERBOSE", "DNNL_VERBOSE", "MKLDNN_VERBOSE"}:
@@ -281,6 +291,15 @@ def _environment(wishes: Wishes, folder: Path, base: Mapping[str, str]) -> dict[
         silent={} if wishes.keep_caches else TUNE_ANEW,
         onednn="all" if full and switches.get("ONEDNN_VERBOSE") else "",
         sizes=True,
+    )
+
+
+def _timed(wishes: Wishes, folder: Path, base: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a child whose steps are timed while what is rare is logged."""
+    plain = {name: text for name, text in base.items() if name != "TORCH_LOGS_FORMAT"}
+    plain["TORCH_LOGS"] = _torch_logs(base.get("TORCH_LOGS", ""), RARE)
+    return injection.environment(
+        wishes.knob, folder / TOLD, base=plain, logs=RARE, sync=True, outputs=True
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracelens.errors import UsageError
 from tracelens.experiment import UNCHANGED, Knob, Value
@@ -14,9 +14,12 @@ from tracelens.live.runs import Recorded, Run
 from tracelens.live.statistics import Judgement
 from tracelens.report import Report
 
+if TYPE_CHECKING:
+    from tracelens.live.sampling import Guess
+
 __all__ = [
-    "EAGER", "Row", "break_even", "check", "combined", "counted", "levers", "named", "pasted",
-    "timed", "times",
+    "EAGER", "Row", "break_even", "check", "combined", "counted", "guessed", "levers", "named",
+    "pasted", "timed", "times", "unchanged",
 ]  # fmt: skip
 
 Row = dict[str, Any]
@@ -108,15 +111,25 @@ def _value(text: str) -> Value:
     return found if isinstance(found, bool | int | float | str | None) else text
 
 
-def timed(said: Judgement | None, *, unchanged: bool) -> Row:
+def timed(said: Judgement) -> Row:
     """Return what the comparison with the unchanged program says."""
-    if said is None or not said.after_ms:
+    if not said.after_ms:
         return {}
-    row: Row = {"step_ms": _three(said.before_ms if unchanged else said.after_ms)}
-    row["speedup"] = 1.0 if unchanged else round(said.ratio, 3)
-    row["interval"] = "" if unchanged else f"{said.low:.2f} to {said.high:.2f}"
-    row["verdict"] = "" if unchanged else said.answer
-    return row
+    row: Row = {"step_ms": _three(said.after_ms), "speedup": round(said.ratio, 3)}
+    return row | {"interval": f"{said.low:.2f} to {said.high:.2f}", "verdict": said.answer}
+
+
+def guessed(said: Guess) -> Row:
+    """Return the same before there are enough runs for a verdict."""
+    row: Row = {"step_ms": _three(said.after_ms), "speedup": round(said.ratio, 3)}
+    return row | {"interval": f"{said.low:.2f} to {said.high:.2f}", "verdict": ""}
+
+
+def unchanged(runs: Sequence[Run]) -> Row:
+    """Return the row's own figures for the unchanged program."""
+    steps = sorted(time for run in runs for time in run.cpu or run.times)
+    middle: Row = {"step_ms": _three(_quantile(steps, 50))} if steps else {}
+    return middle | {"speedup": 1.0, "interval": "", "verdict": ""}
 
 
 def times(runs: Sequence[Run]) -> Row:
@@ -131,11 +144,11 @@ def times(runs: Sequence[Run]) -> Row:
     row["p99_ms"] = _three(_quantile(steps, 99)) if len(steps) >= STEPS else None
     row["steps_per_s"] = _three(1e3 / mean)
     row["steps"] = len(steps)
-    first = [run.first_ms for run in runs if run.first_ms]
-    row["first_call_ms"] = _three(statistics.median(first)) if first else None
-    peak = [run.peak_bytes for run in runs if run.peak_bytes]
-    row["peak_mb"] = round(statistics.median(peak) / 2**20) if peak else None
-    return row
+    row["runs"] = len(runs)
+    return row | {
+        "first_call_ms": _three(runs[0].first_ms) if runs[0].first_ms else None,
+        "peak_mb": round(runs[0].peak_bytes / 2**20) if runs[0].peak_bytes else None,
+    }
 
 
 def counted(recorded: Recorded) -> Row:

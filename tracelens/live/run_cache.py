@@ -16,7 +16,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,14 @@ from pydantic import ValidationError
 
 from tracelens.live import environment, load
 from tracelens.live.conditions import Strain
+from tracelens.live.numerics import Output
 from tracelens.live.runs import Recorded, Run
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side, Workload
 from tracelens.report import Report
 from tracelens.version import __version__
 
-__all__ = ["RunCache", "beside", "hashes"]
+__all__ = ["RunCache", "Sheet", "beside", "hashes"]
 
 #: Raised when files of another layout must not be read.
 LAYOUT = 4
@@ -69,6 +70,16 @@ def _hash(path: Path) -> str:
         return ""
 
 
+@dataclass
+class Sheet:
+    """The runs of one row of the what-if table."""
+
+    #: What its first run showed.
+    recorded: Recorded | None = None
+    #: Of each its number among all runs, the call of the command that made it, and its times.
+    runs: list[tuple[int, str, Run]] = field(default_factory=list)
+
+
 class RunCache:
     """Keeps runs in a directory, and gives back those that still hold.
 
@@ -95,41 +106,39 @@ class RunCache:
 
     def recorded(self, side: Side) -> Recorded | None:
         """Return what the recorded run of a side showed; None where none is kept that holds."""
-        kept = self._read(self._named(side))
-        try:
-            sources = dict(kept["sources"])
-            if hashes(sources) != sources:
-                return None
-            steps = {key: _frozen(value) for key, value in kept["steps"].items()}
-            report = Report.model_validate(kept["report"])
-            return Recorded(
-                report,
-                Steps(**steps),
-                kept["seconds"],
-                kept["about"],
-                sources,
-                kept["compiles"],
-                tuple((str(a), bool(b), str(c)) for a, b, c in kept["force"]),
-                tuple(kept["notes"]),
-                kept["told"],
-            )
-        except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
-            return None
+        return _recorded(self._read(self._named(side)))
 
     def keep(self, side: Side, recorded: Recorded) -> None:
         """Keep what the recorded run of a side showed."""
-        plain = {
-            "sources": dict(recorded.sources),
-            "steps": asdict(recorded.steps),
-            "seconds": recorded.seconds,
-            "about": dict(recorded.about),
-            "compiles": recorded.compiles,
-            "force": recorded.force,
-            "notes": recorded.notes,
-            "told": recorded.told,
-            "report": recorded.report.model_dump(mode="json"),
-        }
-        self._write(self._named(side), plain)
+        self._write(self._named(side), _plain(recorded))
+
+    def sheet(self, side: Side) -> Sheet | None:
+        """Return what is kept of a row of the what-if table, if it still holds."""
+        kept = self._read(f"row-{self._key(side)}")
+        recorded = _recorded(kept)
+        try:
+            rows = kept["runs"] if recorded is not None else []
+            runs = [(int(row["place"]), str(row["call"]), _run(row["run"])) for row in rows]
+        except (KeyError, TypeError, ValueError):
+            return None
+        return Sheet(recorded, runs) if recorded is not None else None
+
+    def keep_sheet(self, side: Side, sheet: Sheet) -> None:
+        """Keep a row of the what-if table."""
+        if sheet.recorded is None:
+            return
+        runs = [
+            {"place": place, "call": call, "run": asdict(run)} for place, call, run in sheet.runs
+        ]
+        self._write(f"row-{self._key(side)}", _plain(sheet.recorded) | {"runs": runs})
+
+    def table(self) -> dict[str, Any]:
+        """Return what is kept of the what-if table as a whole."""
+        return self._read("table")
+
+    def keep_table(self, **what: Any) -> None:
+        """Keep something of the what-if table as a whole."""
+        self._write("table", self.table() | what)
 
     def blocks(self, name: str, sides: Sequence[tuple[Side, Recorded]]) -> list[tuple[Run, ...]]:
         """Return the blocks that are kept of these sides, in their order.
@@ -221,6 +230,51 @@ class RunCache:
             self._folder.mkdir(exist_ok=True)
             part.write_bytes(gzip.compress(json.dumps(what).encode(), 5, mtime=0))
             part.replace(self._folder / f"{name}.json.gz")
+
+
+def _plain(recorded: Recorded) -> dict[str, Any]:
+    """Return what a recorded run showed, as JSON has it."""
+    return {
+        "sources": dict(recorded.sources),
+        "steps": asdict(recorded.steps),
+        "seconds": recorded.seconds,
+        "about": dict(recorded.about),
+        "compiles": recorded.compiles,
+        "force": recorded.force,
+        "notes": recorded.notes,
+        "told": recorded.told,
+        "report": recorded.report.model_dump(mode="json"),
+    }
+
+
+def _recorded(kept: dict[str, Any]) -> Recorded | None:
+    """Return what :func:`_plain` was given, where it still holds."""
+    try:
+        sources = dict(kept["sources"])
+        if hashes(sources) != sources:
+            return None
+        return Recorded(
+            Report.model_validate(kept["report"]),
+            _steps(kept["steps"]),
+            kept["seconds"],
+            kept["about"],
+            sources,
+            kept["compiles"],
+            tuple((str(a), bool(b), str(c)) for a, b, c in kept["force"]),
+            tuple(kept["notes"]),
+            kept["told"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
+        return None
+
+
+def _steps(kept: dict[str, Any]) -> Steps:
+    outputs = tuple(
+        Output(one["callable"], one["call"], one["given"], tuple(map(tuple, one["numbers"])))
+        for one in kept.get("outputs", ())
+    )
+    plain = {key: _frozen(value) for key, value in kept.items()}
+    return Steps(**plain | {"outputs": outputs})
 
 
 def _is_idle(variable: str) -> bool:

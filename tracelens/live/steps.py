@@ -6,14 +6,14 @@ import itertools
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tracelens.live.numerics import Output
 
-__all__ = ["Call", "Process", "Steps", "processes", "read"]
+__all__ = ["NO_STEPS", "Call", "Process", "Steps", "most", "processes", "read"]
 
 #: Seconds per nanosecond.
 _NS = 1e-9
@@ -145,10 +145,19 @@ class Steps:
     outputs: tuple[Output, ...] = ()
 
 
+#: What a run without any process that told something has.
+NO_STEPS = Steps()
+
+
 def read(folder: Path) -> Steps:
     """Return the steps of the process that made most of them; none when there is no file."""
-    found = [process.steps() for process in processes(folder)]
-    return max(found, key=lambda steps: (steps.calls, steps.run_seconds), default=Steps())
+    return most(processes(folder))
+
+
+def most(told: Sequence[Process]) -> Steps:
+    """Return the steps of the process that made most of them; none when there is no process."""
+    found = [process.steps() for process in told]
+    return max(found, key=lambda steps: (steps.calls, steps.run_seconds), default=NO_STEPS)
 
 
 def processes(folder: Path) -> list[Process]:

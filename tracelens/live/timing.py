@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
+from tracelens.experiment import Knob
 from tracelens.live import clocks, conditions
 from tracelens.live.clocks import Clock, floor_of
 from tracelens.live.run_cache import RunCache
@@ -19,7 +20,7 @@ from tracelens.live.sides import OutOfTime, Timing, key_of, or_raise, under
 from tracelens.live.statistics import LOOKS, Block, Judgement, judge
 from tracelens.live.workload import Side
 
-__all__ = ["SoFar", "Timer"]
+__all__ = ["SoFar", "Timer", "threads_of", "timing_of"]
 
 Of = Literal["step", "run"]
 #: Ratio of wall times below which less CPU time is no gain.
@@ -239,21 +240,35 @@ class Timer:
             pair.best = self._judged(pair, pair.runs)
 
     def _judged(self, pair: _Pair, runs: Sequence[tuple[Run, ...]]) -> Timing:
-        wanted = clocks.choose(pair.after.knob, [known for _, known in pair.sides])
-        read, clock = clocks.read(runs, wanted)
-        read = clocks.aligned(read) if pair.of == "step" else read
-        blocks = tuple(Block(*(run.times for run in block)) for block in read)
-        busy = conditions.busy([run.strain for block in runs for run in block], self._threads(pair))
-        judged = judge(blocks, of=pair.of, floor=floor_of(clock, busy=busy))
-        judged = _waited(judged, runs, clock, pair.of)
-        said = {"clock": "CPU time" if clock == "cpu" else "wall"}
-        return Timing(judged, pair.of, blocks, crowding(runs) | said)
+        return timing_of(runs, pair.after.knob, [known for _, known in pair.sides], pair.of)
 
-    @staticmethod
-    def _threads(pair: _Pair) -> int:
-        """Return the threads that the unchanged side said it has when it was recorded; else 1."""
-        said = pair.sides[0][1].about.get("threads", "") if pair.sides else ""
-        return int(said) if said.isdigit() else 1
+
+def timing_of(
+    runs: Sequence[tuple[Run, ...]], knob: Knob, sides: Sequence[Recorded], of: Of = "step"
+) -> Timing:
+    """Return what blocks of runs say: unchanged, unchanged again, changed.
+
+    Args:
+        runs: The blocks.
+        knob: What was changed.
+        sides: What the recorded runs of both sides showed, the unchanged one first.
+        of: What is timed.
+    """
+    wanted = clocks.choose(knob, sides)
+    read, clock = clocks.read(runs, wanted)
+    read = clocks.aligned(read) if of == "step" else read
+    blocks = tuple(Block(*(run.times for run in block)) for block in read)
+    busy = conditions.busy([run.strain for block in runs for run in block], threads_of(sides))
+    judged = judge(blocks, of=of, floor=floor_of(clock, busy=busy))
+    judged = _waited(judged, runs, clock, of)
+    said = {"clock": "CPU time" if clock == "cpu" else "wall"}
+    return Timing(judged, of, blocks, crowding(runs) | said)
+
+
+def threads_of(sides: Sequence[Recorded]) -> int:
+    """Return the threads that the unchanged side said it has when it was recorded; else 1."""
+    said = sides[0].about.get("threads", "") if sides else ""
+    return int(said) if said.isdigit() else 1
 
 
 def _waited(judged: Judgement, runs: Sequence[tuple[Run, ...]], clock: Clock, of: Of) -> Judgement:

@@ -58,7 +58,7 @@ _KNOWN = {
     ),
     "explore": About(
         "What if: the standard settings on this program",
-        "Each setting alone, timed against the unchanged program in the same rounds. Speedup is "
+        "Each setting alone, timed against the unchanged runs around it. Speedup is "
         "unchanged divided by changed, with its 99 % interval; the other times are by the wall "
         "clock. Break-even are the calls after which compiling has paid for itself, against "
         "eager; error is the largest difference from eager.",
@@ -66,6 +66,7 @@ _KNOWN = {
             "setting",
             "step_ms",
             "speedup",
+            "interval",
             "verdict",
             "compile_s",
             "break_even_calls",
