@@ -244,7 +244,7 @@ def test_the_table_fits_a_terminal_and_notes_are_whole() -> None:
         lines = page(explore(lab, PROGRAM))
     assert max(map(len, lines)) <= 80
     text = "\n".join(lines)
-    assert "freezing + max-autotune     3.34        3  faster" in text
+    assert "freezing + max-autotune     3.34        3  3.00 to 3.00  faster" in text
     assert "..." not in text
     assert "C++ wrapper: failed: it ended with exit code 1: no compiler" in text
     assert "recompiles" not in text, "a column in which nothing differs says nothing"

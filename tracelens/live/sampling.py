@@ -61,7 +61,7 @@ class Sampler:
         self._workload = replace(workload, env={**workload.env, TAG: tag})
         self._call = uuid.uuid4().hex
         self._sheets: dict[str, Sheet] = {}
-        self._timings: dict[tuple[str | int, ...], Timing | None] = {}
+        self._timings: dict[tuple[object, ...], Timing | None] = {}
         self._place = 0
 
     def side(self, knob: Knob) -> Side:

@@ -33,6 +33,8 @@ TAIL = 10
 MAX_PLACE = 200
 #: The one summary that nobody gets who has not asked for it.
 ASKED_FOR = "explore"
+#: Its columns that are shown however narrow the terminal is.
+SETTING_COLUMNS = 5
 #: Rows per table.
 MAX_ROWS = 15
 
@@ -310,6 +312,8 @@ class _Page:
             for key in about(ASKED_FOR).brief
             if len({row.get(key) for row in rows} - {None}) > 1
         ]
+        while len(keys) > SETTING_COLUMNS and _cells(layout(rows, len(rows), keys)) > self.width:
+            keys.pop()  # a setting's name, and that of all that helps, stay whole
         yield from _grid(layout(rows, len(rows), keys), self.width)
         for row in rows:
             if row.get("note"):
@@ -360,6 +364,13 @@ class _Page:
         for source in self.report.inputs:
             if source.truncated:
                 yield from self.wrapped("  - ", f"{source.path} is cut off at its end", 4)
+
+
+def _cells(table: Layout) -> int:
+    """Return the cells that a table takes when nothing in it is shortened."""
+    grid = [[column.heading for column in table.columns]]
+    grid += [[one_line(cell.text) for cell in row] for row in table.rows]
+    return sum(2 + max(map(width, column)) for column in zip(*grid, strict=True))
 
 
 def _grid(table: Layout, cells: int) -> Iterator[str]:
