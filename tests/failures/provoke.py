@@ -42,6 +42,20 @@ def no_fake_kernel() -> None:
 
 
 @case
+def mapped() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x.sin().sum() * torch.ones(3)
+
+    x = torch.randn(3, requires_grad=True)
+    y = torch.compile(f, backend="aot_eager")(x)
+
+    def backward(v: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(y, x, v, retain_graph=True)[0]
+
+    torch.vmap(backward)(torch.eye(3))
+
+
+@case
 def printing() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         print("x")  # noqa: T201 -- it is the point

@@ -17,6 +17,7 @@ MARK = "==== "
 EXPECTED = {
     "shapes": ("ERR015", "reduction dim"),
     "no_fake_kernel": ("ERR015", "no implementation for fake tensors"),
+    "mapped": ("ERR000", "under vmap"),
     "printing": ("ERR016", "builtin"),
     "branch": ("ERR016", "branching"),
     "own_backend": ("ERR017", "`bad`"),

@@ -22,6 +22,8 @@ _OWN_HEADER = (
     r"iostream|vector|string|memory|limits|utility|type_traits|functional|complex|tuple|random|omp\.h"
 )
 #: No file of that name, in the words of compilers; Microsoft's says it in the language of Windows.
+#: The name that Inductor gives a generated file: "c" and 51 characters of a hash in base 32.
+_HASHED = r"\bc[a-z2-7]{51}"
 _MISSING = r"['\"’”»]?(?::Nosuchfileordirectory|filenotfound|notfound|:Datei|:Aucunfichier|:No(?:existe|hay))"
 
 
@@ -65,7 +67,7 @@ PHRASES = (
     ),
     Phrase(
         "msvc-environment",
-        r"C1083:(?:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’])?"
+        r"Cannotopenincludefile:['\"](?P<header_2>[\w./]{2,40})|C1083:(?:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’])?"
         r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)",
     ),
     Phrase(
@@ -113,7 +115,7 @@ PHRASES = (
     ),
     Phrase(
         "library-load",
-        r"\.(?:so|pyd|dylib):undefinedsymbol:|Errorindlopen:|DynamicLibraryError"
+        r"\.(?:so|pyd|dylib):undefinedsymbol:|undefinedsymbol:_Z\w{0,40}aoti_|Errorindlopen:|DynamicLibraryError"
         r"|DLLloadfailedwhileimporting|symbolnotfoundinflatnamespace"
         r"|failedtomapsegmentfromsharedobject|\.so:(?:cannotopenshared|invalidELF|filetooshort)",
     ),
@@ -125,13 +127,14 @@ PHRASES = (
     ),
     Phrase(
         "fp8",
-        r"type(?P<type>fp8e\w{2,6})notsupportedinthisarchitecture|(?P<type_2>fp8e\w{2,6})(?:datatype)?isnotsupportedon"
+        r"'\*(?P<type_3>fp8e4nv)'.{0,3000}?'cc':(?:[1-7]\d|8[0-8])\b|type(?P<type>fp8e\w{2,6})notsupportedinthisarchitecture|(?P<type_2>fp8e\w{2,6})(?:datatype)?isnotsupportedon"
         r"|(?:Float8|float8|fp8)\w{0,12}(?:is|are)?onlysupportedon|conversionfrom/?to?fp8.{0,40}notsupported",
     ),
     Phrase(
         "flex-attention",
         r"(?:NoValidChoices\w*|Nochoicestoselect).{0,4000}?(?:flex_(?:attention|decoding)|sdpa_score)"
-        r"|(?:flex_(?:attention|decoding)).{0,2000}?(?:NoValidChoices|Nochoicestoselect)"
+        r"|(?:flex_(?:attention|decoding)|sdpa_(?:mask|score)\d|PRESCALE_QK|SPARSE_Q_BLOCK_SIZE).{0,2000}?(?:NoValidChoices|Nochoicestoselect)"
+        r"|(?:NotImplemented|Value|Runtime)Error:.{0,200}?(?:flex_attentiononMPS|supportedinFlexAttention|BACKEND=['\"]FLASH|flex_decodingcannotbeused)"
         r"|(?:Lowering|NotImplemented)\w{4,10}:.{0,400}?flex_(?:attention|decoding)"
         r"|QandKVblocksizemustbedivisible|torch\.compileonCPUonlysupportsinference",
     ),
@@ -146,7 +149,7 @@ PHRASES = (
     ),
     Phrase(
         "triton-mismatch",
-        r"cannotimportname['‘](?P<missing>\w{1,60})['’]from['‘]?(?:partiallyinitializedmodule['‘])?triton"
+        r"Installedtritonversiontooold|cannotimportname['‘](?P<missing>\w{1,60})['’]from['‘]?(?:partiallyinitializedmodule['‘])?triton"
         r"|['‘](?P<missing_2>triton_key|AttrsDescriptor)['’]|(?P<drivers>\d)activedrivers"
         r"|module['‘]triton[\w.]{0,80}['’]hasnoattribute['‘](?P<missing_3>\w{1,60})"
         r"|Nomodulenamed['‘](?P<missing_4>triton\.[\w.]{1,80})['’]"
@@ -157,7 +160,7 @@ PHRASES = (
     Phrase(
         "no-triton",
         r"Cannotfindaworkingtritoninstallation|TritonMissing|Nomodulenamed['‘]triton['’]"
-        r"|Triton(?:is)?notinstalled|notritoninstallation",
+        r"|[Tt]riton(?:package)?(?:is)?notinstalled|notritoninstallation",
     ),
     Phrase(
         "xpu-build",
@@ -192,7 +195,8 @@ PHRASES = (
     ),
     Phrase(
         "data-dependent",
-        r"Couldnot(?:guardon|extractspecializedintegerfrom)data-dependentexpression|GuardOnDataDependentSymNode",
+        r"Couldnot(?:guardon|extractspecializedintegerfrom)data-dependentexpression|GuardOnDataDependentSymNode"
+        r"|failed(?:during|whilerunning)evaluate_expr\((?:\*\()?(?P<asked>[^=]{0,200}?\b[uz]\w{0,4}\d[^=]{0,200}?),(?:hint=)?None",
     ),
     Phrase("constraint", r"ConstraintViolationError|Constraintsviolated\("),
     Phrase(
@@ -202,11 +206,19 @@ PHRASES = (
     ),
     Phrase(
         "graph-pool",
-        r"live_blocks\.size\(\)==expected_live_allocations|checkPoolLiveAllocations"
+        r"(?P<allocator>cudaMallocAsync)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|checkPoolLiveAllocations"
         r"|accessedtensor\(?s?\)?.{0,4000}?isnottrackedasoutput|allocationsinthecudagraphpool",
     ),
     Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
     Phrase("double-backward", r"doesnotcurrentlysupportdoublebackward"),
+    Phrase("batched-backward", r"callacompiledbackwardfunctionwithin"),
+    Phrase("cpu-pointer", r"cannotbeaccessedfromTriton"),
+    Phrase("aoti-call", r"\b(?P<call>aoti_torch_\w{1,60}?)\(.{0,2000}?APIcallfailedat"),
+    Phrase(
+        "msvc-language",
+        r"onlysupportMSVCwithEnglishlanguagepack"
+        r"|UnicodeDecodeError",
+    ),
     Phrase("backend-unknown", r"InvalidBackend|Invalidbackend:"),
     Phrase(
         "cache-broken",
@@ -228,8 +240,12 @@ PHRASES = (
     Phrase("two-openmp", r"OMP:Error#15"),
     Phrase(
         "cache-dir",
-        r"(?:Errno(?:13|28|30|122)\]|WinError(?:3|5|32|183|206)\]|Permissiondenied|Nospaceleftondevice)"
+        r"mostcommonreasonthismayoccurisif.{0,300}?mountedwithnoexec|(?:Errno(?:13|28|30|122)\]|WinError(?:3|5|32|183|206)\]|Permissiondenied|Nospaceleftondevice)"
         r"[^'\"]{0,120}['\"](?P<folder>[^'\"]{0,200}?(?:torchinductor\w*|triton(?:_cache)?))\b",
+    ),
+    Phrase(
+        "cache-gone",
+        r"Errno2\]Nosuchfileordirectory:['\"](?P<path>[^'\"]{0,300}?(?:torchinductor_|\.triton[/\\]|[/\\]triton[/\\]+\d[/\\])[^'\"]{0,400})",
     ),
     Phrase(
         "no-openmp",
@@ -239,12 +255,14 @@ PHRASES = (
     Phrase(
         "fake-tensors",
         r"DynamofailedtorunFXnodewithfaketensors|UnsupportedOperatorException|CannotaccessdatapointerofTensor|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
-        r"|whenmakingfaketensorcall|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
+        r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
+        r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
     ),
     Phrase(
         "ptxas",
         r"Command'?\[['\"][^'\"]{1,300}ptxas(?:\.exe)?['\"].{1,600}?--gpu-name=(?P<arch>sm_\w{1,6}).{1,600}?non-zeroexitstatus"
-        r"|ptxas(?:fatal|error):Ptxassemblyaborted|NoTritonConfigsError",
+        r"|ptxas(?:fatal|error):Ptxassemblyaborted|NoTritonConfigsError"
+        r"|InternalTritonPTXcodegenerror(?:`ptxas`stderr:)?",
     ),
     Phrase(
         "triton-launcher",
@@ -256,11 +274,13 @@ PHRASES = (
         "worker",
         r"SubprocException|BrokenProcessPool|compilationsubprocessexitedunexpectedly"
         r"|backgroundworkersarenolongeralive|processpoolwasterminatedabruptly|CannotreinitializeCUDAinforkedsubprocess"
-        r"|Cannotre-initializeCUDAinforked",
+        r"|Cannotre-initializeCUDAinforked|compile-workerfuturefor",
     ),
     Phrase(
         "generated-cpp",
-        r"CppCompileError|C\+\+compileerror|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
+        r"CppCompileError|C\+\+compileerror|"
+        + _HASHED
+        + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
     ),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(
@@ -277,7 +297,8 @@ PHRASES = (
         r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
         r"|PassManager::runfailed|MLIRpasspipeline|aot_autogradexpected|AOTAutogradhasencountered"
-        r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError",
+        r"|AccuracyError|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"
+        r"|aot_export(?:_\w{1,20})?(?:doesnot|requires|isnot|workflow)|intheaot_exportworkflow",
     ),
     Phrase(
         "crash",

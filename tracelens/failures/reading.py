@@ -34,7 +34,9 @@ _SPEAKS = re.compile(
     r"|FakeTensor"
 )
 #: What a compiler says itself, without an exception.
-_SAYS = re.compile(r"raised:|MLIR pass pipeline|LLVM ERROR:")
+_SAYS = re.compile(r"raised:|MLIR pass pipeline|LLVM ERROR:|torch\.Size\(\[[^\]]{0,200}?\b[su]\d")
+#: What follows the error of a choice that the search for kernels leaves out.
+_LEFT = "Ignoring this choice"
 #: Words of what torch generates and loads.
 _GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
 #: What any program that is built may fail of, and what tells that torch or Triton built it.
@@ -61,6 +63,8 @@ _CONTEXT = re.compile(
 _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
 #: Lines before and after what a compiler says in which it is told who called it.
 NEAR = 100
+#: Files of torch that run the C++ compiler and read what it prints.
+_RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: What stands in the log of a function that was left out, where its first line is cut off.
 _LET_GO = (
@@ -118,7 +122,7 @@ def told(episode: Episode) -> Told | None:
         cause = _refined(cause, raised, frames)
     elif cut:
         cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
-    elif (last := _last(raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
+    elif (last := _last(episode, raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
         cause = "internal-compiler" if _is_bug(last, frames) else "unknown"
         index, facts = episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
@@ -163,28 +167,42 @@ def _stands(
     cause: str, at: int, episode: Episode, raised: list[Raised], frames: list[Traced]
 ) -> bool:
     """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
+    line = _line(_item(episode, at))
     if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
-        llvm = "LLVM ERROR:" in _line(_item(episode, at))
-        return _has_context(episode, at) if llvm else _is_told(episode, raised)
+        return _has_context(episode, at) if "LLVM ERROR:" in line else _is_told(episode, raised)
+    if cause == "msvc-language":
+        return "English" in line or any(map(_runs_compiler, frames))
     if cause == "crash":
         return any(is_compiler(one.place) for one in frames)
     if cause in _LOADING:
         return any(_GENERATED.search(_line(one)) for one in episode.items)
     if cause in _BUILDING:
         return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
-    if cause == "out-of-memory":
-        near = episode.items[max(0, at - NEAR) : at + NEAR]
-        return (
-            any(is_compiler(one.place) for one in frames)
-            or episode.torch
-            or any(
-                any(error.startswith("torch.") for error in one.errors)
-                for one in near
-                if isinstance(one, Raised) and "elastic" not in one.errors[0]
-            )
-            or any("Tried to allocate" in _line(one) for one in near)
+    return cause != "out-of-memory" or _is_of_device(episode, at, frames)
+
+
+def _is_of_device(episode: Episode, at: int, frames: list[Traced]) -> bool:
+    """Tell whether it was torch that ran out of memory."""
+    near = episode.items[max(0, at - NEAR) : at + NEAR]
+    return (
+        any(is_compiler(one.place) or _captures(one.place) for one in frames)
+        or episode.torch
+        or any(
+            any(error.startswith("torch.") for error in one.errors)
+            for one in near
+            if isinstance(one, Raised) and "elastic" not in one.errors[0]
         )
-    return True
+        or any("Tried to allocate" in _line(one) for one in near)
+    )
+
+
+def _runs_compiler(frame: Traced) -> bool:
+    return frame.place.replace("\\", "/").rpartition("/")[2] in _RUNS_COMPILER
+
+
+def _captures(path: str) -> bool:
+    """Tell whether the file records CUDA graphs."""
+    return path.replace("\\", "/").endswith(("/torch/cuda/graphs.py", "cuda_graph_runner.py"))
 
 
 def _is_told(episode: Episode, raised: list[Raised]) -> bool:
@@ -232,9 +250,15 @@ def _refined(cause: str, raised: list[Raised], frames: list[Traced]) -> str:
     return "triton-mismatch" if fits and names & _MISFITS else cause
 
 
-def _last(raised: list[Raised]) -> Raised | None:
-    """Return the last exception that was not only logged."""
-    bare = [one for one in raised if not one.logged and one.errors[-1] not in _MEANT]
+def _last(episode: Episode, raised: list[Raised]) -> Raised | None:
+    """Return the last exception that was not only logged, and no choice that was left out."""
+    left = [n for n, one in enumerate(episode.items) if _LEFT in _line(one)]
+    behind = set(map(id, episode.items[left[-1] :])) if left else None
+    bare = [
+        one
+        for one in raised
+        if not one.logged and one.errors[-1] not in _MEANT and (behind is None or id(one) in behind)
+    ]
     return bare[-1] if bare else None
 
 

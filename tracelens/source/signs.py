@@ -53,6 +53,17 @@ TRIGGERS = (
     b"dlopen",
     b"suppress this exception",
     b"kernel image",
+    b"LiveAllocations",
+    b"output of CUDAGraphs",
+    b"FunctionalTensor on",
+    b"accessed from Triton",
+    b"compiled backward function",
+    b"during evaluate_expr(",
+    b"running evaluate_expr(",
+    b"API call failed at",
+    b"compilation failed: triton_",
+    b"mounted with noexec",
+    b"no larger than self",
     b"rror C",
     b"rror LNK",
     b"nvcc fatal",
@@ -117,6 +128,17 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"dlopen", None),
     (b"suppress this exception", None),
     (b"kernel image", None),
+    (b"LiveAllocations", None),
+    (b"output of CUDAGraphs", None),
+    (b"FunctionalTensor on", None),
+    (b"accessed from Triton", None),
+    (b"compiled backward function", None),
+    (b"during evaluate_expr(", None),
+    (b"running evaluate_expr(", None),
+    (b"API call failed at", None),
+    (b"compilation failed: triton_", None),
+    (b"mounted with noexec", None),
+    (b"torch.Size([", re.compile(rb"torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d")),
     (b"nvcc fatal", None),
     (b"C++ compile error", None),
     (b"Fatal Python error", None),
@@ -128,6 +150,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"TooOldForTriton", None),
     (b"TritonMissing", None),
     (b"from user code", None),
+    (b"  args[", re.compile(rb"  args\[\d{1,2}\]: ")),
     (b'File "', re.compile(rb'File "[^"\n]{1,300}", line \d')),
     (b".py:", re.compile(rb"\.py:\d{1,6}(?: in |: in |, in )\w")),
     (b": warning: ", None),
@@ -148,4 +171,7 @@ HINTS = re.compile(
     rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
     rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
     rb"|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"
+    rb"|LiveAllocations|FunctionalTensor|from Triton|aoti_torch_|evaluate_expr\(|[Ff]lex_?[Aa]ttention|flex_decoding"
+    rb"|aot_export|register_fake|[Ff]ake (?:kernel|class|impl)|mounted with noexec|undefined symbol: \w{0,200}(?:c10|aoti)"
+    rb"|torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d"
 )

@@ -10,17 +10,22 @@ import re
 from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err._known_calls import CALLS
 
 __all__ = ["KNOWN", "TITLES"]
 
 _NO_MODULE = re.compile(r"No module named ['\"]([A-Za-z_][\w.]{0,100})['\"]")
 #: Cause -> what the title says of it, before the message.
 TITLES = {
+    "aoti-call": "a call of compiled C++ code into torch failed",
     "backend-unknown": "there is no backend of that name in this process",
+    "batched-backward": "the backward of a compiled function was called under vmap",
     "cache-broken": "a file in the cache of compiled code is broken",
     "cache-dir": "the folder for what is generated cannot be used",
+    "cache-gone": "a file of the cache of compiled code is not there, or its path is too long",
     "capture": "an operation in a CUDA graph must not be recorded",
     "changed-in-place": "a result of a compiled function was changed in place before backward",
+    "cpu-pointer": "a tensor in the CPU's memory reached a Triton kernel",
     "cut": "the traceback is cut before its error",
     "graph-pool": "a tensor of a CUDA graph lives on, and torch does not know of it",
     "crash": "the process crashed in compiled code, or while compiling",
@@ -28,6 +33,7 @@ TITLES = {
     "engine-capture": "the engine could not record its CUDA graphs",
     "gpu-fault": "a kernel on the GPU touched memory that is not its own",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
+    "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
 }
 
 
@@ -254,4 +260,5 @@ KNOWN = (
         basis="untestable",
         proof="needs a GPU",
     ),
+    *CALLS,
 )

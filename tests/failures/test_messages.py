@@ -1,0 +1,211 @@
+"""Messages of torch and Triton that name no compiler, each alone in a paste."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, analyze
+from tracelens.errors import SourceError
+
+SITE = "C:\\ai\\python_embeded\\Lib\\site-packages\\torch\\_inductor"
+HASHED = "/srv/c" + "mezixbshurefmdsgmafaulooifjf4hu5ofsldijijfkuo5iwvvs"
+DECODING = f"""  File "{SITE}\\cpp_builder.py", line 431, in _is_msvc_cl
+    subprocess.check_output([cpp_compiler, "/help"], stderr=subprocess.STDOUT)
+UnicodeDecodeError: 'utf-8' codec can't decode byte 0x8e in position 0: invalid start byte
+"""
+LONG = "C:\\\\Users\\\\ana\\\\torchinductor_ana\\\\triton\\\\0\\\\" + "A" * 240 + ".json"
+CAPTURE = """  File "/venv/site-packages/torch/cuda/graphs.py", line 84, in capture_end
+    super().capture_end()
+RuntimeError: CUDA error: out of memory
+"""
+FLEX = """  args[6]: {'ROWS_GUARANTEED_SAFE': False, 'PRESCALE_QK': False, 'OUTPUT_LOGSUMEXP': True}
+  args[7]: ()
+
+torch._inductor.exc.LoweringException: NoValidChoicesError: No choices to select, please consider
+"""
+FP8 = """Triton compilation failed: triton_poi_fused__to_copy_0
+metadata: {'signature': {'in_ptr0': '*fp8e4nv', 'out_ptr0': '*fp32'}, 'device': 0, 'cc': 80}
+Traceback (most recent call last):
+"""
+OVERWRITTEN = (
+    "> accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run. Stack "
+    'trace: File "/home/ana/proj/model.py", line 12, in forward x = self.attention(x). To prevent '
+    "overwriting, clone the tensor outside of torch.compile()"
+)
+#: The text, the code that is first, and words of its advice.
+TEXTS = {
+    "allocator": (
+        "cudaMallocAsync does not yet support checkPoolLiveAllocations. If you need it",
+        "ERR000",
+        "backend:native",
+    ),
+    "overwritten": (OVERWRITTEN, "CGR006", "clone"),
+    "functional": (
+        (
+            "RuntimeError: Attempting to use FunctionalTensor on its own. Instead, please use it "
+            "with a corresponding FunctionalTensorMode()"
+        ),
+        "ERR017",
+        "report the bug",
+    ),
+    "on-cpu": (
+        "ValueError: Pointer argument (at 2) cannot be accessed from Triton (cpu tensor?)",
+        "ERR000",
+        'device="cuda"',
+    ),
+    "mapped": (
+        (
+            "RuntimeError: It looks like you're trying to call a compiled backward function within "
+            "vmap/grad/vjp, which isn't supported."
+        ),
+        "ERR000",
+        "inside",
+    ),
+    "allocation": (
+        (
+            "RuntimeError: aoti_torch_empty_strided(3, a, b, c, d, 0, &h) API call failed at "
+            "/srv/x.cpp, line 31"
+        ),
+        "ERR000",
+        "smaller batch",
+    ),
+    "call": (
+        "RuntimeError: aoti_torch_cuda_mm_out(a, b, c) API call failed at /srv/x.cpp, line 31",
+        "ERR000",
+        "stands above",
+    ),
+    "language": (
+        (
+            "RuntimeError: Torch.compile() is only support MSVC with English language pack,Please "
+            "reinstall its language pack to English."
+        ),
+        "ERR000",
+        "English language pack",
+    ),
+    "decoding": (DECODING, "ERR000", "English language pack"),
+    "include": (
+        (
+            "CppCompileError: c1.cpp(3): Cannot open include file: 'algorithm': No such file or "
+            "directory"
+        ),
+        "ERR003",
+        "vcvars64",
+    ),
+    "long-path": (
+        f"FileNotFoundError: [Errno 2] No such file or directory: '{LONG}'",
+        "ERR000",
+        "LongPathsEnabled",
+    ),
+    "gone": (
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: "
+            "'/tmp/torchinductor_ana/triton/0/AB/k.llir.tmp.pid_1_2'"
+        ),
+        "ERR000",
+        "cleans /tmp",
+    ),
+    "noexec": (
+        (
+            "OSError: failed to map segment.  The most common reason this may occur is if the "
+            "/srv/torchinductor_ana folder is mounted with noexec (e.g., by default Docker)"
+        ),
+        "ERR000",
+        "TORCHINDUCTOR_CACHE_DIR",
+    ),
+    "hashed-cpp": (
+        f"{HASHED}.cpp:384:33: error: 'aoti_torch__embedding_bag' was not declared in this scope",
+        "ERR007",
+        "torch",
+    ),
+    "aoti-symbol": (
+        "[x] undefined symbol: _Z16aoti_torch_dtypeIN3c104HalfEEiv",
+        "ERR006",
+        "torch",
+    ),
+    "capture": (CAPTURE, "ERR025", "sizes"),
+    "flex": (FLEX, "ERR014", "kernel_options"),
+    "fp8": (FP8, "ERR012", "e5m2"),
+    "symbolic": (
+        (
+            "Size does not match at dimension 1 expected index torch.Size([1, s4, 1]) to be no "
+            "larger than self torch.Size([1, s2 - 1, 15]) apart from dimension 2"
+        ),
+        "ERR015",
+        "TORCH_COMPILE_DISABLE",
+    ),
+    "ptxas": (
+        (
+            "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
+            "`ptxas` stderr:"
+        ),
+        "ERR010",
+        "TRITON_PTXAS_PATH",
+    ),
+    "worker": (
+        "RuntimeError: Inductor compile-worker future for k did not complete within 60s.",
+        "ERR024",
+        "COMPILE_THREADS",
+    ),
+    "no-triton": ("RuntimeError: triton package is not installed", "ERR008", "triton"),
+    "guard": (
+        (
+            "W0213 09:47:01.171000 226 torch/fx/experimental/symbolic_shapes.py:6578] failed "
+            "during evaluate_expr(Ne(u0, 589824), hint=None, size_oblivious=False, forcing_spec=N"
+        ),
+        "DYN001",
+        "torch._check",
+    ),
+}
+
+
+def report(text: str, tmp_path: Path) -> Report:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text + "\n", encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_message_is_known_without_its_traceback(name: str, tmp_path: Path) -> None:
+    text, code, words = TEXTS[name]
+    first = report(text, tmp_path).told[0]
+    told = [str(part) for one in first.advice for part in (one.text, one.env, one.code)]
+    assert first.code == code
+    assert any(words in part for part in (*told, first.title, first.message))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x8e in position 0",
+        "FileNotFoundError: [Errno 2] No such file or directory: '/srv/triton/models/a.onnx'",
+        "undefined symbol: _ZN8octomath6Pose6DC1ERKS0_",
+        "main.c:3:1: error: expected ';' before '}' token",
+        "/srv/app/cache.cpp:384:33: error: 'x' was not declared in this scope",
+        "expected torch.Size([1, 4, 1]) to be no larger than self torch.Size([1, 3, 1])",
+        "mount: /tmp is mounted with noexec",
+        "API call failed at step 3: connection refused",
+        "cannot open include file: see the manual",
+        "shape torch.Size([16, 3]) of s2 is ok",
+    ],
+)
+def test_the_same_words_of_another_program_are_not(text: str, tmp_path: Path) -> None:
+    try:
+        found = report(text, tmp_path).told
+    except SourceError:
+        return
+    assert not [finding.code for finding in found if finding.code.startswith("ERR")]
+
+
+def test_what_the_search_for_kernels_leaves_out_ends_nothing(tmp_path: Path) -> None:
+    left = (
+        "RuntimeError: No valid triton configs. OutOfMemoryError: out of resource: triton_mm "
+        "Required: 360448 Hardware limit:232448 Reducing block sizes or `num_stages` may help.\n"
+        "Ignoring this choice.\n"
+    )
+    head = "[2/0] Runtime error during autotuning: \n"
+    with pytest.raises(SourceError):
+        report(head + left, tmp_path)
+    ended = left + "torch._inductor.exc.InductorError: RuntimeError: x is not in the graph"
+    assert report(ended, tmp_path).told[0].code == "ERR017"

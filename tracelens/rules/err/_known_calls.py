@@ -1,0 +1,121 @@
+"""What to do where a call does not fit: into torch, into Triton, or to a file or a compiler."""
+
+from __future__ import annotations
+
+from tracelens.remedies import Remedy
+from tracelens.rules.err._failure_rule import FailureData
+
+__all__ = ["CALLS"]
+
+#: Windows refuses longer paths, unless they are allowed.
+MAX_PATH = 260
+
+
+def _allocates(data: FailureData) -> bool:
+    """Tell whether the call that failed makes a tensor: it fails for want of memory."""
+    return data.cause == "aoti-call" and "aoti_torch_empty" in data.facts.get("call", "")
+
+
+def _length(data: FailureData) -> int:
+    return len(data.facts.get("path", "").replace("\\\\", "\\"))
+
+
+CALLS = (
+    Remedy(
+        "memory",
+        lambda d: (
+            f"`{d.facts.get('call', 'It')}` makes a tensor, and fails where the GPU's memory is"
+            " full: use a smaller batch or smaller images. The line above it says so"
+            " (`memory mapping failed with OOM`, or `Exception in aoti_torch`)."
+        ),
+        env="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        applies=_allocates,
+        when="an allocation of the C++ wrapper",
+        basis="untestable",
+        proof="needs a GPU whose memory is full",
+    ),
+    Remedy(
+        "above",
+        "The cause stands above it, in what was printed before: `Exception in aoti_torch: ...`."
+        " Without the C++ wrapper the error comes as Python's, with its traceback.",
+        env="TORCHINDUCTOR_CPP_WRAPPER=0",
+        applies=lambda d: d.cause == "aoti-call",
+        when="a call of the C++ wrapper",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "inside",
+        "Compile the whole, with vmap (or grad, or jacrev) inside of what is compiled; or leave the"
+        " function whose backward is mapped uncompiled.",
+        code="torch.compile(lambda *args: torch.vmap(f)(*args))",
+        applies=lambda d: d.cause == "batched-backward",
+        when="vmap over a compiled backward",
+        proof="torch's own message",
+    ),
+    Remedy(
+        "to-device",
+        "Create it on the GPU, or move it there, before the kernel runs. With flex_attention it is"
+        " mostly the block mask, or a tensor that mask_mod or score_mod uses; else what an offload"
+        " left on the CPU.",
+        code='create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cuda")  # x = x.to("cuda")',
+        applies=lambda d: d.cause == "cpu-pointer",
+        when="a tensor on the CPU",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "native-allocator",
+        "CUDA graph trees need PyTorch's own allocator, and the program asked for cudaMallocAsync"
+        " (ComfyUI does: start it with `--disable-cuda-malloc`).",
+        env="PYTORCH_CUDA_ALLOC_CONF=backend:native",
+        applies=lambda d: "allocator" in d.facts,
+        when="cudaMallocAsync",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "english",
+        "Install the English language pack of Visual Studio, and take the others out (Visual Studio"
+        " Installer, Modify, Language packs): torch reads what `cl` prints, and takes it for UTF-8"
+        " or English.",
+        env="VSLANG=1033",
+        applies=lambda d: d.cause == "msvc-language",
+        when="cl speaks another language",
+        basis="untestable",
+        proof="needs Windows",
+    ),
+    Remedy(
+        "newer-decoding",
+        "Or install a newer torch, which reads other code pages, too.",
+        code="python -m pip install -U torch",
+        applies=lambda d: d.cause == "msvc-language",
+        when="cl speaks another language",
+        basis="untestable",
+        proof="needs Windows",
+    ),
+    Remedy(
+        "short-path",
+        lambda d: (
+            f"Its path has {_length(d)} characters, and Windows refuses more than {MAX_PATH}"
+            " together with the folders that are made in it: give the caches short paths, or allow"
+            " long ones (LongPathsEnabled in the registry)."
+        ),
+        env=r"TORCHINDUCTOR_CACHE_DIR=C:\ti TRITON_CACHE_DIR=C:\tt",
+        applies=lambda d: d.cause == "cache-gone" and d.on_windows,
+        when="a long path on Windows",
+        basis="untestable",
+        proof="needs Windows",
+    ),
+    Remedy(
+        "own-cache",
+        "Something removes or replaces files while this program compiles: a job that cleans /tmp,"
+        " or another process with the same cache. Give this one a cache of its own, on a local"
+        " disk.",
+        env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor-$$ TRITON_CACHE_DIR=/var/tmp/triton-$$",
+        applies=lambda d: d.cause == "cache-gone" and not d.on_windows,
+        when="a shared cache",
+        basis="untestable",
+        proof="needs two programs that clash",
+    ),
+)
