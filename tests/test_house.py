@@ -165,7 +165,7 @@ LAYERS = tuple(
     """
     version errors words context timelimit workers automaton grammars experiment policies config
     report remedies render evidence logs dynamo traces inductor onednn failures frames summaries
-    rules plugins source judging engine live testing tracelens cli __main__
+    rules plugins source judging fleet engine live testing tracelens cli __main__
     """.split()  # noqa: SIM905 -- read from left to right, as a drawing
 )
 

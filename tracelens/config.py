@@ -77,8 +77,8 @@ class Config(BaseModel):
     max_chars: PositiveInt = 60_000
     #: The share by which counts may grow before a baseline no longer covers a finding.
     baseline_tolerance: NonNegativeFloat = 0.1
-    #: Processes that may share the work on one large file.
-    jobs: PositiveInt = 1
+    #: Processes that may share the work; None: as many as are free, where there is much to read.
+    jobs: PositiveInt | None = None
 
     @property
     def selected(self) -> tuple[str, ...]:

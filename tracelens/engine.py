@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
 from tracelens.errors import PluginError, SourceError, TracelensError, UsageError, closest
 from tracelens.evidence import Evidence
+from tracelens.fleet import executor
+from tracelens.fleet.gathering import Gathered, gathered
+from tracelens.fleet.tasks import Question
 from tracelens.judging import judge, matches
 from tracelens.judging.watching import check_names
 from tracelens.logs.recording import Recording
 from tracelens.plugins import manifest
 from tracelens.plugins.facts import RuleFacts
 from tracelens.report import Input, Report
-from tracelens.report.joining import joined
+from tracelens.report.joining import called, joined
 from tracelens.rules import Rule
-from tracelens.source import RunRead, groups, read_runs
+from tracelens.source import groups
 from tracelens.source.files import expand
 
 if TYPE_CHECKING:
@@ -37,10 +39,13 @@ def analyze(
     ignore: Mapping[str, str] | Collection[str] = (),
     kind: str | None = None,
     jobs: int = 1,
+    engine: str | None = None,
+    scheduler: str | None = None,
     one_run: bool = False,
     runs: Mapping[str, Sequence[str] | str] | None = None,
     recorded_with: Collection[str] = (),
     progress: Callable[[int], None] | None = None,
+    remark: Callable[[str], None] | None = None,
 ) -> Report:
     """Read ``paths`` and return what the rules say about them.
 
@@ -53,37 +58,37 @@ def analyze(
         select: Codes, code prefixes or names of the rules to ask; all when empty.
         ignore: Codes, prefixes or names whose findings are kept as ignored, with a reason each.
         kind: Read unmarked text as this log kind.
-        jobs: Processes that may share the work on one large file.
+        jobs: Processes that may share the work.
+        engine: Who reads: ``serial``, ``process`` or ``dask``; the report does not depend on it.
+            Without one it is processes where ``jobs`` is more than 1.
+        scheduler: The address of a Dask scheduler that you trust, as ``tcp://10.0.0.1:8786``.
         one_run: Take all inputs as of one run.
         runs: Runs by name, each with its files, directories or globs; they need not be in
             ``paths``.
         recorded_with: Artifacts that were on though the inputs need not show it, as
             ``graph_breaks`` or ``onednn_verbose``: none in the log then means that none happened.
         progress: Called with the number of bytes read since the last call.
+        remark: Called with what went otherwise than asked for and changes no result.
 
     Raises:
         SourceError: An input cannot be read, or nothing in any of them is known.
         UsageError: ``select``, ``ignore``, ``kind`` or ``recorded_with`` names nothing that is
-            installed, or a file is in two of ``runs``.
+            installed, a file is in two of ``runs``, or the engine cannot be used.
         PluginError: An installed rule or log kind is broken.
     """
-    rules = choose(select)
+    codes = frozenset(rule.code for rule in choose(select))
     named = _named(runs or {})
     listed = expand(paths) if paths else []
     found = groups(listed, one_run=one_run, named=named)
     names = _names(named)
     watched = check_names(recorded_with) if recorded_with else frozenset[str]()
-    judged = partial(judge, rules=rules, ignore=ignore, recorded_with=watched)
-    reports, others = [], _Foreign()
-    for run in read_runs(found, kind=kind, jobs=jobs, progress=progress):
-        if not run.name and _is_foreign(run):
-            others.add(run)
-            continue
-        name = run.name or next(names)
-        reports.append(judged(run.evidence, run.inputs, name=name))
-        del run  # what was read of it must not stay while the next one is read
-    reports += [judged(evidence, inputs, name=next(names)) for evidence, inputs in others.runs]
-    report = joined(reports, listed)
+    question = Question(codes, ignore, kind, watched)
+    with executor(engine, jobs, scheduler) as team:
+        runs_read = gathered(found, question, team, progress)
+        report = joined(list(_reports(runs_read, question, names)), listed)
+    if remark is not None:
+        for said in team.remarks:
+            remark(said)
     if (error := nothing_known(report)) is not None:
         raise error
     return report
@@ -109,6 +114,25 @@ def compare(*inputs: str | Report) -> Comparison:
     return compared(reports, paths)
 
 
+def _reports(
+    found: Iterable[Gathered], question: Question, names: Iterator[str]
+) -> Iterator[Report]:
+    """Yield the report of each run, the foreign ones last."""
+    others = _Foreign()
+    for run in found:
+        if not run.name and run.is_foreign:
+            others.add(run)
+            continue
+        name = run.name or next(names)
+        if run.report is not None:
+            yield called(run.report, name)
+        else:
+            yield question.judged(run.evidence or Evidence(), run.inputs, name)
+        del run  # what was read of it must not stay while the next one is read
+    for evidence, inputs in others.runs:
+        yield question.judged(evidence, inputs, next(names))
+
+
 class _Foreign:
     """Runs with nothing in them that we know: they come last, and take no number from a log."""
 
@@ -117,9 +141,9 @@ class _Foreign:
         self.runs: list[tuple[Evidence, list[Input]]] = []
         self._together = False
 
-    def add(self, run: RunRead) -> None:
+    def add(self, run: Gathered) -> None:
         """Take one; many are one run, since a folder of others' files would say a thing each."""
-        self.runs.append((run.evidence, [*run.inputs]))
+        self.runs.append((run.evidence or Evidence(), [*run.inputs]))
         if len(self.runs) > MAX_FOREIGN or self._together:
             self._together = True
             first, inputs = self.runs[0]
@@ -127,12 +151,6 @@ class _Foreign:
                 first.merge(evidence)
                 inputs += more
             del self.runs[1:]
-
-
-def _is_foreign(run: RunRead) -> bool:
-    """Tell whether nothing in the inputs of a run is anything that we know."""
-    evidence = run.evidence
-    return not (evidence.kinds or evidence.known or evidence.unread)
 
 
 def _named(runs: Mapping[str, Sequence[str] | str]) -> dict[str, list[str]]:

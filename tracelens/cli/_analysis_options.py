@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BaselineOption",
+    "EngineOption",
     "ExtendSelectOption",
     "FailOnAbsentOption",
     "FailOnOption",
@@ -29,8 +30,10 @@ __all__ = [
     "RecordedWithOption",
     "RequireOption",
     "RunOption",
+    "SchedulerOption",
     "SelectOption",
     "StrictOption",
+    "Team",
     "analyzed",
     "compared",
     "named_runs",
@@ -97,6 +100,22 @@ RecordedWithOption = Annotated[
         show_default=False,
     ),
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="serial|process|dask",
+        help="Who reads the inputs; the report is the same.  [default: process for many jobs]",
+        show_default=False,
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tcp://HOST:PORT",
+        help="A Dask scheduler that you trust, whose workers read the inputs (--engine dask).",
+        show_default=False,
+    ),
+]
 BaselineOption = Annotated[
     str | None,
     typer.Option(
@@ -105,6 +124,27 @@ BaselineOption = Annotated[
         "is fixed.",
     ),
 ]
+
+
+class Team(NamedTuple):
+    """Who is to read, as the command line says."""
+
+    engine: str | None = None
+    scheduler: str | None = None
+    jobs: int | None = None
+
+    def check(self) -> None:
+        """See that the options go together.
+
+        Raises:
+            UsageError: They do not.
+        """
+        if self.scheduler and self.engine not in {None, "dask"}:
+            raise UsageError(f"--engine {self.engine} has no scheduler", hint="--engine dask")
+        if self.scheduler and self.jobs:
+            raise UsageError("--jobs are processes here, and a scheduler has workers of its own")
+        if self.engine == "serial" and (self.jobs or 1) > 1:
+            raise UsageError("--engine serial reads in one process", hint="leave --jobs out")
 
 
 def settings(
@@ -159,6 +199,7 @@ def analyzed(
     *,
     one_run: bool = False,
     runs: dict[str, list[str]] | None = None,
+    team: Team = Team(),  # noqa: B008 -- it is frozen
 ) -> Report:
     """Read the inputs and ask the rules, with a line of progress on a terminal."""
     from tracelens import engine
@@ -178,17 +219,32 @@ def analyzed(
             select=config.selected,
             ignore=config.ignore,
             kind=kind,
-            jobs=config.jobs,
+            jobs=_jobs(files, config, team),
+            engine=team.engine,
+            scheduler=team.scheduler,
             one_run=one_run,
             runs=runs,
             recorded_with=config.recorded_with,
             progress=progress,
+            remark=say,
         )
     finally:
         gc.unfreeze()
         if progress is not None:
             progress.clear()
     return _decided(report, config)
+
+
+def _jobs(files: list[str], config: Config, team: Team) -> int:
+    """Return how many processes are to share the work."""
+    if team.engine == "serial" or team.scheduler:
+        return 1
+    if config.jobs is not None:
+        return config.jobs
+    from tracelens.fleet.cores import jobs_for
+    from tracelens.source import size_of
+
+    return jobs_for(sum(size_of(path) or 0 for path in files), asked=team.engine is not None)
 
 
 def _decided(report: Report, config: Config) -> Report:

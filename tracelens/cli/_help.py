@@ -13,7 +13,8 @@ __all__ = ["EXAMPLES", "Grouped", "groups"]
 #: The options of all commands by what they are about; what is in none comes last.
 GROUPS: dict[str, tuple[str, ...]] = {
     "What to read": (
-        "kind", "sample", "jobs", "one_run", "run", "recorded_with", "entry", "to",
+        "kind", "sample", "jobs", "engine", "scheduler", "one_run", "run", "recorded_with", "entry",
+        "to",
     ),
     "What to look for": (
         "select", "extend_select", "ignore", "baseline", "only", "finding", "kernel",

@@ -10,6 +10,7 @@ import typer
 
 from tracelens.cli._analysis_options import (
     BaselineOption,
+    EngineOption,
     ExtendSelectOption,
     FailOnAbsentOption,
     FailOnOption,
@@ -18,8 +19,10 @@ from tracelens.cli._analysis_options import (
     RecordedWithOption,
     RequireOption,
     RunOption,
+    SchedulerOption,
     SelectOption,
     StrictOption,
+    Team,
     analyzed,
     compared,
     named_runs,
@@ -80,8 +83,14 @@ def analyze(
     ] = False,
     jobs: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Processes that may share one large file.  [default: 1]"),
+        typer.Option(
+            metavar="N",
+            help="Processes that share the work.  [default: free cores, from 32 MB on; else 1]",
+            show_default=False,
+        ),
     ] = None,
+    engine: EngineOption = None,
+    scheduler: SchedulerOption = None,
     kernel: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +142,8 @@ def analyze(
     )
     if one_run and runs:
         raise UsageError("--one-run and --run contradict each other", hint="give one of them")
+    team = Team(engine, scheduler, jobs)
+    team.check()
     read = [*(inputs or ()), *(path for paths in runs.values() for path in paths)]
     if annotate is not None:
         from tracelens.cli import _annotate
@@ -147,7 +158,7 @@ def analyze(
         seen = state(read)
     with contextlib.chdir(_samples() if sample else Path.cwd()):
         given = [SAMPLE] if sample else inputs or []
-        report = analyzed(given, config, kind, one_run=one_run, runs=runs)
+        report = analyzed(given, config, kind, one_run=one_run, runs=runs, team=team)
     if baseline is not None:
         report = compared(report, baseline, config.baseline_tolerance)
     if open_:
@@ -168,7 +179,7 @@ def analyze(
         report = follow(
             report,
             read,
-            lambda: analyzed(inputs or [], config, kind, one_run=one_run, runs=runs),
+            lambda: analyzed(inputs or [], config, kind, one_run=one_run, runs=runs, team=team),
             lambda _, text: plan.show(text),
             seen,
         )

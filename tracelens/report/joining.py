@@ -17,7 +17,7 @@ from tracelens.report.model import (
 )
 from tracelens.version import __version__
 
-__all__ = ["MAX_LISTED", "joined", "share"]
+__all__ = ["MAX_LISTED", "called", "joined", "share"]
 
 #: Entries of ``coverage.known`` and ``coverage.unread`` in a report; the counts cover all.
 MAX_LISTED = 50
@@ -58,6 +58,20 @@ def joined(reports: Sequence[Report], paths: Sequence[str] = ()) -> Report:
         ),
         tables=_tables(reports),
         broken_packs=tuple(dict.fromkeys(pack for one in reports for pack in one.broken_packs)),
+    )
+
+
+def called(report: Report, name: str) -> Report:
+    """Return the report of one run as it is where the run has that name."""
+    return report.model_copy(
+        update={
+            "runs": tuple(run.model_copy(update={"name": name}) for run in report.runs),
+            "findings": tuple(one.model_copy(update={"run": name}) for one in report.findings),
+            "tables": {
+                title: [row | {"run": name} for row in rows]
+                for title, rows in report.tables.items()
+            },
+        }
     )
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from tracelens.errors import UsageError
 from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
 from tracelens.plugins import manifest
 from tracelens.report import Input
-from tracelens.source.files import Pushback, Reader, Stream, expand
+from tracelens.source.files import Pushback, Reader, Stream, expand, real
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
 from tracelens.source.runs import Group, groups, of_one_process
 from tracelens.source.segment import Segmenter
 
-__all__ = ["Group", "RunRead", "groups", "read", "read_runs"]
+__all__ = ["Group", "Reading", "groups", "merged", "of_one_process", "read", "size_of"]
 
 #: Most text that is read as one kind on request (``--as``), in bytes.
 MAX_FORCED = 64 << 20
@@ -26,15 +25,6 @@ MAX_FORCED = 64 << 20
 TRACE = "chrome_trace"
 #: The log kind of structured logs.
 STRUCTURED = "torch_trace"
-
-
-class RunRead(NamedTuple):
-    """What was read of one run."""
-
-    #: As the user calls it; empty for none.
-    name: str
-    evidence: Evidence
-    inputs: tuple[Input, ...]
 
 
 def read(
@@ -56,33 +46,20 @@ def read(
         SourceError: A path names nothing, or cannot be read.
         UsageError: ``kind`` is not a log kind.
     """
-    reading = _Reading(kind, jobs, progress)
-    return _merged(reading.file(path) for path in expand(tuple(paths)))
+    reading = Reading(kind, jobs, progress)
+    return merged(reading.file(path) for path in expand(tuple(paths)))
 
 
-def read_runs(
-    found: Iterable[Group],
-    *,
-    kind: str | None = None,
-    jobs: int = 1,
-    progress: Callable[[int], None] | None = None,
-) -> Iterator[RunRead]:
-    """Read the groups of :func:`groups` one by one, and yield each run as soon as it is complete.
-
-    The arguments and the errors are those of :func:`read`.
-    """
-    reading = _Reading(kind, jobs, progress)
-    for group in found:
-        if len(group.parts) == 1:
-            yield RunRead(group.name, *_merged(reading.file(path) for path in group.paths))
-            continue
-        read = {path: reading.file(path) for path in group.paths}
-        for run in of_one_process(group, {path: one[0] for path, one in read.items()}):
-            yield RunRead(group.name, *_merged(read.pop(path) for path in run))
+def size_of(path: str) -> int | None:
+    """Return the stored bytes of an input; None where that is not known before it is read."""
+    try:
+        return None if path == "-" else real(path).stat().st_size
+    except OSError:  # whoever reads it says so
+        return None
 
 
-def _merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Input, ...]]:
-    """Return the evidence of one run."""
+def merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Input, ...]]:
+    """Return the evidence of one run, of what was read of its inputs, in order."""
     total: Evidence | None = None
     inputs: list[Input] = []
     paths: set[str] = set()
@@ -98,8 +75,11 @@ def _merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Inp
     return Evidence() if total is None else total, tuple(inputs)
 
 
-class _Reading:
-    """Reads file after file."""
+class Reading:
+    """Reads file after file.
+
+    The arguments and the errors are those of :func:`read`.
+    """
 
     def __init__(self, kind: str | None, jobs: int, progress: Callable[[int], None] | None) -> None:
         logs = {log.name: log for log in manifest.current().logs}

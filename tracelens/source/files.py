@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import glob
 from io import BytesIO
@@ -23,7 +23,19 @@ from tracelens.errors import SourceError
 from tracelens.source.digest import Digest
 from tracelens.traces.readers import Reader
 
-__all__ = ["CHUNK", "MAX_LINE", "Pushback", "Reader", "Stream", "expand", "opened", "real", "shown"]
+__all__ = [
+    "CHUNK",
+    "MAX_LINE",
+    "Pushback",
+    "Reader",
+    "Stream",
+    "expand",
+    "lying",
+    "opened",
+    "place_of",
+    "real",
+    "shown",
+]
 
 #: Bytes asked of the operating system at a time; with their lines they stay in a processor's cache.
 CHUNK = 1 << 18
@@ -124,6 +136,26 @@ def real(name: str) -> Path:
     if "\\udc" not in name or Path(name).exists():
         return Path(name)
     return Path(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), name))
+
+
+def place_of(name: str) -> dict[str, str]:
+    """Return where an input lies, by its name, for a reader in another folder."""
+    return {} if name == "-" else {name: str(real(name).absolute())}
+
+
+@contextmanager
+def lying(places: Mapping[str, str]) -> Iterator[None]:
+    """Let inputs lie in ``places``, by their names, in a ``with`` block."""
+    before = {name: _UNPACKED[name] for name in places if name in _UNPACKED}
+    _UNPACKED.update({name: Path(place) for name, place in places.items()})
+    try:
+        yield
+    finally:
+        for name in places:
+            if name in before:
+                _UNPACKED[name] = before[name]
+            else:
+                del _UNPACKED[name]
 
 
 def opened(name: str) -> IO[bytes]:

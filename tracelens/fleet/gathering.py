@@ -1,0 +1,127 @@
+"""Runs, one by one: what is to be read goes to an executor, and its answers are put together.
+
+An input that is a run of its own is read and judged by one worker, so that only its report comes
+back. The inputs of a job, its ranks for example, are read by several; their evidence is merged
+here, in the order of the inputs, and judged as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tracelens.evidence import Evidence
+from tracelens.fleet import Executor
+from tracelens.fleet.tasks import Done, Question, Task, do, is_foreign
+from tracelens.report import Input, Report
+from tracelens.source import Group, merged, of_one_process, size_of
+from tracelens.source.files import place_of
+
+__all__ = ["Gathered", "gathered"]
+
+#: Seconds after which somebody who reads an input is given up: for starting, and by its bytes.
+STARTING, SLOWEST = 120.0, 50_000.0
+#: The share of all bytes from which on one input is shared by all, part by part.
+LARGE = 0.5
+
+
+class Gathered(NamedTuple):
+    """One run: the report, or the evidence of a run that is not judged yet."""
+
+    #: As the user calls it; empty for none.
+    name: str
+    inputs: tuple[Input, ...]
+    evidence: Evidence | None
+    report: Report | None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether nothing in its inputs is anything that we know."""
+        return self.evidence is not None and is_foreign(self.evidence)
+
+
+def gathered(
+    found: Sequence[Group],
+    question: Question,
+    team: Executor,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Gathered]:
+    """Read ``found`` with ``team``, and yield each run as soon as it is complete.
+
+    Nothing of a run is held here while the next one is read.
+
+    Args:
+        found: What is read together.
+        question: What the rules are asked.
+        team: Who reads.
+        progress: Called with the number of bytes read since the last call.
+
+    Raises:
+        SourceError: An input cannot be read.
+        UsageError: The question names a log kind that there is not.
+    """
+    tasks, sent = _tasks(found, question, team)
+    elsewhere = [tasks[number] for number in sent]
+    largest = max((size_of(task.path) or 0 for task in elsewhere), default=0)
+    with team.map(do, elsewhere, seconds=STARTING + largest / SLOWEST) as answers:
+        results = (
+            _counted(next(answers), progress) if number in sent else do(task, progress)
+            for number, task in enumerate(tasks)
+        )
+        for group in found:
+            if len(group.paths) == 1:
+                yield Gathered(group.name, *next(results))
+            elif len(group.parts) == 1:
+                yield _together(group.name, (_evidence(next(results)) for _ in group.paths))
+            else:
+                yield from _apart(group, results)
+
+
+def _tasks(
+    found: Sequence[Group], question: Question, team: Executor
+) -> tuple[list[Task], set[int]]:
+    """Return what is to be done for each input, in order, and which of it goes to others."""
+    sizes = [0 if team.here else size_of(path) or 0 for group in found for path in group.paths]
+    # One that is most of it all would keep one worker busy, and the others idle.
+    large = LARGE * sum(sizes) if team.shares > 1 else float("inf")
+    tasks = [
+        Task(
+            path,
+            question,
+            places={} if team.here else place_of(path),
+            alone=len(group.paths) == 1,
+        )
+        for group in found
+        for path in group.paths
+    ]
+    tasks = [
+        replace(task, jobs=team.shares) if size > large else task
+        for task, size in zip(tasks, sizes, strict=True)
+    ]
+    # Standard input is only here.
+    sent = {at for at, task in enumerate(tasks) if task.path != "-" and task.jobs == 1}
+    return tasks, sent if not team.here and len(sent) >= team.least else set()
+
+
+def _counted(done: Done, progress: Callable[[int], None] | None) -> Done:
+    if progress is not None:
+        progress(sum(source.bytes for source in done.inputs))
+    return done
+
+
+def _together(name: str, read: Iterator[tuple[Evidence, Input]]) -> Gathered:
+    evidence, inputs = merged(read)
+    return Gathered(name, inputs, evidence, None)
+
+
+def _evidence(done: Done) -> tuple[Evidence, Input]:
+    assert done.evidence is not None  # noqa: S101 -- it was not to be judged
+    return done.evidence, done.inputs[0]
+
+
+def _apart(group: Group, results: Iterator[Done]) -> Iterator[Gathered]:
+    """Yield the runs of a group of which only what was read tells what belongs together."""
+    read = {path: _evidence(next(results)) for path in group.paths}
+    for run in of_one_process(group, {path: one[0] for path, one in read.items()}):
+        yield _together(group.name, (read.pop(path) for path in run))
