@@ -20,7 +20,7 @@ from tracelens.report import Input, Report
 from tracelens.report.joining import called, joined
 from tracelens.rules import Rule
 from tracelens.source import groups
-from tracelens.source.files import expand
+from tracelens.source.places import expand
 
 if TYPE_CHECKING:
     from tracelens.report.compare import Comparison

@@ -203,7 +203,7 @@ def analyzed(
 ) -> Report:
     """Read the inputs and ask the rules, with a line of progress on a terminal."""
     from tracelens import engine
-    from tracelens.source.files import expand
+    from tracelens.source.places import expand
 
     asked = {rule.code for rule in engine.choose(config.selected)}
     engine.choose(config.ignore)

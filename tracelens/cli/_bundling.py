@@ -18,7 +18,8 @@ from tracelens.render._words import plural
 from tracelens.render.html import Html
 from tracelens.render.markdown import Markdown
 from tracelens.report import Report
-from tracelens.source.files import Stream, real
+from tracelens.source.files import Stream
+from tracelens.source.places import real
 
 __all__ = ["Bundle", "made", "write"]
 

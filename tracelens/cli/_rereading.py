@@ -57,7 +57,7 @@ def follow(
 
 def state(paths: Sequence[str], after: float = 0.0) -> list[tuple[str, int, int]]:
     """Return size and time of every file that the inputs name now."""
-    from tracelens.source.files import expand
+    from tracelens.source.places import expand
 
     time.sleep(after)
     found = []

@@ -16,7 +16,7 @@ from tracelens.fleet import Executor
 from tracelens.fleet.tasks import Done, Question, Task, do, is_foreign
 from tracelens.report import Input, Report
 from tracelens.source import Group, merged, of_one_process, size_of
-from tracelens.source.files import place_of
+from tracelens.source.places import place_of
 
 __all__ = ["Gathered", "gathered"]
 

@@ -13,7 +13,7 @@ from tracelens.judging import judge
 from tracelens.plugins import manifest
 from tracelens.report import Input, Report
 from tracelens.source import Reading
-from tracelens.source.files import lying
+from tracelens.source.places import lying
 
 __all__ = ["Done", "Question", "Task", "do", "is_foreign"]
 

@@ -10,9 +10,10 @@ from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
 from tracelens.plugins import manifest
 from tracelens.report import Input
-from tracelens.source.files import Pushback, Reader, Stream, expand, real
+from tracelens.source.files import Pushback, Reader, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
+from tracelens.source.places import expand, real
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
 from tracelens.source.runs import Group, groups, of_one_process
 from tracelens.source.segment import Segmenter

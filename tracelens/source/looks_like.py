@@ -8,7 +8,7 @@ import re
 import zlib
 from typing import NamedTuple
 
-from tracelens.source.files import opened, real
+from tracelens.source.places import opened, real
 
 __all__ = ["HEAD", "Look", "look", "look_at"]
 

@@ -14,8 +14,9 @@ from typing import IO
 
 from tracelens.plugins import manifest
 from tracelens.source import files
-from tracelens.source.files import SNIFF, Stream, real
+from tracelens.source.files import SNIFF, Stream
 from tracelens.source.kinds import Kinds
+from tracelens.source.places import real
 from tracelens.source.prefixes import peel
 from tracelens.source.segment import Segmenter
 from tracelens.traces.reader import may_be_trace
