@@ -106,7 +106,7 @@ def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
     told: set[tuple[str, str, str, str]] = set()
     known: set[tuple[frozenset[str], str, str]] = set()
     for details in keys:
-        lines = details.record.body.split("\n")
+        lines = ["", *details.record.lines]
         config = frozenset(text for text in lines if "inductor_config[" in text)
         all_firsts = {(p.input, p.writer): p for p in reversed(details.places)}
         firsts = [p for own, p in all_firsts.items() if (config, *own) not in known]

@@ -59,6 +59,8 @@ class Unread:
     builtin: bool = True
     #: Whether it stands for all further texts of its kind, which are counted only.
     others: bool = False
+    #: All of the text, where its last line may turn out to be cut.
+    whole: str = ""
 
     def shifted(self, lines: int) -> Unread:
         """Return it, not yet counted, as it is when ``lines`` lines stand before its part."""
@@ -87,10 +89,10 @@ class Limits:
             return f"beyond {MAX_CHARACTERS >> 20} MiB of distinct texts"
         return ""
 
-    def keep(self, kind: str, text: str) -> None:
-        """Count a text that is kept."""
+    def keep(self, kind: str, characters: int) -> None:
+        """Count a text that was read."""
         self._distinct[kind] = self._distinct.get(kind, 0) + 1
-        self._characters += len(text)
+        self._characters += characters
 
     def tells(self, kind: str) -> bool:
         """Tell whether the next text of ``kind`` that is refused is kept by itself."""

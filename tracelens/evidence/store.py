@@ -15,9 +15,11 @@ from typing import Any, TypeVar, cast
 
 from tracelens.evidence import limits
 from tracelens.evidence.blaming import Faults
+from tracelens.evidence.keys import Key, key_of, lines_of, size_of
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
+from tracelens.evidence.quoted import anew, unseen
 from tracelens.evidence.record import Joined, Record
 from tracelens.evidence.subscription import arguments
 from tracelens.evidence.tables import Place, Seen, Table, Ticks, Times
@@ -40,13 +42,13 @@ class Evidence:
     """Tables by record type, and the count of every line that made or did not make them."""
 
     def __init__(self) -> None:
-        #: (kind, text) -> what the grammar made of it.
-        self._texts: dict[tuple[str, str], tuple[Seen[Any], ...] | Unread] = {}
+        #: (kind, what tells the text apart) -> what the grammar made of it.
+        self._texts: dict[tuple[str, Key], tuple[Seen[Any], ...] | Unread] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
         self._limits = Limits()
         self._silent = 0
         #: Texts that look like a kind's and are the program's own.
-        self._foreign: set[tuple[str, str]] = set()
+        self._foreign: set[tuple[str, Key]] = set()
         #: Kinds of which only the first place of each record is kept.
         self._counted: set[str] = set()
         self.kinds: dict[str, int] = {}
@@ -121,7 +123,7 @@ class Evidence:
 
         ``records`` is what the grammar made of it, where that has been asked before.
         """
-        key = (log.name, text)
+        key = (log.name, key_of(text))
         if key in self._foreign:
             return
         held = self._texts.get(key)
@@ -148,7 +150,7 @@ class Evidence:
             seen.add(place, count, times, counted=log.counted)
 
     def _kept(
-        self, log: type[Log], key: tuple[str, str], held: tuple[Seen[Any], ...] | Unread
+        self, log: type[Log], key: tuple[str, Key], held: tuple[Seen[Any], ...] | Unread
     ) -> tuple[Seen[Any], ...] | Unread | None:
         """Keep what a new text says; None for one that is the program's own."""
         self._logs[log.name] = log
@@ -159,7 +161,7 @@ class Evidence:
                 self._foreign.add(key)
             return None
         if held:
-            self._limits.keep(*key)
+            self._limits.keep(key[0], size_of(key[1]))
         elif self._silent >= MAX_SILENT:
             return held
         else:
@@ -167,25 +169,25 @@ class Evidence:
         self._texts[key] = held
         return held
 
-    def _refused(self, key: tuple[str, str], unread: Unread) -> Unread:
+    def _refused(self, key: tuple[str, Key], unread: Unread) -> Unread:
         """Keep a refused text, or count it with others of its kind when there are many."""
         if self._limits.refuse(key[0]):
             self._texts[key] = unread
             return unread
-        held = self._texts.setdefault((key[0], _OTHERS), replace(unread, others=True))
+        held = self._texts.setdefault((key[0], _OTHERS), replace(unread, others=True, whole=""))
         assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
         return held
 
     def knows(self, log: type[Log], text: str) -> bool:
         """Tell whether this very text of ``log`` has been read."""
-        return (log.name, text) in self._texts
+        return (log.name, key_of(text)) in self._texts
 
     def spare_line(self, end: int) -> bool:
         """Leave line ``end``, which was cut, to itself: read what refused it without it."""
         refused = ((k, u) for k, u in self._texts.items() if isinstance(u, Unread))
         for key, held in refused:
             if held.place is not None and held.ends_at(end):
-                log, rest = self._logs[key[0]], key[1].rpartition("\n")[0]
+                log, rest = self._logs[key[0]], held.whole.rpartition("\n")[0]
                 if rest and isinstance(self._read(log, rest, held.place), Unread):
                     return False
                 del self._texts[key]
@@ -255,7 +257,9 @@ class Evidence:
         except Unreadable as error:
             told = (log.name, _OTHERS) not in self._texts or self._limits.tells(log.name)
             reason = str(error) if told else ""  # it is dear, and among many nobody reads it
-            return Unread(log.name, text[:2000], 0, 0, place.line, reason, place, log.builtin)
+            return Unread(
+                log.name, text[:2000], 0, 0, place.line, reason, place, log.builtin, whole=text
+            )
         except RecursionError:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
@@ -290,9 +294,9 @@ class Evidence:
                 if theirs and (excess := self._limits.excess(kind)):
                     self._take_back(kind, text, theirs, excess, shift)
                     continue
-                ours = tuple(Seen(seen.record, 0, [], seen.text) for seen in theirs)
+                ours = tuple(map(anew, theirs))
                 self._texts[kind, text] = ours
-                self._limits.keep(kind, text)
+                self._limits.keep(kind, size_of(text))
             for mine, seen in zip(ours, theirs, strict=True):
                 mine.absorb(seen, shift, counted=kind in self._counted)
         for name, number in other.kinds.items():
@@ -321,11 +325,11 @@ class Evidence:
         self.notes.update(other.notes)
 
     def _take_back(
-        self, kind: str, text: str, rows: tuple[Seen[Any], ...], excess: str, shift: int
+        self, kind: str, text: Key, rows: tuple[Seen[Any], ...], excess: str, shift: int
     ) -> None:
         """Count as not read what another piece of evidence has read and there is no room for."""
         count = rows[0].count
-        lines = count * (text.count("\n") + 1)
+        lines = count * lines_of(text)
         self.understood_lines -= lines
         self.kinds[kind] = self.kinds.get(kind, 0) - count * len(rows)
         self._pass_over(kind, excess, lines, rows[0].first.line + shift)
@@ -387,5 +391,4 @@ def _unknown(function: Callable[..., Any]) -> None:
 
 
 def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
-    quote = text[:MAX_QUOTE]
-    return tuple(Seen(record, 0, [], quote) for record in records)
+    return unseen(records, text[:MAX_QUOTE])

@@ -8,6 +8,7 @@ structured record. There the envelope is the first line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -131,6 +132,12 @@ class CacheLookup(msgspec.Struct):
     components: list[str] | None = None
 
 
+@lru_cache(maxsize=20_000)
+def _lines(part: str) -> tuple[str, ...]:
+    """Return the lines of a part of a cache key; equal parts share them."""
+    return tuple(part.split("\n"))
+
+
 def _lookup(cache: str, state: str) -> Reader:
     """Return what makes the records that the text log has for a look-up in a cache.
 
@@ -145,8 +152,8 @@ def _lookup(cache: str, state: str) -> Reader:
         if outcome := state or lookup.cache_state:
             yield CacheEvent(cache=cache, outcome=outcome, key=lookup.key or "")
         if lookup.components:
-            body = "".join(f"\n{part}" for part in lookup.components)
-            yield HashDetails(cache=cache, key=lookup.key or "", body=body)
+            parts = tuple(line for part in lookup.components for line in _lines(part))
+            yield HashDetails(cache=cache, key=lookup.key or "", parts=parts)
 
     return read
 

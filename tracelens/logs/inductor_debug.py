@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, SkipValidation
 
 from tracelens import grammars
 from tracelens.logs import Log, Record
@@ -154,13 +154,25 @@ class HashDetails(Record):
     cache: str
     key: str
     body: str = ""
+    #: The lines of the body instead, where they are kept one by one: most are in all keys.
+    parts: SkipValidation[tuple[str, ...]] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the body."""
+        return self.parts or tuple(self.body.split("\n")[1:])
+
+    @property
+    def gist(self) -> object:
+        """What is the same in the text log and in the structured one."""
+        return self.cache, self.key, self.lines
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The parts, in order; of a value that takes several lines, the first line."""
         grammar = grammars.load(InductorDebug.name, __name__)
         # Line by line: most lines are the same in all keys, and are then read once.
-        lines = (f"\n{line}" for line in self.body.split("\n")[1:])
+        lines = (f"\n{line}" for line in self.lines)
         try:
             return tuple(
                 grammar.nested("component", str(text))

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
@@ -29,6 +29,11 @@ __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion
 
 #: What a record is about: the first key of its envelope, or the name of its artifact.
 _ABOUT = re.compile(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
+
+
+def _same(text: str | None) -> str | None:
+    """Return ``text``; remembered, so that equal texts are one."""
+    return text
 
 
 class CompilationMetrics(Record):
@@ -70,8 +75,8 @@ class CompilationMetrics(Record):
     #: What a text log says of the graph that was not recorded; torch 2.6 and later.
     cudagraph_skip_reason: str | None = None
     #: The configurations, as JSON objects in text; torch 2.6 and later.
-    dynamo_config: str | None = None
-    inductor_config: str | None = None
+    dynamo_config: Annotated[str | None, AfterValidator(lru_cache(1024)(_same))] = None
+    inductor_config: Annotated[str | None, AfterValidator(lru_cache(1024)(_same))] = None
 
     @property
     def settings(self) -> dict[str, object]:

@@ -1,0 +1,86 @@
+"""What is kept of texts instead of the texts: keys that tell them apart, and packed quotes."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracelens.evidence import Evidence, Place, Seen
+from tracelens.evidence.keys import LONG, Digest, key_of, lines_of, size_of
+from tracelens.evidence.quoted import SeenLong, unseen
+from tracelens.logs import Record
+from tracelens.logs.inductor_debug import HashDetails, InductorDebug
+
+TEXTS = st.one_of(
+    st.text(max_size=50),
+    st.builds(lambda text, times: (text + "\n") * times, st.text(max_size=30), st.integers(0, 300)),
+)
+
+
+class Line(Record):
+    """A record for these tests."""
+
+    from_code = True
+    name: str = ""
+
+
+@given(TEXTS, TEXTS)
+def test_texts_have_one_key_only_when_they_are_the_same(one: str, other: str) -> None:
+    assert (key_of(one) == key_of(other)) == (one == other)
+    assert size_of(key_of(one)) == len(one)
+    assert lines_of(key_of(one)) == one.count("\n") + 1
+
+
+def test_the_key_of_a_long_text_is_small() -> None:
+    assert key_of("x" * (LONG - 1)) == "x" * (LONG - 1)
+    assert isinstance(key_of("x" * LONG), Digest)
+
+
+@given(TEXTS)
+def test_a_packed_row_is_like_any_other(text: str) -> None:
+    place = Place("a.log", 3)
+    plain = Seen(Line(name="a"), 2, [place], text)
+    (row,) = unseen((Line(name="a"),), text)
+    row.add(place, 2, None, counted=False)
+    for one in (row, replace(row, count=2), pickle.loads(pickle.dumps(row))):  # noqa: S301
+        assert (one.record, one.count, one.places, one.text) == (plain.record, 2, [place], text)
+        for at in (0, 1, text.count("\n"), 10_000):
+            assert one.quote(at=at) == plain.quote(at=at)
+    assert isinstance(row, SeenLong) == (len(text) >= 1_000)
+
+
+def test_rows_of_one_text_share_it() -> None:
+    first, second = unseen((Line(name="a"), Line(name="b")), "guard\n" * 1_000)
+    assert isinstance(first, SeenLong)
+    assert isinstance(second, SeenLong)
+    assert first._packed is second._packed
+    assert first.text == "guard\n" * 1_000
+
+
+def test_merged_evidence_quotes_long_texts() -> None:
+    text = "Output code: \n" + "# a line of the module\n" * 500
+    total = Evidence()
+    for number in (1, 2):
+        part = Evidence()
+        record = HashDetails(cache="fx graph cache", key=str(number), body=text)
+        part.add(InductorDebug, text, Place("a.log", 1), lines=502, records=(record,))
+        total.merge(part, shift=number * 1000)
+    (row,) = total.table(HashDetails)
+    assert row.count == 2
+    assert [place.line for place in row.places] == [1001, 2001]
+    assert row.text == text
+    assert total.understood_lines == 1004
+
+
+@given(st.lists(st.text(max_size=20), min_size=1))
+def test_parts_of_a_cache_key_are_the_lines_of_its_text(parts: list[str]) -> None:
+    body = "".join(f"\n{part}" for part in parts)
+    lines = tuple(line for part in parts for line in part.split("\n"))
+    told = HashDetails(cache="fx graph cache", key="k", body=body)
+    kept = HashDetails(cache="fx graph cache", key="k", parts=lines)
+    assert told.lines == kept.lines
+    assert told.gist == kept.gist
+    assert told.components == kept.components
