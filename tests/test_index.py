@@ -12,7 +12,7 @@ from tracelens import analyze, context
 from tracelens.context import Context
 from tracelens.engine import choose, judge, select_rules
 from tracelens.evidence import Evidence, arguments, needs
-from tracelens.logs import Joined, Log
+from tracelens.logs import Joined, Log, openings
 from tracelens.plugins import manifest
 from tracelens.plugins.facts import LogFacts, RuleFacts
 from tracelens.plugins.registry import discover
@@ -147,7 +147,7 @@ def test_what_is_known_of_a_log_kind_is_what_it_declares() -> None:
         assert facts.load() is log
         assert (facts.marks, facts.opens, facts.begins, facts.continues) == (
             log.marks,
-            log.opens,
+            openings(log),
             log.begins,
             log.continues,
         )

@@ -49,7 +49,8 @@ MAX_LOOKED = 12
 _NUMBER = re.compile(r"less than \d|\d[\d.,]*(?:e[+-]?\d+)?")
 _UNIT = re.compile(r"# (?:us|ms|s|min|%|bytes?|[KMG]iB)(?![a-z])")
 _ID = re.compile(r'"(?:id|explained_by)":"[^"]*"')
-_DIGITS = re.compile(r"(\d\.\d{5})\d+")
+#: Begins with the point, which is looked for much faster than a digit.
+_DIGITS = re.compile(r"(\.\d{5})(?<=\d\.\d{5})\d+")
 
 
 @dataclass(frozen=True)

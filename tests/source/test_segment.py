@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tracelens.evidence import Evidence
-from tracelens.logs import CountedLog, Log, Record, StructuredLog
+from tracelens.logs import CountedLog, HeadedLog, Log, Record, StructuredLog
 from tracelens.source import tally
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, peel, plain
@@ -35,7 +35,7 @@ class Tagged(Log):
         return (Text(kind=cls.name, text=text),)
 
 
-class Restamped(Tagged):
+class Restamped(Tagged, HeadedLog):
     name = "restamped"
     artifacts = frozenset({"__guards"})
     opens = ("GUARDS:", "TREE_GUARD_MANAGER:\n")

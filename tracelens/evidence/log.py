@@ -13,7 +13,17 @@ from tracelens.evidence.record import Record
 if TYPE_CHECKING:
     from tracelens.evidence.store import Evidence
 
-__all__ = ["CountedLog", "Log", "Skimmed", "StructuredLog", "Tick", "measured"]
+__all__ = [
+    "CountedLog",
+    "HeadedLog",
+    "Log",
+    "Skimmed",
+    "StructuredLog",
+    "Tick",
+    "believed",
+    "measured",
+    "openings",
+]
 
 
 class Skimmed(NamedTuple):
@@ -72,12 +82,6 @@ class Log:
     modules: ClassVar[tuple[str, ...]] = ()
     #: Whether it is a :class:`StructuredLog`.
     structured: ClassVar[bool] = False
-    #: Beginnings that tell what a record is where a format of the user's choice leaves out who
-    #: wrote it; only its first line is prefixed there.
-    opens: ClassVar[tuple[str, ...]] = ()
-    #: Whether a place of torch's that once began a record with one of ``opens`` always does: a line
-    #: that it wrote under another clock, and that begins otherwise, goes on with the record above.
-    opens_always: ClassVar[bool] = False
     #: The first line of a bare record, where literal ``marks`` are too weak; also for kinds whose
     #: ``marks`` are ``prefixed``. Anchored at the start of the line.
     begins: ClassVar[re.Pattern[str] | None] = None
@@ -147,12 +151,6 @@ class Log:
         return True
 
     @classmethod
-    def believes(cls, records: Sequence[Record]) -> bool:
-        """Tell whether records are this kind's that nothing but how they begin says so of."""
-        del records
-        return True
-
-    @classmethod
     def mask(cls, text: str) -> str:
         """Replace what is volatile in ``text`` (addresses, ids) so that equal records are equal."""
         return text
@@ -192,6 +190,25 @@ class CountedLog(Log):
         return line, None
 
 
+class HeadedLog(Log):
+    """Records that their first line alone tells, in a log format of the user's choice.
+
+    Such a format may leave out who wrote a record, and is only before its first line.
+    """
+
+    #: Beginnings of the message that tell what the record is.
+    opens: ClassVar[tuple[str, ...]] = ()
+    #: Whether a place of torch's that once began a record with one of ``opens`` always does: a line
+    #: that it wrote under another clock, and that begins otherwise, goes on with the record above.
+    opens_always: ClassVar[bool] = False
+
+    @classmethod
+    def believes(cls, records: Sequence[Record]) -> bool:
+        """Tell whether records are this kind's that nothing but how they begin says so of."""
+        del records
+        return True
+
+
 class StructuredLog(Log):
     """Torch's own structured log: JSON behind its log prefix, with payload lines behind a tab.
 
@@ -219,6 +236,16 @@ class StructuredLog(Log):
 def measured(log: type[Log], line: str) -> tuple[str, float | None]:
     """Split a counted line of ``log`` into what its grammar reads and the milliseconds, if any."""
     return log.measure(line) if issubclass(log, CountedLog) else (line, None)
+
+
+def openings(log: type[Log], *, always: bool = False) -> tuple[str, ...]:
+    """Return what records of ``log`` begin with; none where they do not ``always``."""
+    return log.opens if issubclass(log, HeadedLog) and (log.opens_always or not always) else ()
+
+
+def believed(log: type[Log], records: Sequence[Record]) -> bool:
+    """Tell whether records are of ``log`` that nothing but how they begin says so of."""
+    return not issubclass(log, HeadedLog) or log.believes(records)
 
 
 def _records(result: Any) -> Iterator[Record]:

@@ -5,18 +5,31 @@ and the :class:`Record` models; the grammar says how text becomes them (see
 :mod:`tracelens.grammars`).
 """
 
-from tracelens.evidence.log import CountedLog, Log, Skimmed, StructuredLog, Tick, measured
+from tracelens.evidence.log import (
+    CountedLog,
+    HeadedLog,
+    Log,
+    Skimmed,
+    StructuredLog,
+    Tick,
+    believed,
+    measured,
+    openings,
+)
 from tracelens.evidence.record import Joined, Record
 from tracelens.logs._kinds import kind
 
 __all__ = [
     "CountedLog",
+    "HeadedLog",
     "Joined",
     "Log",
     "Record",
     "Skimmed",
     "StructuredLog",
     "Tick",
+    "believed",
     "kind",
     "measured",
+    "openings",
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from tracelens import grammars
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Stripped
 
@@ -35,7 +35,7 @@ def _listed(text: object) -> object:
     return tuple(one.split(", ")) if isinstance(one, str) else text
 
 
-class Fusion(Log):
+class Fusion(HeadedLog):
     """``[__fusion]`` and ``[__loop_ordering]``."""
 
     name = "fusion"

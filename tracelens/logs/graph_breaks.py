@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ StateName = Annotated[
 ]
 
 
-class GraphBreaks(Log):
+class GraphBreaks(HeadedLog):
     """``[__graph_breaks]``, and the warning about ``Tensor.item()`` that needs no setting."""
 
     name = "graph_breaks"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 
 from tracelens import grammars
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._text import Sizes
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 Unquoted = Annotated[str, BeforeValidator(lambda text: text.strip(' \n"'))]
 
 
-class GraphCode(Log):
+class GraphCode(HeadedLog):
     """The graphs that Dynamo traced."""
 
     name = "graph_code"

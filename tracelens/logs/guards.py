@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 from pydantic import BeforeValidator, ConfigDict
 
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import Comment
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _depth(text: object) -> object:
     return text.count("| ") if isinstance(text, str) else text
 
 
-class Guards(Log):
+class Guards(HeadedLog):
     """``[__guards]``: the tree of each compiled frame, and its latency as a record of its own."""
 
     name = "guards"

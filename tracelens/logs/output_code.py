@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._generated import Code, Comment
 from tracelens.logs._kernels import KernelDef, Parameter, Source
 from tracelens.logs._loops import Block, Header, Loop, Nest
@@ -66,7 +66,7 @@ __all__ = [
 MAX_ROWS = 200
 
 
-class OutputCode(Log):
+class OutputCode(HeadedLog):
     """The generated code of every graph, and the files it was written to."""
 
     name = "output_code"

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from tracelens import grammars
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompiles
 
@@ -23,7 +23,7 @@ def _reason(value: object) -> object:
     return grammar.nested("failures", value)[0]
 
 
-class RecompileLimits(Log):
+class RecompileLimits(HeadedLog):
     """``torch._dynamo hit config.recompile_limit (8)`` and what follows it."""
 
     name = "recompile_limits"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict
 
-from tracelens.logs import Log, Record
+from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import (
     Aliasing,
     Check,
@@ -63,7 +63,7 @@ MAX_DIGITS = 10
 _ENTRY = re.compile(r"^    - (\d{1,9})/(\d{1,9}):", re.MULTILINE)
 
 
-class Recompiles(Log):
+class Recompiles(HeadedLog):
     """``[__recompiles]`` and ``[__recompiles_verbose]``: one record per recompile."""
 
     name = "recompiles"

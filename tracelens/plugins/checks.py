@@ -10,7 +10,7 @@ from typing import Any
 from tracelens import grammars
 from tracelens.errors import PluginError
 from tracelens.experiment import Experiment
-from tracelens.logs import CountedLog, Joined, Log, Record
+from tracelens.logs import CountedLog, HeadedLog, Joined, Log, Record
 from tracelens.plugins.declared_lines import DeclaredLines
 from tracelens.remedies import Remedy
 from tracelens.render import Renderer
@@ -52,8 +52,10 @@ def log(cls: type[Log]) -> None:
     tells_times = "measure" in vars(cls) or "timed" in vars(cls)
     good = issubclass(cls, CountedLog) or not tells_times
     _that(good, "base", "Log", "CountedLog, whose lines tell times")
+    begins = {"opens", "opens_always", "believes"} & vars(cls).keys()
+    _that(issubclass(cls, HeadedLog) or not begins, "base", "Log", "HeadedLog, which has `opens`")
     for what in ("marks", "opens", "modules", "artifacts"):
-        texts = getattr(cls, what)
+        texts = getattr(cls, what, ())
         good = isinstance(texts, tuple | frozenset) and _all_are(texts, str) and all(texts)
         _that(good, what, texts, "a tuple of texts, none of them empty")
     for what in ("begins", "continues", "ends", "cuts"):

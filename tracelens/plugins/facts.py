@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tracelens.evidence import needs
-from tracelens.logs import CountedLog, Joined, Log, Record
+from tracelens.logs import CountedLog, Joined, Log, Record, openings
 from tracelens.plugins.untouched import remember
 from tracelens.render import Renderer
 from tracelens.rules import Rule
@@ -64,7 +64,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             counted=log.counted,
             timed=log.timed if issubclass(log, CountedLog) else (),
             partial=log.partial,
-            opens=log.opens,
+            opens=openings(log),
             beginning=_pattern(log.begins),
             continuation=_pattern(log.continues),
             sums_up=own != [Log.environment.__func__, Log.tables.__func__],  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from pydantic import (
     ConfigDict,
@@ -103,6 +103,11 @@ class Confirmation(Model):
         default=None, description="the cost as the log has it, where a measured one replaced it"
     )
     environment: dict[str, str] = Field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Be shared: it is the default of every finding, and nothing changes it."""
+        del memo
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,7 @@ import re
 from tracelens.evidence import Evidence, Place, limits
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
-from tracelens.logs import Log, Record, StructuredLog
+from tracelens.logs import Log, Record, StructuredLog, believed
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
@@ -127,7 +127,7 @@ def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -
     # Of a text that will not be read nobody knows where it ends; its first line is counted.
     room = evidence.has_room(block.log.name)
     number, records = own(block.log, lines) if room else (1, None)
-    if not block.prefix and (records is None or not block.log.believes(records)):
+    if not block.prefix and (records is None or not believed(block.log, records)):
         return  # nothing but its beginning says that torch wrote it
     text = "\n".join(lines[:number])
     frame = block.log.frame_of(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
-from tracelens.logs import CountedLog, Log
+from tracelens.logs import CountedLog, Log, openings
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.plugins.facts import LogFacts
 from tracelens.source.heads import MAY_HEAD, Head, Heads
@@ -51,11 +51,11 @@ class Kinds:
         self.structured = next((log for log in logs if log.structured), None)
         self._logs = logs
         self._begun: dict[bytes, tuple[bytes, ...]] = {}
-        self.opening = [(log.opens, log) for log in logs if log.opens]
-        opens = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
+        self.opening = [(opens, log) for log in logs if (opens := _opens(log))]
+        heads = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
         weak = (mark.encode() for log in logs if log.prefixed for mark in log.marks)
         #: Finds the records of which only the first line is prefixed.
-        self.heads = Heads(opens, tuple(mark for mark in weak if len(mark) >= TELLING))
+        self.heads = Heads(heads, tuple(mark for mark in weak if len(mark) >= TELLING))
 
     def load(self, log: type[Log] | LogFacts) -> type[Log]:
         """Return the log kind itself."""
@@ -153,8 +153,8 @@ class Kinds:
         """Return what the records of ``artifact`` begin with where they always do; else nothing."""
         if (begun := self._begun.get(artifact)) is None:
             found = self.artifacts.get(artifact.decode("ascii", "replace"))
-            log = None if found is None or not found.opens else self.load(found)
-            opens = log.opens if log is not None and log.opens_always else ()
+            log = None if found is None or not _opens(found) else self.load(found)
+            opens = openings(log, always=True) if log is not None else ()
             begun = tuple(mark.rstrip("\n").encode() for mark in opens)
             if len(self._begun) < len(self.artifacts):
                 self._begun[artifact] = begun
@@ -233,6 +233,11 @@ def _readers(
     """Yield beginnings of torch's records and then of modules, with whose they are and which."""
     yield from ((log.marks, log, False) for log in logs if log.prefixed and log.marks)
     yield from ((log.modules, log, True) for log in logs if log.modules)
+
+
+def _opens(log: type[Log] | LogFacts) -> tuple[str, ...]:
+    """Return what tells its records where only their first line is prefixed."""
+    return log.opens if isinstance(log, LogFacts) else openings(log)
 
 
 def _timed(log: type[Log] | LogFacts) -> tuple[str, ...]:
