@@ -56,7 +56,8 @@ def analyze(
         list[str] | None,
         typer.Argument(
             metavar="[INPUT]...",
-            help="Files (.gz, .xz, .zst too), directories, globs, or - for standard input.",
+            help="Files (.gz, .xz, .zst too), directories, globs, URLs (s3://...), or - for "
+            "standard input.",
             show_default=False,
         ),
     ] = None,

@@ -13,7 +13,7 @@ from tracelens.report import Input
 from tracelens.source.files import Pushback, Reader, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
-from tracelens.source.places import expand, real
+from tracelens.source.places import expand, size_of
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
 from tracelens.source.runs import Group, groups, of_one_process
 from tracelens.source.segment import Segmenter
@@ -51,14 +51,6 @@ def read(
     return merged(reading.file(path) for path in expand(tuple(paths)))
 
 
-def size_of(path: str) -> int | None:
-    """Return the stored bytes of an input; None where that is not known before it is read."""
-    try:
-        return None if path == "-" else real(path).stat().st_size
-    except OSError:  # whoever reads it says so
-        return None
-
-
 def merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Input, ...]]:
     """Return the evidence of one run, of what was read of its inputs, in order."""
     total: Evidence | None = None
@@ -72,7 +64,7 @@ def merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Inpu
                 evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
             total.merge(evidence)
         inputs.append(source)
-        paths.add(source.path)
+        paths.add(str(Path(source.path)))
     return Evidence() if total is None else total, tuple(inputs)
 
 
@@ -82,7 +74,12 @@ class Reading:
     The arguments and the errors are those of :func:`read`.
     """
 
-    def __init__(self, kind: str | None, jobs: int, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self,
+        kind: str | None = None,
+        jobs: int = 1,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
         logs = {log.name: log for log in manifest.current().logs}
         if kind is not None and kind not in logs:
             raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")

@@ -10,15 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
 from tracelens.errors import SourceError
 
-__all__ = ["expand", "lying", "opened", "place_of", "real", "shown"]
+__all__ = ["expand", "is_url", "lying", "opened", "place_of", "real", "shown", "size_of"]
 
 _ZIP = b"PK\x03\x04"
 #: Members of archives: where they lie, by ``ARCHIVE/MEMBER``.
 _UNPACKED: dict[str, Path] = {}
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _ESCAPED = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _ENDLESS = {"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"}
 
@@ -26,14 +28,20 @@ _ENDLESS = {"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"}
 def expand(patterns: tuple[str, ...]) -> list[str]:
     """Return the input files that ``patterns`` name, each once, in order.
 
-    ``-`` is standard input. A directory stands for the files below it, hidden ones left out, and
-    those of a recording that are no logs. A zip file stands for its members; of a bundle, its logs.
+    ``-`` is standard input, and a URL what fsspec finds there. A directory stands for the files
+    below it, hidden ones left out, and those of a recording that are no logs. A zip file stands
+    for its members; of a bundle, its logs.
 
     Raises:
         SourceError: A pattern names nothing.
     """
     found: dict[str, None] = {}
     for pattern in patterns:
+        if is_url(pattern) and not Path(pattern).exists():
+            from tracelens.source import remote  # noqa: PLC0415 -- seldom asked for
+
+            found.update(dict.fromkeys(remote.found(pattern)))
+            continue
         try:
             there = pattern == "-" or real(pattern).exists()
         except (OSError, ValueError) as error:  # a name that no file can have
@@ -102,12 +110,38 @@ def real(name: str) -> Path:
 
 def place_of(name: str) -> dict[str, str]:
     """Return where an input lies, by its name, for a reader in another folder."""
-    return {} if name == "-" else {name: str(real(name).absolute())}
+    if name == "-":
+        return {}
+    return {name: remote.place_of(name) if (remote := _elsewhere(name)) else _absolute(name)}
+
+
+def _absolute(name: str) -> str:
+    return str(real(name).absolute())
+
+
+def size_of(name: str) -> int | None:
+    """Return the stored bytes of an input; None where that is not known before it is read."""
+    if name == "-":
+        return None
+    if remote := _elsewhere(name):
+        size: int | None = remote.size_of(name)
+        return size
+    try:
+        return real(name).stat().st_size
+    except OSError:  # whoever reads it says so
+        return None
 
 
 @contextmanager
 def lying(places: Mapping[str, str]) -> Iterator[None]:
     """Let inputs lie in ``places``, by their names, in a ``with`` block."""
+    urls = {name: place for name, place in places.items() if is_url(place)}
+    if urls:
+        from tracelens.source import remote  # noqa: PLC0415 -- seldom asked for
+
+        with remote.lying(urls):
+            yield
+        return
     before = {name: _UNPACKED[name] for name in places if name in _UNPACKED}
     _UNPACKED.update({name: Path(place) for name, place in places.items()})
     try:
@@ -120,12 +154,29 @@ def lying(places: Mapping[str, str]) -> Iterator[None]:
                 del _UNPACKED[name]
 
 
+def is_url(name: str) -> bool:
+    """Tell whether a name is a URL."""
+    return _URL.match(name) is not None
+
+
+def _elsewhere(name: str) -> ModuleType | None:
+    """Return who reads a URL that the user has named; None for everything else."""
+    if not is_url(name):
+        return None
+    from tracelens.source import remote  # noqa: PLC0415 -- seldom asked for
+
+    return remote if remote.asked(name) else None
+
+
 def opened(name: str) -> IO[bytes]:
     """Open an input by its name.
 
     Raises:
         OSError: It cannot be opened, or is a device that never ends.
     """
+    if remote := _elsewhere(name):
+        file: IO[bytes] = remote.opened(name)
+        return file
     path = real(name)
     if stat.S_ISCHR(path.stat().st_mode) and os.path.realpath(path) in _ENDLESS:
         raise OSError(errno.EINVAL, "a device that never ends")
