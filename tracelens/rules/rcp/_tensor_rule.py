@@ -38,6 +38,11 @@ class TensorRule(RecompileRule):
         del group
         return False
 
+    def completed(self, finding: Finding, group: Group) -> Finding:
+        """Return the finding with what the rule alone knows of ``group``."""
+        del group
+        return finding
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -54,9 +59,10 @@ class TensorRule(RecompileRule):
                 title = self.title.format(**named, values=", ".join(group.values))
                 message = self.message(group, check)
                 shared = is_torch_wrapper(group.history.file) and self.is_another_module(group)
-                yield tell(
+                told = tell(
                     *(self, group, frames, trees),
                     title=title,
                     message=message,
                     harmless=_SHARED if shared else None,
                 )
+                yield self.completed(told, group)

@@ -21,6 +21,8 @@ __all__ = ["Weight"]
 SIZES = frozenset({"RCP002", "RCP004", "RCP016"})
 #: They matter where they took this part of all compile seconds, and so many milliseconds.
 MIN_SHARE, MIN_MS = 0.5, 20_000.0
+#: Half is what one recompile takes beside the first compilation: from here on it is information.
+NOTE_SHARE = 0.3
 #: Part of all compile seconds from which one finding deserves to be told for them.
 MIN_PART = 0.1
 
@@ -58,6 +60,15 @@ class Weight(NamedTuple):
         """
         if self.sizes_ms < max(MIN_MS, MIN_SHARE * self.whole_ms):
             return ""
+        return self._part(steps, frames, MIN_PART)
+
+    def notable(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
+        """Return the same where ``steps`` alone are a good part of it, though not the most."""
+        if self.sizes_ms < MIN_MS:
+            return ""
+        return self._part(steps, frames, NOTE_SHARE)
+
+    def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
         ms = measured_ms(steps, frames)
         part = f"{length(ms)} of the {length(self.whole_ms)} that compiling took"
-        return part if ms >= MIN_PART * self.whole_ms else ""
+        return part if ms >= max(least * self.whole_ms, 1.0) else ""

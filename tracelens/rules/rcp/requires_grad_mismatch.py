@@ -5,7 +5,9 @@ from __future__ import annotations
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
+from tracelens.report import Finding
 from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["RequiresGradMismatch"]
@@ -31,7 +33,8 @@ class RequiresGradMismatch(TensorRule):
 
     ## What to do
     Nothing in most programs. Where start-up time or the number of entries matters, compile the
-    model and not its layers, or detach what needs no gradient.
+    model and not its layers, or give the tensor one flag. Where the model is compiled, and a graph
+    break leaves its layers to be compiled one by one, remove the break.
 
     ## How a live run confirms it
     The same calls with the flag set alike: the recompile is gone.
@@ -50,6 +53,12 @@ class RequiresGradMismatch(TensorRule):
         refutes="it is compiled again all the same",
     )
 
+    class Data(RecompileData):
+        """A tensor with and without a gradient."""
+
+        #: Number of the compiled frame, in the order in which Dynamo met them.
+        frame: int | None = None
+
     remedies = (
         Remedy(
             "same-flag",
@@ -64,7 +73,8 @@ class RequiresGradMismatch(TensorRule):
             "compile-model",
             "Compile the model and not its layers: only the first of them gets inputs without "
             "a gradient.",
-            when="training",
+            when="a module is the first that is compiled: nothing around it is",
+            applies=lambda data: getattr(data, "frame", None) == 0 and data.function == "forward",
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
         ),
@@ -79,3 +89,10 @@ class RequiresGradMismatch(TensorRule):
             f"the flag was the other one: {group.times}. There are two values, so it ends "
             "there."
         )
+
+    def completed(self, finding: Finding, group: Group) -> Finding:
+        """Add which frame it is: something is compiled around all but the first."""
+        frame = group.history.frame
+        data = self.Data(**finding.data, frame=int(frame) if frame.isdecimal() else None)
+        advice = self.advise(data)
+        return finding.model_copy(update={"data": data.model_dump(mode="json"), "advice": advice})
