@@ -64,8 +64,8 @@ def severity(cause: Cause, pairs: list[Unfused]) -> Severity:
     return Severity.WARNING if own and count >= LARGE else Severity.INFO
 
 
-def reason(cause: Cause, pairs: list[Unfused]) -> str | None:
-    """Return why there is nothing to do; None where there is."""
+def reason(cause: Cause, pairs: list[Unfused], call_ms: float = 0.0) -> str | None:
+    """Return why there is nothing to do in a call of so many milliseconds; None where there is."""
     if cause is Cause.ACL:
         return (
             "on AArch64 builds with the Arm Compute Library, Inductor registers no such fusions "
@@ -77,7 +77,7 @@ def reason(cause: Cause, pairs: list[Unfused]) -> str | None:
             "generates no template for them"
         )
     count, known = moved(pairs)
-    if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record):
+    if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record, call_ms):
         return "so few bytes stay in a cache, or are a small part of what the graph moves"
     return None
 

@@ -9,15 +9,19 @@ from tracelens.evidence import Table
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
+    from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.onednn_verbose import CpuIsa
 
-__all__ = ["heaviest", "is_arm", "is_little", "is_training", "traffic"]
+__all__ = ["call_ms", "heaviest", "is_arm", "is_little", "is_training", "traffic"]
 
 #: Bytes per call of a graph that stay in the nearest cache.
 FEW = 8 << 10
 #: Bytes that no graph is slower for, where they are a small part of what it moves: 0.1 ms.
 SOME = 1 << 20
 SMALL_PART = 0.02
+#: What one core moves at least in a millisecond, and the part of a call below which that is noise.
+BYTES_PER_MS = 5_000_000
+NOISE = 0.005
 
 T = TypeVar("T")
 
@@ -56,6 +60,19 @@ def traffic(module: OutputModule) -> int:
     )
 
 
-def is_little(count: int, module: OutputModule) -> bool:
-    """Whether ``count`` bytes per call of the graph are not worth a word."""
+def is_little(count: int, module: OutputModule, call_ms: float = 0.0) -> bool:
+    """Whether ``count`` bytes per call of the graph are not worth a word.
+
+    Args:
+        count: Bytes that are moved for nothing.
+        module: The code of the graph.
+        call_ms: How long a call takes, where a trace has it.
+    """
+    if count < BYTES_PER_MS * NOISE * call_ms:
+        return True
     return count < FEW or (count < SOME and count < SMALL_PART * traffic(module))
+
+
+def call_ms(regions: Table[CompiledRegion]) -> float:
+    """Return how long a call of the largest compiled function takes; 0 where no trace tells."""
+    return max((row.times.median for row in regions if row.times), default=0.0)

@@ -11,13 +11,13 @@ from tracelens.words import length, percent
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
-__all__ = ["SHARE_OF_EXCERPT", "adjacent", "is_excerpt", "too_little"]
+__all__ = ["LEAST_MS", "SHARE_OF_EXCERPT", "adjacent", "is_excerpt", "too_little"]
 
 #: Executions up to which a log is an excerpt: no iteration can be told from the next.
 MAX_EXECUTIONS = 60
 #: Part of the time shown from which a defect of an excerpt is reported.
 SHARE_OF_EXCERPT = 0.2
-#: Milliseconds in all below which a share of a whole log is noise, however large it is.
+#: Milliseconds in all below which a share is noise in a whole log, and no warning in any.
 LEAST_MS = 0.5
 #: Lines between a reorder and what reads it: the reorder of another operand.
 MAX_DISTANCE = 2

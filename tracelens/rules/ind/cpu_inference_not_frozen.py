@@ -11,7 +11,7 @@ from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest, is_arm, is_little, is_training
+from tracelens.inductor.graphs import call_ms, heaviest, is_arm, is_little, is_training
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, freeze, lacks_float16
 from tracelens.inductor.weights import Unprepared, unprepared
@@ -25,6 +25,7 @@ from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import CpuIsa
 
@@ -58,7 +59,7 @@ class CpuInferenceNotFrozen(Rule):
     differentiated; also where weights are exchanged between calls (adapters), or where memory does
     not suffice for a second copy of them. On AArch64, do not freeze bfloat16 layers before
     torch 2.15: they run in oneDNN's reference kernels then (ONE001). Below 1 MiB of weights it is a
-    note, below 8 KiB it is folded.
+    note, below 8 KiB, or 0.5 % of a call that a trace has timed, it is folded.
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -158,6 +159,7 @@ class CpuInferenceNotFrozen(Rule):
         run: Table[RunFacts],
         graphs: Table[FxGraph],
         isas: Table[CpuIsa],
+        regions: Table[CompiledRegion],
     ) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""
         if is_training(modules):
@@ -182,7 +184,7 @@ class CpuInferenceNotFrozen(Rule):
             graphs=count,
             dtypes=found[0].weight.dtype,
         )
-        little = total > 0 and is_little(total, found[0].seen.record)
+        little = total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
         yield self.finding(
             "not frozen",
             title=f"an inference graph takes the weights of {_told(found)} as inputs",

@@ -11,6 +11,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogue_causes import Cause, cause_of, moved, reason, severity, why
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
+from tracelens.inductor.graphs import call_ms
 from tracelens.inductor.remedies import (
     FREEZING,
     bfloat16,
@@ -29,6 +30,7 @@ from tracelens.words import size
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["UnfusedEpilogue"]
@@ -57,9 +59,10 @@ class UnfusedEpilogue(Rule):
     concatenation) cannot be an epilogue, and is not reported.
 
     ## When it is harmless
-    When the result is small, when the AUTOTUNE table shows that the library was faster than the
-    templates that could have fused it, in training on a CPU, where no template exists, and on
-    AArch64 builds with the Arm Compute Library, which register no fusions on purpose.
+    When the result is small, or a trace shows that a call takes more than 200 times as long as
+    moving it, when the AUTOTUNE table shows that the library was faster than the templates that
+    could have fused it, in training on a CPU, where no template exists, and on AArch64 builds with
+    the Arm Compute Library, which register no fusions on purpose.
 
     ## What to do
     For inference on a CPU, freeze the model: oneDNN then takes activations and sums along. Frozen
@@ -194,6 +197,7 @@ class UnfusedEpilogue(Rule):
         tables: Table[AutotuneTable],
         isas: Table[CpuIsa],
         execs: Table[PrimitiveExec],
+        regions: Table[CompiledRegion],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
         acl = any("AArch64" in row.record.isa for row in isas) or any(
@@ -207,7 +211,7 @@ class UnfusedEpilogue(Rule):
                 cause = cause_of(found, winners, acl=acl, training=training)
                 groups.setdefault((found.call.op, cause), []).append(found)
         for (op, cause), group in groups.items():
-            yield self._finding(op, cause, _heaviest(group), winners, run=run)
+            yield self._finding(op, cause, _heaviest(group), winners, run=run, ms=call_ms(regions))
 
     def _finding(
         self,
@@ -217,6 +221,7 @@ class UnfusedEpilogue(Rule):
         winners: Winners,
         *,
         run: Table[RunFacts],
+        ms: float,
     ) -> Finding:
         lines = [line for pair in pairs[:MAX_QUOTED] for line in pair.quotes()]
         table = winners.of(pairs[0]) if cause is Cause.TUNED else None
@@ -237,7 +242,7 @@ class UnfusedEpilogue(Rule):
             fused=pairs[0].kernel.fused,
             dtypes=pairs[0].content.dtype,
         )
-        harmless = reason(cause, pairs)
+        harmless = reason(cause, pairs, ms)
         return self.finding(
             op,
             cause.value,

@@ -19,7 +19,7 @@ from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.data import PrimitiveData, descriptors, rank_of
-from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
+from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
 from tracelens.onednn.runs import Spent, steady, times
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
@@ -188,7 +188,7 @@ class ActivationLayoutPingPong(Rule):
                 f"{worst.record.primitive} {worst.record.shape}. All but the conversions at the "
                 "ends of the network can be avoided."
             ),
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if ms >= LEAST_MS else Severity.INFO,
             harmless=light or None,
             confidence=Confidence.HIGH
             if layers >= 2 * MIN_COUNT and not once

@@ -12,7 +12,7 @@ from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, free
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.onednn.data import PrimitiveData, descriptors
-from tracelens.onednn.excerpts import SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
+from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
 from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.runs import Spent, steady
 from tracelens.onednn.stories import UNFROZEN
@@ -58,8 +58,8 @@ class WeightReorderEveryIteration(Rule):
 
     ## When it is harmless
     When the weights change between the calls, as in training: primitives that also run backward are
-    left out. Less than 4 % of all execution time is information, less than 1 %, or than 0.5 ms in a
-    log of more than 60 executions, a note of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
+    left out. Less than 4 % of all execution time, or than 0.5 ms, is information; less than 1 %, or
+    than 0.5 ms in a log of more than 60 executions, a note of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
     are used more often than they are reordered. In an excerpt of a few lines, a reorder straight
     before each of three calls is reported where it takes a fifth of the time shown.
 
@@ -202,7 +202,7 @@ class WeightReorderEveryIteration(Rule):
                 f"executions of {primitive}: {spent.tell(ms)}, "
                 f"beside {length(data.executions_ms)} for the executions themselves."
             ),
-            severity=_severity(share),
+            severity=_severity(share, ms),
             harmless=light or None,
             confidence=Confidence.MEDIUM if excerpt or count < 2 * MIN_COUNT else Confidence.HIGH,
             count=count,
@@ -220,11 +220,9 @@ class WeightReorderEveryIteration(Rule):
         )
 
 
-def _severity(share: float) -> Severity:
-    """Grade by the share of all execution time."""
-    if share >= ACT_SHARE:
-        return Severity.WARNING
-    return Severity.INFO
+def _severity(share: float, ms: float) -> Severity:
+    """Grade by the share of all execution time, of which so little may be no more than noise."""
+    return Severity.WARNING if share >= ACT_SHARE and ms >= LEAST_MS else Severity.INFO
 
 
 def _once(rows: Iterable[Seen[PrimitiveExec]]) -> list[Seen[PrimitiveExec]]:
