@@ -64,13 +64,19 @@ def _late_on_arm(data: InRun) -> bool:
     return data.arch == "aarch64" and bfloat16 and (data.torch is None or data.torch < (2, 15))
 
 
+#: Dimensions for which there is a channels-last layout.
+_LAYOUTS = (4, 5)
+
+
 def is_given(data: Any, rank: int) -> bool:
     """Whether tensors of so many dimensions are converted, and the model may be given them.
 
     ``data.inputs`` holds the dimensions of what compiled code is given. A tensor of three
     dimensions has no channels-last layout: converting it raises.
     """
-    return rank in data.ranks and (data.inputs is None or rank in data.inputs)
+    if data.inputs is None:  # one of them alone: what is computed inside may have more
+        return rank == min((each for each in data.ranks if each in _LAYOUTS), default=None)
+    return rank in data.ranks and rank in data.inputs
 
 
 def _rank(rank: int) -> Any:

@@ -204,6 +204,8 @@ class FindingData(Model):
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 #: Where a sentence ends and another one begins: not within ``torch.compile``.
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
+#: What tells of the run as a whole: how long compiling took in all; then what tells of the log.
+_OF_THE_WHOLE = {"CMP001": 1, "LOG": 2}
 
 
 class Finding(Model):
@@ -240,8 +242,9 @@ class Finding(Model):
         """Sort key: what ended the program, then severity, causes before symptoms, cost, count.
 
         Within a severity, what a run has confirmed comes before what the log alone says, and that
-        before what a run has refuted, or shown to cost nothing; what is about the log itself comes
-        after what is about the program. What is silenced comes last.
+        before what a run has refuted, or shown to cost nothing. A sum over the whole run comes
+        after what names a place in it, and what is about the log itself after that. What is
+        silenced comes last.
         """
         shown = bool(self.cost and self.cost.basis == "confirmed")
         said = self.confirmation
@@ -250,8 +253,8 @@ class Finding(Model):
         silenced = bool(self.ignored or self.suppressed_by)
         ended = self.severity is Severity.ERROR and bool(self.data.get("ended_program"))
         symptom = self.explained_by is not None
-        about_log = self.code.startswith("LOG")
-        first = (silenced, not ended, self.severity.rank, about_log, symptom, tried)
+        whole = _OF_THE_WHOLE.get(self.code[:3], 0) or _OF_THE_WHOLE.get(self.code, 0)
+        first = (silenced, not ended, self.severity.rank, whole, symptom, tried)
         return (*first, -cost, -self.count, self.code, self.id, self.run)
 
     @property

@@ -15,20 +15,23 @@ it. The keys below are those that rules of different families share; a rule may 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tracelens.report.model import Finding, Severity, Where
 
 __all__ = [
     "NO_COMPILER",
+    "RESUMED",
     "Story",
     "Teller",
     "failure",
     "frame",
     "graph_break",
+    "last_batch",
     "left_out",
     "recompiles",
+    "resumed",
     "told_once",
 ]
 
@@ -36,6 +39,9 @@ __all__ = [
 Story = tuple[object, ...]
 #: There is no compiler, and what comes of it.
 NO_COMPILER: Story = ("no compiler",)
+#: How Dynamo calls the code after a graph break, with the function and the line of the break.
+RESUMED = "torch_dynamo_resume_in_"
+_MAX_DIGITS = 10
 
 
 class Teller(Protocol):
@@ -51,6 +57,18 @@ class Teller(Protocol):
 def graph_break(file: str, line: int | None) -> Story:
     """The graph break at a line of the user's code, and what comes of it."""
     return "graph break", file, line
+
+
+def resumed(function: str, file: str) -> Iterator[Story]:
+    """Return the graph break behind which ``torch_dynamo_resume_in_forward_at_35`` begins."""
+    line = function.rpartition("_at_")[2]
+    if function.startswith(RESUMED) and line.isdecimal() and len(line) < _MAX_DIGITS:
+        yield graph_break(file, int(line))
+
+
+def last_batch(file: str, line: int | None) -> Story:
+    """The smaller batch for which the function at a line was compiled once more."""
+    return "last batch", file, line
 
 
 def recompiles(file: str, line: int | None) -> Story:

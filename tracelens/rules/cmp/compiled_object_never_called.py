@@ -35,6 +35,11 @@ class AskedData(FindingData):
     calls: int
 
     @property
+    def is_module(self) -> bool:
+        """Whether it is a class, by its name: of a function the log has the function's."""
+        return self.name[:1].isupper()
+
+    @property
     def is_container(self) -> bool:
         """Whether it holds modules and is not called itself."""
         return self.is_torchs and self.name in CONTAINERS
@@ -78,10 +83,27 @@ class CompiledObjectNeverCalled(Rule):
     Data = AskedData
     remedies = (
         Remedy(
+            "in-place",
+            lambda data: (
+                f"Compile the `forward` of the `{data.name}` in place: a wrapper that goes on "
+                "calling the module it was given, or its `forward`, then runs compiled code."
+            ),
+            when="a module, not of torch's own, whose compiled form is not called",
+            applies=lambda data: (
+                data.is_module and not data.calls and not data.is_torchs
+            ),
+            code="model.forward = torch.compile(model.forward)",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/CMP007/in-place.py",
+        ),
+        Remedy(
             "call-result",
             "Call what torch.compile returns: the model that it is given stays as it was.",
-            when="the result of torch.compile is not called",
-            applies=lambda data: not data.calls and not data.is_method,
+            when="a function, or a module of torch's own, whose compiled form is not called",
+            applies=lambda data: (
+                not data.calls and not data.is_method and (data.is_torchs or not data.is_module)
+            ),
             code="model = torch.compile(model)\nmodel(x)",
             basis="tested",
             proof="tests/advice/CMP007/call-result.py",

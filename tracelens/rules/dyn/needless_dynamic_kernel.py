@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.recompile_history import histories
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.recompiles import MAX_DIGITS, GuardFailure, Recompile, TensorMismatch
+from tracelens.logs.recompiles import MAX_DIGITS, GuardFailure, Recompile, Source, TensorMismatch
 from tracelens.logs.recording import CalledWith
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story, last_batch
 from tracelens.rules import Rule
 
 __all__ = ["NeedlessDynamicKernel"]
@@ -25,6 +29,10 @@ class RemainderData(FindingData):
     source: str
     usual: int
     last: int
+    #: The source is a variable of the compiled function.
+    is_variable: bool = False
+    #: The functions that the batch recompiled: file and line of each.
+    functions: tuple[tuple[str, int], ...] = ()
 
 
 class NeedlessDynamicKernel(Rule):
@@ -69,15 +77,35 @@ class NeedlessDynamicKernel(Rule):
     remedies = (
         Remedy(
             "drop-last",
-            "Drop the last batch, with `drop_last=True` of the DataLoader, or pad it.",
+            lambda data: (
+                f"Drop the batch of {data.last}, with `drop_last=True` of the DataLoader or by "
+                f"leaving it out of your loop; or pad it to {data.usual}."
+            ),
             when="the smaller batch is the last of a data set",
             code="DataLoader(dataset, batch_size=batch_size, drop_last=True)",
             basis="tested",
             proof="tests/advice/DYN003/drop-last.py",
         ),
+        Remedy(
+            "mark-dynamic",
+            "Where the last batch must count: mark the dimension before the first call, and one "
+            "compilation serves both sizes.",
+            when="a tensor that the compiled function is given",
+            applies=lambda data: data.is_variable,
+            code=lambda data: f"torch._dynamo.maybe_mark_dynamic({data.source}, 0)",
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/DYN003/mark-dynamic.py",
+        ),
     )
 
-    def check(self, recompiles: Table[Recompile], *, sizes: Table[CalledWith]) -> Iterator[Finding]:
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        sizes: Table[CalledWith],
+        frames: Table[Frame],
+    ) -> Iterator[Finding]:
         """Yield one finding for the whole log, however many functions the batch went through."""
         steps = [
             (place, row, failure)
@@ -94,10 +122,20 @@ class NeedlessDynamicKernel(Rule):
             and _is_remainder(*pairs)
             and (back := _return(sizes, next(iter(pairs)))) is not None
         ):
-            yield self._finding(steps, back)
+            every = [step for history in histories(recompiles) for step in history.steps]
+            yield self._finding(steps, back, cost_of(every, frames))
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell why each of the functions was compiled for another size."""
+        data = self.data_of(finding)
+        if isinstance(data, RemainderData):
+            yield from (last_batch(file, line) for file, line in data.functions)
 
     def _finding(
-        self, steps: list[tuple[Place, Seen[Recompile], GuardFailure]], back: Seen[CalledWith]
+        self,
+        steps: list[tuple[Place, Seen[Recompile], GuardFailure]],
+        back: Seen[CalledWith],
+        cost: Cost | None,
     ) -> Finding:
         _, first, failure = steps[0]
         record = first.record
@@ -105,7 +143,13 @@ class NeedlessDynamicKernel(Rule):
         source = failure.check.source if isinstance(failure.check, TensorMismatch) else "the input"
         more = f" and {len(steps) - 1} more functions" if len(steps) > 1 else ""
         own = StackFrame(file=record.file, line=record.line, function=record.function)
-        data = RemainderData(source=str(source), usual=int(expected), last=int(actual))
+        data = RemainderData(
+            source=str(source),
+            usual=int(expected),
+            last=int(actual),
+            is_variable=isinstance(source, Source) and source.is_variable,
+            functions=tuple(dict.fromkeys((s.record.file, s.record.line) for _, s, _ in steps)),
+        )
         return self.finding(
             record.function,
             user_code.short(record.file),
@@ -123,6 +167,7 @@ class NeedlessDynamicKernel(Rule):
                 for at, row, why in steps[:MAX_QUOTED]
             ]
             + [back.quote("the usual size comes again")],
+            cost=cost,
             advice=self.advise(data),
             data=data,
         )

@@ -13,12 +13,14 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
-from tracelens.report.stories import Story, recompiles
+from tracelens.report.stories import Story, recompiles, resumed
 from tracelens.rules import Rule
 
 __all__ = ["SizeSpecialisedByCode"]
 
 MAX_QUOTED, MAX_VALUES = 4, 8
+#: How Dynamo names what the call at a graph break left behind for the code after it.
+_LEFT = "L['___stack"
 #: Compilations that made a size a constant, from which on each new size is compiled.
 CERTAIN = 2
 _FORMATTED = re.compile(r"""\bf['"]|\.format\(|\bstr\(|\brepr\(""")
@@ -164,9 +166,11 @@ class SizeSpecialisedByCode(Rule):
             yield "specialized", data.defined_in, data.defined_at
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to what made Dynamo give up the function that calls it."""
+        """Belong to what made Dynamo give up its caller, or to the break that left the number."""
         data = self.data_of(finding)
         if isinstance(data, SpecializedData) and data.defined_in:
+            if data.source.startswith(_LEFT):
+                yield from resumed(data.function, data.defined_in)
             yield called_in_lost(data.defined_in, data.defined_at)
 
     def _finding(self, group: list[Seen[SpecializedSize]]) -> Finding:

@@ -37,6 +37,8 @@ class GuardData(FindingData):
     values: int | None = None
     #: Whether most are on modules and what they hold.
     modules: bool = False
+    #: Compiled functions of the run whose guards the log has.
+    functions: int = 1
 
 
 def guard_data(entry: GuardedEntry, conditions: int = 0) -> GuardData:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames.guard_entries import GuardedEntry, by_function, root_line
@@ -67,8 +68,11 @@ class GuardCountLarge(Rule):
             "flat-configuration",
             "Read configurations in `__init__`, and keep what `forward` needs in plain "
             "attributes: each dictionary and each nested object on the way is guarded.",
-            when="a fifth of the guards are on values and containers",
-            applies=lambda data: data.values is None or data.values >= data.guards / 5,
+            when="a fifth of the guards are on values and containers, in code of your own",
+            applies=lambda data: (
+                not user_code.package(data.file or "")
+                and (data.values is None or data.values >= data.guards / 5)
+            ),
             proof="tests/advice/GRD002/flat-configuration.py",
             basis="tested",
         ),

@@ -69,13 +69,18 @@ class GuardLatencyHigh(Rule):
         Remedy(
             "larger-region",
             "Compile a larger region, so that one check of the guards covers more work.",
+            when="several functions are compiled",
+            applies=lambda data: data.functions > 1,
             proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
         ),
         Remedy(
             "skip-module-guards",
-            "If no module changes after the first call, leave out the guards on modules: "
-            "`skip_guard_on_all_nn_modules_unsafe` of torch.compiler as `guard_filter_fn`. "
-            "Unsafe: a change gives wrong results without a word.",
+            "If no module changes after the first call, leave out the guards on modules. Unsafe: a "
+            "change gives wrong results without a word.",
+            code="skip = torch.compiler.skip_guard_on_all_nn_modules_unsafe\n"
+            'model = torch.compile(model, options={"guard_filter_fn": skip})',
+            when="most guards are on modules, or the log does not have them",
+            applies=lambda data: data.modules or data.values is None,
             since="2.8",
             proof="tests/advice/GRD001/skip-module-guards.py",
             basis="tested",
@@ -96,9 +101,11 @@ class GuardLatencyHigh(Rule):
         """Yield one finding per function."""
         slow = [entry for entry in entries if _is_slow(entry.record)]
         for group in by_function(slow):
-            yield self._finding(group, latencies)
+            yield self._finding(group, latencies, len(by_function(entries)))
 
-    def _finding(self, group: list[Seen[GuardedEntry]], latencies: Table[GuardLatency]) -> Finding:
+    def _finding(
+        self, group: list[Seen[GuardedEntry]], latencies: Table[GuardLatency], functions: int
+    ) -> Finding:
         slowest = max(group, key=lambda entry: entry.record.us or 0.0)
         entry = slowest.record
         us = entry.us or 0.0
@@ -108,7 +115,7 @@ class GuardLatencyHigh(Rule):
             for place, row in latencies.events()
             if row.record.us == us and place.frame == entry.id
         ]
-        data = guard_data(entry)
+        data = guard_data(entry).model_copy(update={"functions": functions})
         return self.finding(
             *entry.subject,
             title=f"the guards of {entry.label} take {us / 1000:.2g} ms at every call",

@@ -19,6 +19,7 @@ from tracelens.inductor.attention_causes import (
     severity,
     why,
 )
+from tracelens.inductor.attention_options import in_library, option
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
@@ -100,15 +101,41 @@ class AttentionNotFused(Rule):
         #: torch says that float32 products without TF32 keep the fused kernel away.
         needs_tf32: bool
 
+        #: The installed package that the line is in, and the line; empty for the program's own.
+        package: str = ""
+        file: str = ""
+        line: int = 0
+
+        @property
+        def is_written(self) -> bool:
+            """Whether it is written out, and no option that we know changes that."""
+            return self.cause == "written out" and not option(self.package)
+
+        @property
+        def outside(self) -> str:
+            """What the user of a package can do; empty for code of one's own."""
+            return in_library(self.package, self.file, self.line)
+
     remedies = (
         Remedy(
+            id="option",
+            text=lambda data: (
+                f"`{data.package}` has an option for it, and torch computes attention: "
+                f"{option(data.package)}."
+            ),
+            when="the line is in a library whose option we know",
+            applies=lambda data: data.cause == "written out" and bool(option(data.package)),
+            since="2.0",
+            proof="docs/upstream.md",
+        ),
+        Remedy(
             id="sdpa",
-            text="Let torch compute it, with q, k and v as (batch, heads, length, size); pass the "
-            "mask as attn_mask=, and scale= where it is not 1/sqrt(size). Most libraries have an "
-            "option: attn_implementation='sdpa' in transformers, attn_flash=True in "
-            "x-transformers.",
+            text=lambda data: (
+                data.outside + " torch compute it, with q, k and v as (batch, heads, length, "
+                "size); pass the mask as attn_mask=, and scale= where it is not 1/sqrt(size)."
+            ),
             when="the program writes attention out in four dimensions, or nothing shows how many",
-            applies=lambda data: data.cause == "written out" and data.dimensions in {None, FUSED},
+            applies=lambda data: data.is_written and data.dimensions in {None, FUSED},
             code="y = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
             since="2.0",
             basis="tested",
@@ -116,11 +143,13 @@ class AttentionNotFused(Rule):
         ),
         Remedy(
             id="sdpa-3d",
-            text="Let torch compute it. q, k and v have three dimensions here, and the fused "
-            "kernels take four, (batch, heads, length, size): add the first one for the call. "
-            "Pass a mask as attn_mask=, and scale= where it is not 1/sqrt(size).",
+            text=lambda data: (
+                data.outside + " torch compute it. q, k and v have three dimensions here, and "
+                "the fused kernels take four, (batch, heads, length, size): add the first one for "
+                "the call. Pass a mask as attn_mask=, and scale= where it is not 1/sqrt(size)."
+            ),
             when="the program writes attention out in three dimensions",
-            applies=lambda data: data.cause == "written out" and data.dimensions == FUSED - 1,
+            applies=lambda data: data.is_written and data.dimensions == FUSED - 1,
             code=THREE,
             since="2.0",
             basis="tested",
@@ -128,11 +157,13 @@ class AttentionNotFused(Rule):
         ),
         Remedy(
             id="sdpa-5d",
-            text="Let torch compute it. The fused kernels take four dimensions, (batch, heads, "
-            "length, size): fold the ones in front for the call. Pass a mask, folded alike, as "
-            "attn_mask=, and scale= where it is not 1/sqrt(size).",
+            text=lambda data: (
+                data.outside + " torch compute it. The fused kernels take four dimensions, "
+                "(batch, heads, length, size): fold the ones in front for the call. Pass a mask, "
+                "folded alike, as attn_mask=, and scale= where it is not 1/sqrt(size)."
+            ),
             when="the program writes attention out in five dimensions or more",
-            applies=lambda data: data.cause == "written out" and (data.dimensions or 0) > FUSED,
+            applies=lambda data: data.is_written and (data.dimensions or 0) > FUSED,
             code=FIVE,
             since="2.0",
             basis="tested",
@@ -162,8 +193,8 @@ class AttentionNotFused(Rule):
             id="flex",
             text="Where scores are changed in between, use flex_attention in compiled code, with "
             "four dimensions as well.",
-            when="the program writes attention out",
-            applies=lambda data: data.cause == "written out",
+            when="the program writes attention out, in code of your own",
+            applies=lambda data: data.is_written and not data.package,
             code="from torch.nn.attention.flex_attention import flex_attention",
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
@@ -242,6 +273,9 @@ class AttentionNotFused(Rule):
             bytes=first.scores.bytes,
             keys=keys if isinstance(keys, int) else None,
             dimensions=first.dimensions,
+            package=user_code.package(frame.file) if frame else "",
+            file=frame.file if frame else "",
+            line=frame.line if frame else 0,
             needs_tf32=bool(skipped),
         )
         harmless = reason(cause, fused=fused)

@@ -21,7 +21,7 @@ from tracelens.logs.recompiles import (
     ValueCheck,
 )
 from tracelens.report import Finding, FindingData
-from tracelens.report.stories import Story, graph_break, recompiles
+from tracelens.report.stories import RESUMED, Story, recompiles, resumed
 from tracelens.rules import Rule
 
 __all__ = [
@@ -36,8 +36,6 @@ __all__ = [
     "told_by",
 ]
 
-#: How Dynamo calls the code after a graph break: ``torch_dynamo_resume_in_forward_at_35``.
-RESUMED = "torch_dynamo_resume_in_"
 #: Values from which on a number that only grows is a counter.
 COUNTS = 3
 #: Causes with a number of variants that the program knows.
@@ -242,7 +240,4 @@ def is_finite(data: RecompileData) -> bool:
 def told_by(data: RecompileData) -> Iterator[Story]:
     """Return the graph breaks but for which the functions would not be compiled by themselves."""
     for one in data.functions:
-        if one.name.startswith(RESUMED):
-            line = one.name.rpartition("_at_")[2]
-            if line.isdecimal() and len(line) < 10:
-                yield graph_break(one.file, int(line))
+        yield from resumed(one.name, one.file)

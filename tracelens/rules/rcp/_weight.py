@@ -18,7 +18,7 @@ from tracelens.words import length
 __all__ = ["Weight"]
 
 #: Recompiles for sizes and numbers, whichever rule tells them.
-SIZES = frozenset({"RCP002", "RCP004", "RCP016"})
+SIZES = frozenset({"RCP002", "RCP004", "RCP016", "RCP023"})
 #: They matter where they took this part of all compile seconds, and so many milliseconds.
 MIN_SHARE, MIN_MS = 0.5, 20_000.0
 #: Half is what one recompile takes beside the first compilation: from here on it is information.

@@ -18,6 +18,7 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest
 from tracelens.rules.rcp._weight import Weight
@@ -120,6 +121,13 @@ class FirstDynamicRecompile(RecompileRule):
             proof="there is nothing to apply",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the last batch of a data set, where it is that which changed the size."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from (last_batch(one.file, one.line) for one in data.functions)
+        yield from super().follows(finding)
 
     def check(
         self,

@@ -10,9 +10,10 @@ from tracelens.dynamo.recompile_variants import is_special
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
+from tracelens.logs.recompiles import GuardFailure, RangeCheck, Recompile, Relation
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._data import (
@@ -22,10 +23,21 @@ from tracelens.rules.rcp._data import (
     guard_of,
     guards_of,
 )
+from tracelens.rules.rcp._weight import Weight
 
 __all__ = ["ShapeRelationGuard"]
 
 MAX_QUOTED = 5
+
+
+#: Characters of a condition that a title can hold.
+MAX_TITLE = 60
+
+
+class RelationData(RecompileData):
+    """Conditions that one line puts on symbolic values."""
+
+    conditions: int = 1
 
 
 class ShapeRelationGuard(RecompileRule):
@@ -46,7 +58,10 @@ class ShapeRelationGuard(RecompileRule):
 
     ## When it is harmless
     Almost always: the number of entries is bounded by the number of branches. It matters where
-    many branches on sizes stand in one function.
+    many branches on sizes stand in one function: ``conv2d`` on a CPU chooses its implementation by
+    the number of elements, so that each layer asks for a condition of its own. Where
+    ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
+    least, it is a warning.
 
     ## What to do
     Nothing for one branch. Otherwise take the branch out of the compiled function, use
@@ -63,6 +78,7 @@ class ShapeRelationGuard(RecompileRule):
     code = "RCP023"
     name = "shape-relation-guard"
     severity = Severity.INFO
+    Data = RelationData
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:branches",
@@ -92,17 +108,29 @@ class ShapeRelationGuard(RecompileRule):
         Remedy(
             "two-entries",
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
-            when="other conditions",
-            applies=lambda data: (
-                " % " not in data.source and not data.code.startswith(("if ", "while ", "elif "))
-            ),
+            when="one condition of another kind",
+            applies=lambda data: _is_another(data) and data.conditions == 1,
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
+        ),
+        Remedy(
+            "pad",
+            "Pad the inputs to a few sizes, and call each of them once before the first request: "
+            "no condition is met for the first time later.",
+            when="several conditions of another kind at one line",
+            applies=lambda data: _is_another(data) and data.conditions > 1,
+            basis="tested",
+            proof="tests/advice/RCP023/pad.py",
         ),
     )
 
     def check(
-        self, recompiles: Table[Recompile], *, frames: Table[Frame], trees: Table[GuardTree]
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        seconds: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one finding per function and line of the program."""
         groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
@@ -110,43 +138,103 @@ class ShapeRelationGuard(RecompileRule):
             for step in history.steps:
                 if not isinstance(step.check, RangeCheck | Relation) or is_special(step.check):
                     continue
-                comment = step.failure.comment if step.failure else None
-                code = comment.code if comment and comment.code else str(step.check)
+                code = _line(step.failure) or str(step.check)
                 groups.setdefault((*history.definition, code), []).append((history, step))
+        weight = Weight.of(recompiles, frames, seconds) if groups else None
         for group in groups.values():
             steps = [step for _, step in group]
-            history, first = group[0]
-            place = history.code(first, trees)
-            guard = guard_of(first.check)
-            names = dict.fromkeys(one.definition for one, _ in group)
-            data = RecompileData(
-                cause=self.code,
-                function=history.function,
-                file=history.file,
-                line=history.line,
-                functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
-                code=place.code,
-                source=guard.name,
-                guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
-                recompiles=len(steps),
-            )
-            yield self.finding(
-                history.function,
-                user_code.short(history.file),
-                place.code or str(first.check),
-                title=f"`{history.function}` is compiled once more where `{first.check}` "
-                f"does not hold",
-                message=f"The entry is valid only while `{first.check}`"
-                + (f", because of `{place.code}`" if place.code else "")
-                + ": a condition on a symbolic value. Each side of it is compiled once, so the "
-                "number of entries is bounded.",
-                count=len(steps),
-                where=user_code.where(place),
-                evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-                cost=cost_of(steps, frames),
-                advice=self.advise(data),
-                data=data,
-            )
+            heavy = weight.heavy(steps, frames) if weight else ""
+            yield self._finding(group, frames, trees, heavy)
+
+    def _finding(
+        self,
+        group: list[tuple[History, Step]],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        heavy: str,
+    ) -> Finding:
+        steps = [step for _, step in group]
+        history, first = group[0]
+        place = history.code(first, trees)
+        data = _data(self.code, group, place.code)
+        line = place.code or _line(first.failure)
+        condition = _short(first, line) if data.conditions == 1 else ""
+        return self.finding(
+            history.function,
+            user_code.short(history.file),
+            place.code or str(first.check),
+            title=f"`{history.function}` is compiled once more where {condition} does not hold"
+            if condition
+            else f"`{history.function}` is compiled for {data.conditions} conditions on sizes"
+            + (f" of `{line}`" if line else ""),
+            message=f"The entry is valid only while `{first.check}`"
+            + (f", because of `{line}`" if line else "")
+            + ": a condition on a symbolic value. "
+            + _bounded(data.conditions)
+            + (f" It took {heavy}." if heavy else ""),
+            severity=Severity.WARNING if heavy else None,
+            count=len(steps),
+            where=user_code.where(place),
+            evidence=[step.quote() for step in steps[:MAX_QUOTED]],
+            cost=cost_of(steps, frames),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationData:
+    steps = [step for _, step in group]
+    history, first = group[0]
+    names = dict.fromkeys(one.definition for one, _ in group)
+    return RelationData(
+        cause=cause,
+        function=history.function,
+        file=history.file,
+        line=history.line,
+        functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
+        code=code,
+        source=guard_of(first.check).name,
+        guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
+        recompiles=len(steps),
+        conditions=max(1, len(_conditions(group))),
+    )
+
+
+def _conditions(group: list[tuple[History, Step]]) -> set[str]:
+    """Return what the line's conditions are on: each has two sides, and is one condition."""
+    lines = {_line(step.failure) for _, step in group}
+    return {
+        guard_of(failure.check).name
+        for _, step in group
+        for failure in step.seen.record.failures
+        if isinstance(failure.check, RangeCheck | Relation)
+        and not is_special(failure.check)
+        and _line(failure) in lines
+    }
+
+
+def _line(failure: GuardFailure | None) -> str:
+    return failure.comment.code if failure and failure.comment else ""
+
+
+def _short(step: Step, code: str) -> str:
+    """Return the condition, or the line that asks for it where it is a long formula."""
+    text = str(step.check)
+    return f"a condition on sizes of `{code}`" if code and len(text) > MAX_TITLE else f"`{text}`"
+
+
+def _bounded(conditions: int) -> str:
+    if conditions == 1:
+        return "Each side of it is compiled once, so the number of entries is bounded."
+    return (
+        f"The line puts {conditions} such conditions on the sizes so far, and each side of each "
+        "needs an entry."
+    )
+
+
+def _is_another(data: RelationData) -> bool:
+    """Whether it is neither a multiple of a number nor a branch that the program writes."""
+    return " % " not in data.source and not data.code.startswith(("if ", "while ", "elif "))
 
 
 def _condition(data: RecompileData) -> str:
