@@ -89,9 +89,7 @@ class CompiledObjectNeverCalled(Rule):
                 "calling the module it was given, or its `forward`, then runs compiled code."
             ),
             when="a module, not of torch's own, whose compiled form is not called",
-            applies=lambda data: (
-                data.is_module and not data.calls and not data.is_torchs
-            ),
+            applies=lambda data: data.is_module and not data.calls and not data.is_torchs,
             code="model.forward = torch.compile(model.forward)",
             since="2.0",
             basis="tested",
