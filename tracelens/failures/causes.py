@@ -318,6 +318,7 @@ GENERAL = frozenset(
         "internal-dynamo",
         "internal-compiler",
         "triton-launcher",
+        "choice-left-out",
         "unknown",
     }
 )

@@ -53,7 +53,7 @@ _BUILDING = frozenset(
     }
 )
 _CONTEXT = re.compile(
-    r"nductor|[Tt]riton(?!client|server)|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
+    r"nductor|[Tt]riton(?!client|server|[/\\]+(?!backends|runtime|compiler|language|cache|\d))|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
     r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
     r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
     r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
@@ -127,6 +127,8 @@ def told(episode: Episode) -> Told | None:
         index, facts = episode.items.index(last), {}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
+    elif (index := _left_out_choice(episode)) >= 0:
+        cause, facts = "choice-left-out", {}
     else:
         return None
     index = min(index, len(episode.items) - 1)
@@ -145,6 +147,12 @@ def told(episode: Episode) -> Told | None:
         logged=all(one.logged for one in raised) if raised else item.logged,
         own=own,
     )
+
+
+def _left_out_choice(episode: Episode) -> int:
+    """Return the item that says that the search for kernels went on without one; below 0: none."""
+    said = (n for n, one in enumerate(episode.items) if _LEFT in _line(one))
+    return next(said, -1)
 
 
 def _left_out(lines: list[str]) -> dict[str, str]:

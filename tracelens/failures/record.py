@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.failures.causes import GENERAL
 from tracelens.failures.reading import LAST_LINES, Told, told
-from tracelens.failures.stages import Stage, own_stage, stage
+from tracelens.failures.stages import Stage, backend_stage, own_stage, stage
 from tracelens.logs import Joined
 from tracelens.logs.failures import Episode
 
@@ -75,7 +75,11 @@ class Failure(Joined):
             cause=about.cause,
             stage=own_stage(about.paths, about.message)
             if about.own
-            else stage(about.cause, about.paths, " ".join((*about.chain, about.message))),
+            else backend_stage(
+                stage(about.cause, about.paths, " ".join((*about.chain, about.message))),
+                about.chain,
+                about.facts.get("backend", ""),
+            ),
             exception=about.chain[-1] if about.chain else "",
             chain=about.chain,
             message=about.message,

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["BISECT", "Stage", "is_compiler", "is_generated", "own_stage", "stage"]
+__all__ = ["BISECT", "Stage", "backend_stage", "is_compiler", "is_generated", "own_stage", "stage"]
 
-#: ``program``: outside of everything compiled; ``unknown``: nothing tells.
+#: ``backend``: in one that is not torch's own; ``program``: outside of everything compiled;
+#: ``unknown``: nothing tells.
 Stage = Literal[
     "dynamo",
     "aot",
@@ -16,6 +17,7 @@ Stage = Literal[
     "triton",
     "toolchain",
     "autotune",
+    "backend",
     "runtime",
     "collective",
     "program",
@@ -81,6 +83,14 @@ _COMPILER = re.compile(
 _GENERATED = re.compile(
     r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"
 )
+#: The backends of torch itself; an empty name: the text does not tell.
+_OF_BACKEND: dict[str, Stage] = {
+    "": "unknown",
+    "aot_eager": "aot",
+    "aot_eager_decomp_partition": "aot",
+    "compile_fn": "unknown",
+    "inductor": "inductor",
+}
 _WRAPPER = re.compile(r"/torch/_dynamo/(?:eval_frame|external_utils)\.py$")
 _LOCAL = re.compile(r"/torch/_dynamo/(?:eval_frame|convert_frame|external_utils)\.py$")
 
@@ -129,6 +139,14 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
     if "backend=" in message or "nductor" in message:
         return "inductor"
     return "dynamo" if "ynamo" in message else "unknown"
+
+
+def backend_stage(found: Stage, chain: Iterable[str], backend: str) -> Stage:
+    """Return where a backend failed: Dynamo calls it, and does not trace while it runs."""
+    failed = any(name.endswith("BackendCompilerFailed") for name in chain)
+    if found != "dynamo" or not failed:
+        return found
+    return _OF_BACKEND.get(backend, "backend")
 
 
 def own_stage(paths: Iterable[str], message: str = "") -> Stage:

@@ -39,6 +39,7 @@ STAGES = {
     "triton": "while Triton compiled or loaded a kernel",
     "toolchain": "while a C or C++ compiler built what torch generated",
     "autotune": "while Inductor tried kernels",
+    "backend": "in the backend that torch.compile was given",
     "runtime": "while compiled code ran",
     "collective": "while ranks waited for each other",
     "program": "in the program itself, outside of compiled code",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.failures import Failure
@@ -10,6 +11,9 @@ from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, 
 from tracelens.words import first_line
 
 __all__ = ["InternalCompilerError"]
+
+#: The line that Triton points at, with nothing below it that says why.
+_CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
 
 
 class InternalCompilerError(FailureRule):
@@ -43,6 +47,29 @@ class InternalCompilerError(FailureRule):
     name = "internal-compiler-error"
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler"})
     remedies = (
+        Remedy(
+            "cast",
+            "Triton refuses the cast in the line it shows. Mostly what is cast is float8_e4m3fn"
+            " (fp8e4nv), which needs compute capability 8.9 (RTX 40, L4, H100): use weights in"
+            " float8_e5m2, float16 or another quantization there, or leave these layers out.",
+            when="a cast of what a kernel loads",
+            applies=lambda data: _CAST.search(data.message) is not None,
+            basis="untestable",
+            proof="needs a GPU before compute capability 8.9",
+        ),
+        Remedy(
+            "ddp",
+            "DistributedDataParallel's own way of splitting the graph failed on it: switch it off."
+            " Gradients are then sent in fewer, later pieces.",
+            setting="torch._dynamo.config.optimize_ddp = False",
+            since="2.0",
+            when="DDPOptimizer",
+            applies=lambda data: (
+                data.facts.get("backend") == "compile_fn" or "DDPOptimizer" in data.message
+            ),
+            basis="untestable",
+            proof="needs several ranks",
+        ),
         Remedy(
             "out-of-place",
             "The line changes a view of a tensor in place: do it out of place, or on a clone.",

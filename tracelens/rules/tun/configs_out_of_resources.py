@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.run_facts import InRun
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
+from tracelens.failures import Failure as Ending
 from tracelens.inductor.autotune_drops import Search, dropped, measured, quote
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
@@ -20,6 +22,8 @@ __all__ = ["ConfigsOutOfResources"]
 
 #: Lines quoted.
 MAX_QUOTED = 4
+_NEEDED = re.compile(r"Required: *(\d{1,12}),? *Hardware limit: *(\d{1,12})")
+_LEFT = re.compile(r"Ignoring this choice")
 
 
 class ConfigsOutOfResources(Rule):
@@ -80,10 +84,14 @@ class ConfigsOutOfResources(Rule):
         ),
     )
 
-    def check(self, searches: Table[Search], *, run: Table[RunFacts]) -> Iterator[Finding]:
+    def check(
+        self, *, searches: Table[Search], endings: Table[Ending], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         """Yield one note for the whole log."""
         rows = dropped(searches, "memory")
         if not rows:
+            left = endings.where(lambda one: one.cause == "choice-left-out")
+            yield from map(self._pasted, [one for one in left if "out of resource" in one.text])
             return
         count = sum(row.count for row, _ in rows)
         most = max((drop.required or 0 for _, drop in rows), default=0)
@@ -102,5 +110,30 @@ class ConfigsOutOfResources(Rule):
             evidence=[quote(row, drop) for row, drop in rows[:MAX_QUOTED]],
             harmless="it costs the time to compile them, and is no error",
             advice=self.advise(data),
+            data=data,
+        )
+
+    def _pasted(self, seen: Seen[Ending]) -> Finding:
+        """Return the note of lines that were copied without torch's prefix."""
+        found = _NEEDED.findall(seen.text)
+        needed = max((int(one) for one, _ in found), default=0)
+        limit = next((int(one) for _, one in found), None)
+        count = max(1, len(_LEFT.findall(seen.text)))
+        return self.finding(
+            "shared memory",
+            title=f"{plural(count, 'candidate kernel')} did not fit on this GPU",
+            message="Needed: "
+            + (
+                f"up to {needed:,} bytes of shared memory; this GPU has {limit:,}."
+                if limit
+                else "more shared memory than this GPU has."
+            )
+            + " The search goes on without; where no candidate is left, an error says so.",
+            count=count,
+            evidence=[seen.quote(at=seen.record.at)],
+            harmless="it costs the time to compile them, and is no error",
+            advice=self.advise(
+                data := self.Data(candidates=count, required=needed, limit=limit, measured=0)
+            ),
             data=data,
         )
