@@ -1,4 +1,5 @@
 """Messages of torch and Triton that name no compiler, each alone in a paste."""
+# ruff: noqa: E501 -- lines of tracebacks
 
 from __future__ import annotations
 
@@ -205,7 +206,65 @@ def test_what_the_search_for_kernels_leaves_out_ends_nothing(tmp_path: Path) -> 
         "Ignoring this choice.\n"
     )
     head = "[2/0] Runtime error during autotuning: \n"
-    with pytest.raises(SourceError):
-        report(head + left, tmp_path)
+    told = report(head + left, tmp_path).findings
+    assert [(one.code, one.severity) for one in told] == [("TUN004", "none")]
     ended = left + "torch._inductor.exc.InductorError: RuntimeError: x is not in the graph"
     assert report(ended, tmp_path).told[0].code == "ERR017"
+
+
+CUSTOM = """Traceback (most recent call last):
+  File "/home/ana/proj/app.py", line 9, in <module>
+    compiled(x)
+  File "/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line 1044, in compile_wrapper
+    raise e.remove_dynamo_frames() from None  # see TORCHDYNAMO_VERBOSE=1
+  File "/venv/lib/python3.11/site-packages/torch/_dynamo/output_graph.py", line 2450, in call_user_compiler
+    raise BackendCompilerFailed(
+  File "/venv/lib/python3.11/site-packages/torch/_dynamo/repro/after_dynamo.py", line 156, in __call__
+    compiled_gm = compiler_fn(gm, example_inputs)
+torch._dynamo.exc.BackendCompilerFailed: backend='{name}' raised:
+KeyError: 'x9'
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("my", "It failed in the backend that torch.compile was given."),
+        ("inductor", "It failed while Inductor lowered the graph."),
+        ("aot_eager", "It failed in AOTAutograd"),
+    ],
+)
+def test_a_backend_fails_after_dynamo_has_traced(name: str, said: str, tmp_path: Path) -> None:
+    found = report(CUSTOM.format(name=name), tmp_path).told[0]
+    assert found.code == "ERR017"
+    assert said in found.message
+    assert "while Dynamo traced" not in found.message
+
+
+@pytest.mark.parametrize("switches", ["graph_breaks,recompiles", ""])
+def test_that_nothing_was_compiled_is_said_where_the_logs_were_on(
+    switches: str, tmp_path: Path
+) -> None:
+    """``graph_code`` and the like print with every compilation; other switches prove nothing."""
+    noted = f"# tracelens: TORCH_LOGS +graph_code,{switches}\n" if switches else ""
+    text = (
+        'Traceback (most recent call last):\n  File "/home/ana/proj/train.py", line 9, in <module>\n'
+        "    step(x)\nValueError: no data\n"
+        f"{noted}# tracelens: torch 2.13.0+cpu\n# tracelens: ended exit code 1"
+    )
+    found = report(text, tmp_path).told[0]
+    assert found.code == "ERR000"
+    assert ("and nothing had been compiled" in found.message) is bool(switches)
+
+
+def test_a_cast_that_triton_refuses_without_a_reason_is_told_of(tmp_path: Path) -> None:
+    text = (
+        "triton.compiler.errors.CompilationError: at 3:11:\n"
+        "def triton_(in_ptr0, out_ptr0, XBLOCK : tl.constexpr):\n"
+        "    tmp0 = tl.load(in_ptr0 + (x0), None)\n    tmp1 = tmp0{}\n           ^\n"
+    )
+    cast = report(text.format(".to(tl.float32)"), tmp_path).told[0]
+    other = report(text.format(" + unknown(x)"), tmp_path).told[0]
+    assert (cast.code, other.code) == ("ERR017", "ERR017")
+    assert ["float8_e4m3fn" in one.text for one in cast.advice].count(True) == 1
+    assert not any("float8" in one.text for one in other.advice)

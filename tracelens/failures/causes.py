@@ -72,7 +72,7 @@ PHRASES = (
     ),
     Phrase(
         "no-msvc",
-        r"Compiler:clisnotfound|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
+        r"Compiler:clisnotfound|cpp_builder\.py:check_compiler_exist_windows|'?cl(?:\.exe)?'?isnotrecognized|cl(?:\.exe)?notfound"
         r"|(?:Failedto|Couldnot|cannot)find(?:cl\.exe|MSVC)|MSVC(?:compiler)?(?:is)?notfound"
         r"|WinError2\](?=.{0,600}cpp_builder|.{0,200}'cl')",
     ),
@@ -149,7 +149,7 @@ PHRASES = (
     ),
     Phrase(
         "triton-mismatch",
-        r"Installedtritonversiontooold|cannotimportname['‘](?P<missing>\w{1,60})['’]from['‘]?(?:partiallyinitializedmodule['‘])?triton"
+        r"Installedtritonversiontooold|\b[Cc]ompile\(\)gotanunexpectedkeywordargument['‘](?:signature|device|constants|configs|warm_cache_only)['’]|cannotimportname['‘](?P<missing>\w{1,60})['’]from['‘]?(?:partiallyinitializedmodule['‘])?triton"
         r"|['‘](?P<missing_2>triton_key|AttrsDescriptor)['’]|(?P<drivers>\d)activedrivers"
         r"|module['‘]triton[\w.]{0,80}['’]hasnoattribute['‘](?P<missing_3>\w{1,60})"
         r"|Nomodulenamed['‘](?P<missing_4>triton\.[\w.]{1,80})['’]"
