@@ -31,6 +31,7 @@ CALLS = {
     "mark_dynamic": "torch._dynamo.maybe_mark_dynamic()",
     "eager_first": "model(...) before torch.compile(model)",
     "autocast": "torch.autocast()",
+    "compile_inner": "module.compile()",
 }
 
 
@@ -55,7 +56,8 @@ class Knob:
     #: for what the program gives, in a tensor: ``{"lr": "tensor"}``.
     optimizer: Mapping[str, Value] = field(default_factory=dict)
     #: What is done around calls of compiled callables: ``{"mark_dynamic": "x, 0"}`` before each,
-    #: ``{"eager_first": True}`` before the first, ``{"autocast": "bfloat16"}``.
+    #: ``{"eager_first": True}`` before the first, ``{"autocast": "bfloat16"}``, or instead of what
+    #: calls them the modules that do not reach a line: ``{"compile_inner": "head.py:12"}``.
     call: Mapping[str, Value] = field(default_factory=dict)
     #: Whether results may differ; then the difference is measured as well.
     changes_results: bool = False

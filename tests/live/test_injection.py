@@ -292,3 +292,52 @@ def test_code_advice_that_is_one_call_is_made_around_calls(
     lower, held, _ = called("lower", autocast="bfloat16")
     assert lower[0] == "torch.bfloat16"
     assert held == {"torch.autocast()": True}
+
+
+INNER = """
+import json, sys, torch
+from torch._dynamo.utils import counters
+
+class Head(torch.nn.Module):
+    def forward(self, x):
+        if len(sys.argv) > 9:
+            print()
+        x = torch.relu(x)
+        torch._dynamo.graph_break()
+        return x * 2
+
+body = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+torch.manual_seed(0)
+model = torch.nn.Sequential(body, Head(), torch.nn.Linear(4, 2))
+x = torch.ones(2, 4)
+with torch.no_grad():
+    expected = model(x)
+    model.compile(backend="eager")
+    same = all(torch.equal(model(x), expected) for _ in range(3))
+inside = [m._compiled_call_impl is not None for m in (body, body[0], model[1], model[2])]
+breaks = sum(counters["graph_break"].values())
+print(json.dumps([same, inside, breaks, counters["stats"]["unique_graphs"]]))
+"""
+
+
+@pytest.mark.live
+def test_modules_that_do_not_reach_a_line_are_compiled_instead_of_what_calls_them(
+    torch_python: str, torch_environment: dict[str, str], tmp_path: Path
+) -> None:
+    def told(name: str, line: int) -> tuple[Any, list[tuple[str, bool]], list[str]]:
+        folder = tmp_path / name
+        folder.mkdir()
+        knob = Knob(name, call={"compile_inner": f"<string>:{line}"})
+        env = injection.environment(knob, folder, base=torch_environment)
+        found = tell(torch_python, env, INNER)
+        (one,) = steps.processes(folder)
+        return found, [(name, holds) for name, holds, _ in one.force], one.notes
+
+    lines = INNER.splitlines()
+    at = next(number for number, line in enumerate(lines, start=1) if "graph_break()" in line)
+    found, held, notes = told("inner", at)
+    assert found == [True, [True, False, False, True], 0, 2], "the body as a whole, and the end"
+    assert (held, notes) == ([("module.compile()", True)], [])
+    found, held, notes = told("elsewhere", 10_000)
+    assert (found[1], held) == ([False] * 4, []), "it is compiled as it would be"
+    assert notes == ["module.compile(): the first call does not reach that line, or all modules do"]

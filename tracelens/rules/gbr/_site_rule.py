@@ -9,6 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
+from tracelens.experiment import Knob
 from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_break
 from tracelens.logs.graph_breaks import GraphBreak
@@ -90,6 +91,16 @@ def own(data: BreakData) -> bool:
     return bool(data.file) and not data.package and user_code.distance(data.file) == 0
 
 
+def _inner(data: object) -> Knob | None:
+    """Return the change from outside; None where several lines of a package break graphs."""
+    if not isinstance(data, BreakData) or not data.file:
+        return None
+    return Knob(
+        "modules that do not reach the line are compiled, and what calls them is not",
+        call={"compile_inner": f"{data.file}:{data.line}"},
+    )
+
+
 #: What a user of a library can do about a break inside of it.
 LIBRARY = (
     Remedy(
@@ -99,6 +110,7 @@ LIBRARY = (
         applies=lambda data: bool(data.package),
         basis="tested",
         proof="tests/advice/GBR007/compile-inner.py",
+        knob=_inner,
     ),
     Remedy(
         "newer-version",

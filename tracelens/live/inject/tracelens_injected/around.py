@@ -4,6 +4,8 @@
 ``eager_first``   the callable is called once as it was before it was compiled, with arguments of
                   the first call; torch's random numbers stay what they are
 ``autocast``      ``bfloat16``: each call is made under ``torch.autocast``
+``compile_inner`` ``file:line``: the modules that do not reach that line are compiled, and what
+                  calls them is not
 """
 
 from __future__ import annotations
@@ -11,19 +13,35 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .hooks import Hooks
+from .inner import Inner
 from .journal import Journal
 
-__all__ = ["Around"]
+__all__ = ["Around", "Compiled"]
 
 #: What is done -> the name by which a setting is shown, and why it was not done.
 _NAMES = {
     "mark_dynamic": ("torch._dynamo.maybe_mark_dynamic()", "no compiled callable was given it"),
     "eager_first": ("model(...) before torch.compile(model)", "no compiled callable was called"),
     "autocast": ("torch.autocast()", "no compiled callable was called"),
+    "compile_inner": (
+        "module.compile()",
+        "the first call does not reach that line, or all modules do",
+    ),
 }
+
+
+class Compiled(NamedTuple):
+    """A compiled callable."""
+
+    function: Callable[..., Any]
+    #: What it was made of.
+    original: Callable[..., Any]
+    number: int
+    #: Compiles something else as it was compiled.
+    compile: Callable[[Any], Any]
 
 
 class Around:
@@ -35,21 +53,19 @@ class Around:
         self._done: set[str] = set()
         self._called: set[int] = set()
         self._signatures: dict[int, Any] = {}
+        #: Callables in which modules were compiled instead.
+        self._inner: set[int] = set()
 
     def install(self, hooks: Hooks) -> None:
         """Tell at the end what was never done."""
         del hooks
         self._journal.at_end.append(self._report)
 
-    def call(
-        self,
-        function: Callable[..., Any],
-        original: Callable[..., Any],
-        number: int,
-        args: Any,
-        kwargs: Any,
-    ) -> Any:
-        """Call ``function``, which was made of ``original``."""
+    def call(self, compiled: Compiled, args: Any, kwargs: Any) -> Any:
+        """Call what was compiled."""
+        if "compile_inner" in self._wanted:
+            return self._within(compiled, args, kwargs)
+        function, original, number, _ = compiled
         if "mark_dynamic" in self._wanted:
             self._mark(original, number, args, kwargs)
         if "eager_first" in self._wanted and number not in self._called:
@@ -59,6 +75,21 @@ class Around:
             return function(*args, **kwargs)
         with self._autocast(args, kwargs):
             return function(*args, **kwargs)
+
+    def _within(self, compiled: Compiled, args: Any, kwargs: Any) -> Any:
+        """Call what was compiled as it was before, with modules in it compiled instead."""
+        function, original, number, compile_ = compiled
+        if number in self._inner:
+            return original(*args, **kwargs)
+        if number in self._called:
+            return function(*args, **kwargs)
+        self._called.add(number)
+        inner = Inner(str(self._wanted["compile_inner"]))
+        result = inner.watch(lambda: original(*args, **kwargs))
+        if inner.compile(compile_):
+            self._inner.add(number)
+            self._tell("compile_inner")
+        return result
 
     def _mark(self, original: Any, number: int, args: Any, kwargs: Any) -> None:
         torch = sys.modules["torch"]

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .around import Around
+from .around import Around, Compiled
 from .enough import Enough
 from .hooks import Hooks
 from .journal import MANY, Journal
@@ -68,7 +68,8 @@ def install(
                 seen = Sizes(journal, number) if sizes else None
                 call: Callable[[Any, Any], Any] | None = None
                 if around is not None:
-                    call = functools.partial(around.call, result, fn, number)
+                    compiled = Compiled(result, fn, number, functools.partial(make, self))
+                    call = functools.partial(around.call, compiled)
                 if outputs is not None:
                     call = _watched(call or _plainly(result), fn, number, outputs)
                 timed = _timed(
