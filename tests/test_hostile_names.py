@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracelens.cli import main
-from tracelens.cli._output import save
+from tracelens.cli._saving import save
 from tracelens.report import saved
 
 ROOT = Path(__file__).parents[1]

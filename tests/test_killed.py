@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.killing import analyze, parts
-from tracelens.cli._output import replacing
+from tracelens.cli._saving import replacing
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])

@@ -15,7 +15,7 @@ import zstandard
 
 from tracelens.errors import SourceError
 from tracelens.evidence import Evidence
-from tracelens.source import files, read
+from tracelens.source import decoding, files, read
 
 FIRST = b"V1120 10:45:41.470000 30895 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
 LOG = (
@@ -166,8 +166,8 @@ def test_an_xz_stream_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
 def test_a_compression_bomb_is_cut(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_FREE", 1 << 20)
-    monkeypatch.setattr(files, "MAX_RATIO", 100)
+    monkeypatch.setattr(decoding, "_FREE", 1 << 20)
+    monkeypatch.setattr(decoding, "MAX_RATIO", 100)
     evidence, _ = analyzed(tmp_path, pack(b"a\n" * 20_000_000))
     assert any("expands" in note for note in evidence.notes)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from tracelens.cli._output import MAX_NAME, replacing
+from tracelens.cli._saving import MAX_NAME, replacing
 from tracelens.errors import TracelensError
 from tracelens.render import Options, Redact
 from tracelens.render._redact_log import LogNames

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracelens.cli._app import Terminal
-from tracelens.cli._ending import told_to_end
 from tracelens.cli._folder import Form, is_folder, made, of_folder
+from tracelens.cli._saving import check_names, check_place, save
 from tracelens.cli._terminal import emit, say, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
@@ -33,14 +31,10 @@ __all__ = [
     "RootOption",
     "SplitOption",
     "VerboseOption",
-    "replacing",
-    "save",
     "shown",
 ]
 
 STDOUT = "-"
-#: Bytes of a file's name.
-MAX_NAME = 255
 #: Bytes of a step's summary that GitHub takes, and bytes that are not worth a beginning.
 MAX_SUMMARY, MIN_SUMMARY = 1_000_000, 2_000
 
@@ -150,7 +144,7 @@ class Plan:
         """
         if quiet and name is None and not files:
             return cls(((STDOUT, _renderers()[quietly]),) if quietly else ())
-        _check_names(files)
+        check_names(files)
         renderers = {form.name: form for form in formats} or _renderers()
         chosen = _by_name(name, renderers) if name is not None else renderers["text"]
         folders = [file for file in files if file != STDOUT and is_folder(file)]
@@ -159,7 +153,7 @@ class Plan:
         for file in files:
             if file != STDOUT and file not in folders:
                 targets.append((file, _by_suffix(file, renderers)))
-                _check(file, inputs)
+                check_place(file, inputs)
         if (name is not None and not folders) or STDOUT in files:
             targets.append((STDOUT, chosen))
         elif not quiet and name is None:
@@ -342,54 +336,8 @@ def _by_suffix(file: str, renderers: Mapping[str, Form]) -> Form:
     return suffixes[fitting[-1]]
 
 
-def _check_names(files: Sequence[str]) -> None:
-    for path in map(Path, files):
-        if any(len(os.fsencode(part)) > MAX_NAME for part in path.parts):
-            raise UsageError(f"{path.name[:80]}: a name of more than {MAX_NAME} bytes")
-
-
-def _check(file: str, inputs: Sequence[str]) -> None:
-    path = Path(file)
-    if not path.parent.is_dir():
-        raise UsageError(f"{file}: {path.parent} is not a directory")
-    if path.is_dir():
-        raise UsageError(f"{file}: is a directory")
-    for source in inputs:
-        if path.exists() and Path(source).exists() and path.samefile(source):
-            raise UsageError(f"{file}: is an input as well; it would be overwritten")
-
-
 def shown(page: Path) -> None:
     """Show a page in the user's browser, and say where it is."""
     import webbrowser
 
     say(f"opened {page}" if webbrowser.open(page.resolve().as_uri()) else f"no browser for {page}")
-
-
-def save(path: Path, text: str) -> None:
-    """Write a file whole or not at all, with the permissions that it had."""
-    with replacing(path) as file:
-        file.write(text.encode("utf-8", "backslashreplace"))
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to be written whole or not at all, with the permissions that it had.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
-    # A name of our own: of any length that the folder takes, and never a link that lies there.
-    part = path.with_name(f".tracelens-{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        mode = path.stat().st_mode & 0o7777 if path.exists() else None
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(told_to_end())
-            stack.callback(part.unlink, missing_ok=True)
-            with part.open("xb") as file:
-                if mode is not None:
-                    os.fchmod(file.fileno(), mode)
-                yield file
-            part.replace(path)
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {error.strerror}") from error

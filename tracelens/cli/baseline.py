@@ -10,7 +10,7 @@ import typer
 
 from tracelens.cli._analysis_options import analyzed
 from tracelens.cli._app import app
-from tracelens.cli._output import save
+from tracelens.cli._saving import save
 from tracelens.cli._terminal import emit, say
 from tracelens.errors import UsageError
 

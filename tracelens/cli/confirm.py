@@ -28,8 +28,8 @@ from tracelens.cli._output import (
     RedactOption,
     RootOption,
     VerboseOption,
-    save,
 )
+from tracelens.cli._saving import save
 from tracelens.cli._terminal import say
 from tracelens.errors import UsageError
 

@@ -11,7 +11,7 @@ import typer
 from tracelens.cli import _loading
 from tracelens.cli._app import app
 from tracelens.cli._folder import made
-from tracelens.cli._output import save
+from tracelens.cli._saving import save
 from tracelens.cli._shared_redact import SharedRedactOption, shared
 from tracelens.cli._terminal import emit
 from tracelens.errors import UsageError

@@ -9,7 +9,7 @@ import typer
 
 from tracelens.cli import _loading
 from tracelens.cli._app import app
-from tracelens.cli._output import save
+from tracelens.cli._saving import save
 from tracelens.cli._shared_redact import SharedRedactOption, shared
 from tracelens.cli._terminal import emit
 

@@ -109,7 +109,7 @@ class GuardLookupCost(Rule):
             ms = max(0.0, run.total("dispatch_ms") - _added(run, of_it))
             if run.total("compile_ms") >= COMPILING * run.ms:
                 continue  # then lookups miss, and prologues run for the first time
-            if run.ms <= 0 or ms < MIN_SHARE * run.ms or ms < MIN_MS * run.n:
+            if ms < MIN_SHARE * run.ms or ms < MIN_MS * run.n:
                 continue
             if run.waits_for_host:
                 yield self._finding(run, ms, of_it, Compiled(frames, run.window.first.input))

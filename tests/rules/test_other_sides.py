@@ -1,0 +1,93 @@
+"""Conditions of rules from the side that no log of theirs shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracelens.evidence import Place, Seen, Table
+from tracelens.frames.compile_seconds import CompileSeconds
+from tracelens.logs._dataflow import Content
+from tracelens.logs.autotune import AutotuneTable
+from tracelens.logs.chrome_trace import DataLoading, DispatchStage
+from tracelens.logs.fusion import FusionRefused
+from tracelens.rules.cmp.compile_time_dominates import CompileTimeDominates
+from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err.c_toolchain_broken import CToolchainBroken
+from tracelens.rules.err.program_error_under_fake_tensors import _said
+from tracelens.rules.ind.dtype_cast_churn import _Cast
+from tracelens.rules.ind.fusion_refused import FusionRefused as FusionRefusedRule
+from tracelens.rules.trc.guard_lookup_cost import GuardLookupCost
+from tracelens.rules.trc.input_starved import InputStarved
+from tracelens.traces.measured import Window
+
+
+def seen(record: Any, count: int = 1) -> Seen[Any]:
+    return Seen(record, count, [Place("run.log", 1)], "")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("add(*(FakeTensor(...), 1), **{}):\nsizes differ", "sizes differ"),
+        ("sizes differ\nin the second of two lines", "sizes differ\nin the second of two lines"),
+        ("add(*(FakeTensor(...), 1), **{}):", "add(*(FakeTensor(...), 1), **{}):"),
+    ],
+)
+def test_the_call_alone_is_left_out_of_what_an_operation_said(message: str, said: str) -> None:
+    assert _said(FailureData(cause="", stage="", message=message)) == said
+
+
+@pytest.mark.parametrize(("cause", "advised"), [("library-load", True), ("compiler-failed", False)])
+def test_another_openmp_is_advised_where_a_library_was_not_loaded(
+    cause: str, *, advised: bool
+) -> None:
+    data = FailureData(cause=cause, stage="", message="x.so: undefined symbol: GOMP_parallel")
+    given = {advice.id for advice in CToolchainBroken().advise(data)}
+    assert ("openmp" in given) is advised
+
+
+def test_three_reasons_of_small_pairs_are_named() -> None:
+    reasons = ["sizes"] * 4 + ["loop orders"] * 3 + ["layouts"] * 2 + ["devices"]
+    rows = [
+        seen(FusionRefused(first=f"op{n}", second=f"op{n + 50}", reason=reason))
+        for n, reason in enumerate(reasons)
+    ]
+    none: Table[Any] = Table([])
+    (found,) = FusionRefusedRule().check(none, refused=Table(rows), fused=none, candidates=none)
+    assert found.count == len(rows)
+    assert found.message == "sizes (4); loop orders (3); layouts (2)."
+
+
+def test_a_size_that_is_not_known_adds_nothing_to_the_bytes_of_a_cast() -> None:
+    source = Content("a", None, (16,), "float32")
+    assert source.bytes == 64
+    cast = _Cast(seen(None), None, source, Content("b", None))  # type: ignore[arg-type]
+    assert cast.bytes == 64
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(3.0, False), (10.0, True)])
+def test_tuning_counts_as_often_as_it_was_done(seconds: float, *, told: bool) -> None:
+    """Two tables of 10 s tell most of 30 s; two of 3 s do not."""
+    sums = CompileSeconds(seconds=30.0, count=2, basis="measured")
+    tables = Table([seen(AutotuneTable.model_construct(seconds=seconds), 2)])
+    none: Table[Any] = Table([])
+    (found,) = CompileTimeDominates().check(
+        Table([seen(sums)]), recompiles=none, tables=tables, trees=none
+    )
+    assert bool(found.harmless) is told
+    assert found.data["untold_seconds"] == 30.0 - 2 * seconds
+
+
+def test_a_trace_without_length_has_no_shares() -> None:
+    window = Table(
+        [seen(Window.model_construct(start_ms=0.0, ms=0.0, loading_ms=5.0, dispatch_ms=5.0))]
+    )
+    none: Table[Any] = Table([])
+    loads = Table(
+        [seen(DataLoading.model_construct(loader="", iterator="_SingleProcessDataLoaderIter"))]
+    )
+    stages = Table([seen(DispatchStage.model_construct(stage="Pregraph bytecode"))])
+    assert list(InputStarved().check(window, loads, steps=none)) == []
+    assert list(GuardLookupCost().check(window, steps=none, stages=stages, frames=none)) == []
