@@ -24,6 +24,8 @@ R = TypeVar("R", bound=Record)
 MAX_PARTS = 64
 #: Places remembered per distinct record; more are counted, and the first ones are kept.
 MAX_PLACES = 512
+#: Places remembered where many inputs tell of it, one of each beyond those: ranks are not lost.
+MAX_INPUTS = 8192
 
 
 class Place(NamedTuple):
@@ -127,9 +129,16 @@ class Seen(Generic[R]):
         elif other.parts is not None:
             self.parts = {key: part.shifted(shift) for key, part in other.parts.items()}
         room = max(0, (1 if counted else MAX_PLACES) - len(self.places))
+        if not (room or counted) and self._is_new(other):
+            room = 1
         self.places += [place.shifted(shift) for place in other.places[:room]]
         self.count += other.count
         self.times = _sum(self.times, other.times)
+
+    def _is_new(self, other: Seen[R]) -> bool:
+        """Tell whether another input is the first to tell of it there, and may be remembered."""
+        inputs = {self.places[-1].input, other.places[0].input} if other.places else ()
+        return len(inputs) > 1 and len(self.places) < MAX_INPUTS
 
     def split(self) -> list[Part]:
         """Return what each writer of each input adds; sums only, where places are all kept."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
+from tracelens.judging import rank_logs
 from tracelens.judging.fitting import fitting
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
@@ -89,7 +90,12 @@ def judge(
     machine = Environment(**_merged(about for about, _ in said))
     findings = [fitting(finding, machine.torch) for finding in findings]
     tables = _merged(
-        (*(shown for _, shown in said), _frames(held, evidence), phases.tables(evidence))
+        (
+            *(shown for _, shown in said),
+            _frames(held, evidence),
+            phases.tables(evidence),
+            rank_logs.tables(inputs),
+        )
     )
     return Report(
         tool=Tool(version=__version__),

@@ -154,6 +154,12 @@ _KNOWN = {
         "What oneDNN executed, the most expensive first.",
         ("primitive", "impl", "dtypes", "shape", "count", "ms", "share"),
     ),
+    "rank_logs": About(
+        "Logs of ranks",
+        "Ranks together whose logs have as many records of each kind; `differs` is against the "
+        "largest group.",
+        ("ranks", "n", "records", "differs"),
+    ),
     "ranks": About(
         "Ranks",
         "Who computes and who waits; late is what comes after the median rank.",
