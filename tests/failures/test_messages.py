@@ -189,6 +189,10 @@ def test_a_message_is_known_without_its_traceback(name: str, tmp_path: Path) -> 
         "API call failed at step 3: connection refused",
         "cannot open include file: see the manual",
         "shape torch.Size([16, 3]) of s2 is ok",
+        (
+            '  raise RuntimeError("call a compiled backward function within vmap/grad/vjp, "\n'
+            '    "which isn\'t supported.")'
+        ),
     ],
 )
 def test_the_same_words_of_another_program_are_not(text: str, tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ PHRASES = (
     ),
     Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
     Phrase("double-backward", r"doesnotcurrentlysupportdoublebackward"),
-    Phrase("batched-backward", r"callacompiledbackwardfunctionwithin"),
+    Phrase("batched-backward", r"callacompiledbackwardfunctionwithinvmap/grad/vjp,which"),
     Phrase("cpu-pointer", r"cannotbeaccessedfromTriton"),
     Phrase("aoti-call", r"\b(?P<call>aoti_torch_\w{1,60}?)\(.{0,2000}?APIcallfailedat"),
     Phrase(
