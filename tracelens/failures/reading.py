@@ -53,7 +53,7 @@ _BUILDING = frozenset(
     }
 )
 _CONTEXT = re.compile(
-    r"nductor|[Tt]riton(?!client|server|[/\\]+(?!backends|runtime|compiler|language|cache|\d))|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
+    r"nductor|[Tt]riton(?!client|server|[/\\]+(?!backends|runtime|compiler|language|\d))|\.triton[/\\]|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
     r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
     r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
     r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
