@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,12 @@ def new_pack(
     from tracelens.plugins.api import API
 
     package = words(name)
+    found = find_spec(package)
+    if found is not None and found.origin is not None:
+        raise UsageError(
+            f"there is a package {package} here already: the pack would hide it, or be hidden",
+            hint=f"tracelens new-pack {name}-watch",
+        )
     prefix = code.upper() or package.replace("_", "")[:3].upper()
     if len(prefix) != 3 or not (prefix.isascii() and prefix.isalpha()):
         raise UsageError(f"{prefix!r}: codes begin with three letters", hint="--code ABC")
