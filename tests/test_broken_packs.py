@@ -112,6 +112,10 @@ ZOO: dict[str, tuple[dict[str, str], str]] = {
         grammar("start: reading", 'start: reading | humid\nhumid: "humid " CELSIUS'),
         "humid",
     ),
+    "terminal-without-field": (
+        grammar('" C"', '" C" WHERE?\nWHERE: / in [a-z]+/'),
+        "has no field 'where'",
+    ),
     "model-without-rule": (
         log("    celsius: int\n", "    celsius: int\n\n\nclass Humid(Record):\n    celsius: int\n"),
         "Humid",

@@ -20,6 +20,7 @@ from typing import Any, get_args
 
 import lark
 from lark import Lark, LarkError, Token
+from lark.grammar import Terminal
 from pydantic import BaseModel, ValidationError
 
 from tracelens import context
@@ -223,6 +224,12 @@ class Grammar:
                 f"{self.path}: rule {lost[0]!r} has no model {model} and fills no field",
                 hint=f"name it as a field, add the model, or begin its name with _: _{lost[0]}",
             )
+        for rule, terminal in self._fieldless(users):
+            raise PluginError(
+                f"{self.path}: rule {rule!r} reads {terminal}, and {_model_of(rule)} has no field "
+                f"{terminal.lower()!r}",
+                hint=f"add the field, or begin the terminal's name with _: _{terminal}",
+            )
         filled = {_model_of(rule) for rule in self._rules if rule in users or rule == "start"}
         for name, model in self._models.items():
             if _wants_a_rule(model, self._models) and name not in filled:
@@ -230,6 +237,19 @@ class Grammar:
                     f"{self.path}: no rule fills the model {name}",
                     hint="say from_code = True in it where no grammar is to fill it",
                 )
+
+    def _fieldless(self, users: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+        """Yield rules with a model, and terminals in them that are no field of it."""
+        for rule in self._lark.rules:
+            name = rule.alias or rule.origin.name
+            terminals = [part for part in rule.expansion if isinstance(part, Terminal)]
+            kept = [one.name for one in terminals if not one.filter_out]
+            for user in users.get(name, ()) if name.startswith("_") else (name,):
+                model = self._model(user)
+                fields = model.model_fields if model is not None else {}
+                for one in kept if model is not None else ():
+                    if not {one.lower(), f"{one.lower()}s"} & fields.keys():
+                        yield user, one
 
     def _users(self) -> dict[str, set[str]]:
         """Return for each rule the rules that it stands in; those with ``_`` are looked through."""

@@ -139,7 +139,8 @@ def _(check: LengthCheck, hint: str = "") -> Cause:
 @cause_of.register
 def _(check: KeysCheck, hint: str = "") -> Cause:
     del hint
-    return Cause("RCP027", f"the keys of `{check.source}`", check.expected)
+    what = "attributes" if check.has else "keys"
+    return Cause("RCP027", f"the {what} of `{check.source}`", check.expected)
 
 
 @cause_of.register

@@ -206,10 +206,14 @@ class KeysCheck(_Check):
 
     source: Source
     key: str = ""
+    #: ``hasattr(`` or ``not hasattr(`` where it asks for an attribute.
+    has: str = ""
+    #: ``==`` in ``hasattr(x, 'y') == False``.
+    operator: str = ""
     expected: str = ""
 
     def __str__(self) -> str:
-        return f"keys of {self.source}"
+        return f"{'attributes' if self.has else 'keys'} of {self.source}"
 
 
 class GlobalState(_Check):

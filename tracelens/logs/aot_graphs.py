@@ -47,6 +47,8 @@ class AotConfig(Record):
     config: str
     #: ``fw_metadata=ViewAndMutationMeta(...)``, as printed.
     metadata: str = ""
+    #: Further lines, where the metadata of a tensor subclass has some.
+    body: str = ""
 
 
 class CallNote(Record):

@@ -51,7 +51,8 @@ class Guard(FindingData):
     """One guard that failed: what the entry was compiled for, and what came instead."""
 
     #: ``size``, ``stride``, ``dtype`` ... of a tensor; ``value``, ``range``, ``relation``,
-    #: ``identity``, ``type``, ``length``, ``keys``, ``global_state``, ``aliasing``; ``other``.
+    #: ``identity``, ``type``, ``length``, ``keys``, ``attributes``, ``global_state``,
+    #: ``aliasing``; ``other``.
     kind: str
     #: ``L`` for a local, ``G`` for a global, empty where the log leaves it out.
     scope: str = ""
@@ -170,7 +171,8 @@ def _(check: LengthCheck) -> Guard:
 
 @guard_of.register
 def _(check: KeysCheck) -> Guard:
-    return _on(check, "keys", expected=check.expected, note=check.key)
+    kind = "attributes" if check.has else "keys"
+    return _on(check, kind, expected=check.expected, note=check.key)
 
 
 @guard_of.register

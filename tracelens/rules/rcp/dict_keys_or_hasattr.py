@@ -13,10 +13,14 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import groups
-from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["DictKeysOrHasattr"]
+
+
+def _asks_for_attributes(data: RecompileData) -> bool:
+    return any(guard.kind == "attributes" for guard in data.guards)
 
 
 class DictKeysOrHasattr(RecompileRule):
@@ -37,8 +41,8 @@ class DictKeysOrHasattr(RecompileRule):
     Two sets of keys, with and without an optional entry, need two entries: a note.
 
     ## What to do
-    Use the same keys in the same order in every call, with ``None`` or an empty tensor for what is
-    missing; or pass the entries as arguments.
+    Use the same keys in the same order in every call, and the same attributes on every object, with
+    a tensor that changes nothing for what is missing; None instead would be guarded as well.
 
     ## How a live run confirms it
     The same calls with stable keys: the recompiles are gone.
@@ -62,8 +66,19 @@ class DictKeysOrHasattr(RecompileRule):
         Remedy(
             "same-keys",
             "Use the same keys, in the same order, in every call.",
+            when="keys were guarded",
+            applies=lambda data: not _asks_for_attributes(data),
             basis="tested",
             proof="tests/advice/RCP027/same-keys.py",
+        ),
+        Remedy(
+            "same-attributes",
+            "Set the attribute on every such object, where there is none to a tensor that changes "
+            "nothing (zeros to add, ones to multiply): hasattr() then has one answer.",
+            when="attributes were asked for",
+            applies=_asks_for_attributes,
+            basis="tested",
+            proof="tests/advice/RCP027/same-attributes.py",
         ),
     )
 
@@ -86,8 +101,8 @@ class DictKeysOrHasattr(RecompileRule):
                 title=f"`{group.history.function}` is compiled again when {group.cause.what} change"
                 if again
                 else f"{group.cause.what} changed once: expected",
-                message=f"An entry is valid for one set of keys or attributes: "
+                message=f"An entry is valid for one set of them: "
                 f"{group.times}." + ("" if again else " Two sets do no harm."),
                 severity=Severity.INFO,
-                harmless=None if again else "two sets of keys need two entries",
+                harmless=None if again else "two sets need two entries",
             )
