@@ -110,6 +110,10 @@ class LayoutConversionKernels(Rule):
         ranks: tuple[int, ...] = ()
         #: Dimensions of the tensors that compiled code is given; None where it is not known.
         inputs: tuple[int, ...] | None = None
+        #: The installed package that the line is in; empty for the program's own, or for no line.
+        package: str = ""
+        #: Whether the log names the line.
+        is_placed: bool = False
 
     remedies = (
         channels_last(applies=lambda data: data.cause == "convolution" and is_given(data, 4)),
@@ -117,11 +121,38 @@ class LayoutConversionKernels(Rule):
         Remedy(
             id="no-contiguous",
             text="Leave out .contiguous() and .clone() where the layout does not matter.",
-            when="copies that the program asks for; signals of 3 dimensions have no "
+            when="copies that code of your own asks for; signals of 3 dimensions have no "
             "channels-last layout",
-            applies=lambda data: data.cause == "copy" or not {4, 5} & set(data.ranks),
+            applies=lambda data: (
+                data.is_placed
+                and not data.package
+                and (data.cause == "copy" or not {4, 5} & set(data.ranks))
+            ),
             proof="tests/advice/IND008/no-contiguous.py",
             basis="tested",
+        ),
+        Remedy(
+            id="find-line",
+            text=lambda data: (
+                f"The comment above `{data.kernel}` in the generated code names the operators that "
+                "ask for the copy: change their lines, if the copies matter."
+            ),
+            when="copies of whose line the log has nothing",
+            applies=lambda data: not data.is_placed and data.cause == "copy",
+            env="TORCH_LOGS=output_code",
+            proof="it records more",
+            basis="untestable",
+        ),
+        Remedy(
+            id="in-library",
+            text=lambda data: (
+                f"The copies are made in `{data.package}`: measure what they cost before anything "
+                "else, and report the line to its authors if it matters."
+            ),
+            when="copies that an installed package asks for",
+            applies=lambda data: bool(data.package) and data.cause == "copy",
+            proof="it depends on the package",
+            basis="untestable",
         ),
     )
 
@@ -157,6 +188,9 @@ class LayoutConversionKernels(Rule):
             ranks=tuple(sorted({len(result.size) for result in written if result.size})),
             inputs=inputs_of(run),
         )
+        frame = user_code.best(frames)
+        package = user_code.package(frame.file) if frame is not None else ""
+        data = data.model_copy(update={"package": package, "is_placed": frame is not None})
         return self.finding(
             cause,
             title=f"{plural(len(found), 'kernel call')} only copy data {why}to another layout"
@@ -165,7 +199,7 @@ class LayoutConversionKernels(Rule):
             message=f"{size(total)} are read and written per call of the graph, and nothing is "
             f"computed. The largest is `{first.kernel.kernel}` with {size(first.bytes)}.",
             count=len(found),
-            where=user_code.where(user_code.best(frames)),
+            where=user_code.where(frame),
             evidence=[quote(copy.seen, copy.step, size(copy.bytes)) for copy in found[:MAX_QUOTED]],
             advice=self.advise(data),
             data=data,

@@ -38,6 +38,8 @@ class RelationData(RecompileData):
     """Conditions that one line puts on symbolic values."""
 
     conditions: int = 1
+    #: One value was equal to ever another number: the line needs the number itself.
+    is_specialized: bool = False
 
 
 class ShapeRelationGuard(RecompileRule):
@@ -109,7 +111,9 @@ class ShapeRelationGuard(RecompileRule):
             "two-entries",
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
             when="one condition of another kind",
-            applies=lambda data: _is_another(data) and data.conditions == 1,
+            applies=lambda data: (
+                _is_another(data) and data.conditions == 1 and not data.is_specialized
+            ),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
@@ -117,8 +121,8 @@ class ShapeRelationGuard(RecompileRule):
             "pad",
             "Pad the inputs to a few sizes, and call each of them once before the first request: "
             "no condition is met for the first time later.",
-            when="several conditions of another kind at one line",
-            applies=lambda data: _is_another(data) and data.conditions > 1,
+            when="several conditions of another kind at one line, or a line that needs the number",
+            applies=lambda data: _is_another(data) and (data.conditions > 1 or data.is_specialized),
             basis="tested",
             proof="tests/advice/RCP023/pad.py",
         ),
@@ -163,14 +167,16 @@ class ShapeRelationGuard(RecompileRule):
             history.function,
             user_code.short(history.file),
             place.code or str(first.check),
-            title=f"`{history.function}` is compiled once more where {condition} does not hold"
+            title=f"`{history.function}` is compiled for every value of `{data.source}`"
+            if data.is_specialized
+            else f"`{history.function}` is compiled once more where {condition} does not hold"
             if condition
             else f"`{history.function}` is compiled for {data.conditions} conditions on sizes"
             + (f" of `{line}`" if line else ""),
             message=f"The entry is valid only while `{first.check}`"
             + (f", because of `{line}`" if line else "")
             + ": a condition on a symbolic value. "
-            + _bounded(data.conditions)
+            + _bounded(data)
             + (f" It took {heavy}." if heavy else ""),
             severity=Severity.WARNING if heavy else None,
             count=len(steps),
@@ -197,6 +203,7 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
         recompiles=len(steps),
         conditions=max(1, len(_conditions(group))),
+        is_specialized=_is_specialized(steps),
     )
 
 
@@ -223,7 +230,26 @@ def _short(step: Step, code: str) -> str:
     return f"a condition on sizes of `{code}`" if code and len(text) > MAX_TITLE else f"`{text}`"
 
 
-def _bounded(conditions: int) -> str:
+def _is_specialized(steps: list[Step]) -> bool:
+    """Whether one value was compared with several numbers: each of them is compiled."""
+    guards = [guard_of(step.check) for step in steps if step.check is not None]
+    return (
+        len({guard.expected for guard in guards}) > 1
+        and len({guard.name for guard in guards}) == 1
+        and all(guard.operator == "==" and _is_number(guard.expected) for guard in guards)
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
+
+
+def _bounded(data: RelationData) -> str:
+    conditions = data.conditions
+    if data.is_specialized:
+        return (
+            "The line needs the number itself, so every value is compiled again, up to the limit."
+        )
     if conditions == 1:
         return "Each side of it is compiled once, so the number of entries is bounded."
     return (
