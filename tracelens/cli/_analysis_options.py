@@ -241,6 +241,8 @@ def _jobs(files: list[str], config: Config, team: Team) -> int:
         return 1
     if config.jobs is not None:
         return config.jobs
+    if len(files) < 2 and team.engine is None:
+        return 1
     from tracelens.fleet.cores import jobs_for
     from tracelens.source import size_of
 

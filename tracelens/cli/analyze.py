@@ -86,7 +86,8 @@ def analyze(
         int | None,
         typer.Option(
             metavar="N",
-            help="Processes that share the work.  [default: free cores, from 32 MB on; else 1]",
+            help="Processes that share the work.  "
+            "[default: 1; free cores for 32 MB in several inputs]",
             show_default=False,
         ),
     ] = None,

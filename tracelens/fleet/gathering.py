@@ -22,8 +22,6 @@ __all__ = ["Gathered", "gathered"]
 
 #: Seconds after which somebody who reads an input is given up: for starting, and by its bytes.
 STARTING, SLOWEST = 120.0, 50_000.0
-#: The share of all bytes from which on one input is shared by all, part by part.
-LARGE = 0.5
 
 
 class Gathered(NamedTuple):
@@ -83,8 +81,8 @@ def _tasks(
 ) -> tuple[list[Task], set[int]]:
     """Return what is to be done for each input, in order, and which of it goes to others."""
     sizes = [0 if team.here else size_of(path) or 0 for group in found for path in group.paths]
-    # One that is most of it all would keep one worker busy, and the others idle.
-    large = LARGE * sum(sizes) if team.shares > 1 else float("inf")
+    # Only one that is alone: of many texts that are refused, parts keep others than one pass does.
+    large = 0 if team.shares > 1 and len(sizes) == 1 else float("inf")
     tasks = [
         Task(
             path,
