@@ -847,6 +847,43 @@ def test_watching_shows_only_what_is_different(tmp_path: Path) -> None:
     assert child.returncode == 0
 
 
+def test_watching_waits_for_a_log_and_reads_one_that_never_rests(tmp_path: Path) -> None:
+    """A program that logs all the time is told about while it runs, not when it has ended."""
+    log, lines = tmp_path / "run.log", SAMPLE.read_bytes().splitlines(keepends=True)
+    command = [sys.executable, "-u", "-m", "tracelens", "analyze", str(log), "--watch"]
+    over = threading.Event()
+
+    def write() -> None:
+        log.write_bytes(b"".join(lines[:150]))
+        over.wait(4)
+        log.write_bytes(b"".join(lines))
+        while not over.wait(0.3):
+            with log.open("ab") as file:
+                file.write(b"epoch\n")
+
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        timer = threading.Timer(90, child.kill)
+        timer.start()
+        assert child.stdout is not None
+        assert child.stderr is not None
+        waits = child.stderr.readline()
+        writer = threading.Thread(target=write)
+        writer.start()
+        while not (line := child.stdout.readline()).startswith(("new: ", "error[")) and line:
+            pass
+        is_written = writer.is_alive()
+        over.set()
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=LIMIT_S)
+        timer.cancel()
+        writer.join(timeout=LIMIT_S)
+    assert "no such file or directory; waiting for it. Hint: Ctrl-C ends" in waits
+    assert "ONE001" in line
+    assert is_written
+
+
 def test_markdown_can_be_split_with_nothing_left_out(run: Run, tmp_path: Path) -> None:
     words = ("analyze", "--sample", "-q", "--split", "--max-chars", "3000", "-o", "r.md")
     assert run(*words)[0] == 0

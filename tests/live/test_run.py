@@ -308,6 +308,27 @@ def test_a_full_disk_changes_no_exit_code(environment: dict[str, str], tmp_path:
     assert told["notes"] == ["the log is not complete: File too large"]
 
 
+def test_a_full_disk_keeps_no_report_and_shows_it_all_the_same(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """What is said fits: no word of a program that did not import torch."""
+    sample = Path(__file__).parents[2] / "fixtures" / "logs" / "samples"
+    talks = f"print(open({str(sample / 'aarch64-bf16-linear.log')!r}).read())\n"
+    code = FULL.format(room=20_000)
+    argv = [sys.executable, "-c", code, "run", "-o", str(tmp_path), "--", sys.executable, "-c"]
+    done = subprocess.run(
+        [*argv, talks], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0
+    assert "no report is kept: " in done.stderr
+    assert "File too large. Hint: record into a folder with room: -o DIR" in done.stderr
+    assert "ONE001" in done.stderr  # standard output is the program's
+    assert "imported torch" not in done.stderr
+    assert "recorded in" not in done.stderr
+    assert "Errno" not in done.stderr
+    assert not list(tmp_path.glob("*.part"))
+
+
 def test_facts_that_no_longer_fit_are_cut_to_how_the_program_ended(
     tmp_path: Path,
 ) -> None:

@@ -197,6 +197,20 @@ def test_everybody_can_read_the_page(  # noqa: PLR0917 -- fixtures
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("name", ["compare", "max-autotune", "ranks", "what-if"])
+def test_everybody_can_read_the_gallery(chromium: str, axe: str, tmp_path: Path, name: str) -> None:
+    """Those with the most drawings, in the dark and on a narrow window, where contrast fails."""
+    source = (Path(__file__).parents[2] / "reports" / f"{name}.html").read_text(encoding="utf-8")
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
+    page = tmp_path / "report.html"
+    page.write_text(source.replace("</body>", f"<script>{axe}{CHECK}</script></body>"), "utf-8")
+    settings = "--blink-settings=preferredColorScheme=0"
+    wait = "--virtual-time-budget=60000"
+    dom = browse(chromium, page, "--dump-dom", settings, wait, "--window-size=420,900")
+    assert answer(dom) == []
+
+
+@pytest.mark.browser
 def test_two_findings_are_printed_on_two_pages(
     chromium: str, tmp_path: Path, reports: dict[str, Report]
 ) -> None:

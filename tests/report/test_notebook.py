@@ -44,6 +44,32 @@ def test_a_notebook_shows_the_summary_and_runs_nothing() -> None:
     assert "\x1b" not in page
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_findings_and_tables_are_frames_of_the_real_library(report: Report, library: str) -> None:
+    """Each column has one type, a row for each finding, and what is unknown is missing."""
+    module = importlib.import_module(library)
+    found = report.to_frame(library=library)
+    assert isinstance(found, module.DataFrame)
+    assert found.shape[0] == len(report.findings)
+    assert list(found["code"]) == [one.code for one in report.findings]
+    assert found["cost_ms"].sum() == pytest.approx(
+        sum(one.cost.ms for one in report.findings if one.cost and one.cost.ms)
+    )
+    loud = found[found["to_fix"]] if library == "pandas" else found.filter(found["to_fix"])
+    assert set(loud["severity"]) <= {"error", "warning", "info"}
+    for name in report.tables:
+        rows = report.to_frame(name, library)
+        assert rows.shape[0] == len(report.tables[name])
+    slowest = report.to_frame("primitives", library)["ms"].max()
+    assert slowest == max(row["ms"] for row in report.tables["primitives"])
+    mixed = {"t": [{"ms": 1, "n": 2}, {"ms": 1.5}, {"ms": None}]}
+    frame = report.model_copy(update={"tables": mixed}).to_frame("t", library)
+    assert frame["ms"].sum() == 2.5
+    nothing = report.model_copy(update={"findings": ()}).to_frame(library=library)
+    assert list(nothing.columns) == list(found.columns)
+    assert nothing.shape[0] == 0
+
+
 class Frames(ModuleType):
     """What stands for a library of data frames: it keeps the columns that it was given."""
 

@@ -16,6 +16,13 @@ __all__ = ["Limit", "exceeded", "limits"]
 _LIMIT = re.compile(r"([a-z0-9_]+)=(\+)?(\d+(?:\.\d+)?)(%)?")
 
 
+#: Counters that are none of these are misspelt, or of some finer table.
+KNOWN = {
+    "frames", "entries", "recompiles", "graph_breaks", "compile_s", "guards", "kernels",
+    "fallbacks", "onednn_ms", "reference_share", "device_ms", "idle_ms", "step_ms", "throughput",
+}  # fmt: skip
+
+
 class Limit(NamedTuple):
     """The most that a counter may be, or may grow by."""
 
@@ -74,7 +81,8 @@ def _within(comparison: Comparison, limit: Limit) -> bool:
     totals: dict[str, Counter] = {one.name: one for one in comparison.counters if one.of is None}
     if limit.name not in totals:
         known = sorted(totals)
-        hint = closest(limit.name, known, f"one of {', '.join(known)}")
+        held = f"they hold {', '.join(known)}" if known else "they hold none"
+        hint = held if limit.name in KNOWN else closest(limit.name, known, held)
         raise UsageError(f"--at-most {limit.text}: no such counter in the inputs", hint=hint)
     one = totals[limit.name]
     if one.after is None or (limit.grows and one.before is None):

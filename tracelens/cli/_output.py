@@ -340,4 +340,5 @@ def shown(page: Path) -> None:
     """Show a page in the user's browser, and say where it is."""
     import webbrowser
 
-    say(f"opened {page}" if webbrowser.open(page.resolve().as_uri()) else f"no browser for {page}")
+    opened = webbrowser.open(page.resolve().as_uri())
+    say(f"opened {page}" if opened else f"there is no browser here; the page is {page}")

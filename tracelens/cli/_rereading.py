@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracelens.cli._terminal import say
 from tracelens.errors import SourceError
 
 if TYPE_CHECKING:
     from tracelens.report import Report
     from tracelens.report.compare import Comparison
 
-__all__ = ["follow", "said", "state"]
+__all__ = ["begin", "follow", "said", "state"]
 
 #: Seconds between two looks at the files.
 PERIOD = 1.0
+#: Seconds after which a file is read that never stays the same, as the log of a program that runs.
+PATIENCE = 5.0
 _STATES = ("new", "worse", "fixed", "better")
+
+
+def begin(paths: Sequence[str], again: Callable[[], Report]) -> Report:
+    """Return the first report, once there is something to read: a program may not have begun."""
+    told = ""
+    while True:
+        seen = state(paths)
+        try:
+            return again()
+        except SourceError as error:
+            if str(error) != told:
+                say(f"{error}; waiting for it", hint="Ctrl-C ends")
+            told = str(error)
+        while state(paths) == seen:
+            time.sleep(PERIOD)
 
 
 def follow(
@@ -30,24 +49,29 @@ def follow(
     """Show what is different each time the files have changed; return the last report.
 
     ``seen`` is how the files were before they were read the first time.
-    A file that is being written is read once it has stayed the same for a period. Ctrl-C ends it.
+    A file that is being written is read once it has stayed the same for a period, or has been
+    written for long enough: at least as long as reading it takes. Ctrl-C ends it.
     """
     from tracelens.report.compare import compare
 
-    report = first
+    report, took = first, 0.0
+    if sys.stderr.isatty():
+        say(f"watching {', '.join(paths)}", hint="Ctrl-C ends")
     try:
         while True:
             time.sleep(PERIOD)
             now = state(paths)
             if now == seen:
                 continue
-            while (later := state(paths, after=PERIOD)) != now:
+            until = time.monotonic() + max(PATIENCE, took)
+            while (later := state(paths, after=PERIOD)) != now and time.monotonic() < until:
                 now = later
-            seen = now
+            seen, began = now, time.monotonic()
             try:
                 newer = again()
             except SourceError:  # it is being replaced
                 continue
+            took = time.monotonic() - began
             if text := said(compare([report, newer])):
                 show(newer, text)
             report = newer

@@ -1,9 +1,14 @@
-"""What a long live run is doing, on standard error: a bar with the time left, or plain lines."""
+"""What a long live run is doing, on standard error: a bar with the time left, or plain lines.
+
+On a terminal, the what-if table so far stands above the bar and is drawn anew with every change.
+"""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.cli._terminal import say
@@ -27,6 +32,8 @@ class Watch:
         self._terminal = sys.stderr.isatty()
         self._what = ""
         self._rows: dict[str, str] = {}
+        self._table: list[str] = []
+        self._drawn = 0
 
     def plan(self, forecast: Forecast) -> None:
         """Say what is to come, before it starts."""
@@ -65,12 +72,19 @@ class Watch:
         full = int(used * CELLS)
         left = max(self._seconds * (1 - used), 0)
         line = f"[{'#' * full}{'.' * (CELLS - full)}] {duration(left)} left  {self._what}: {text}"
-        print(f"\r\x1b[K{line[:110]}", end="", file=sys.stderr, flush=True)
+        columns, rows = shutil.get_terminal_size()
+        # Lines that a terminal wraps could not be taken off again.
+        table = [one[: columns - 1] for one in self._table[: max(rows - 2, 0)]]
+        shown = "".join(f"{one}\x1b[K\n" for one in table) if not self._drawn else ""
+        self._drawn = len(table)
+        print(f"\r{shown}\x1b[K{line[: columns - 1]}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the bar off the terminal."""
+        """Take the bar and the table off the terminal."""
         if self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            up = f"\x1b[{self._drawn}A" if self._drawn else ""
+            print(f"\r{up}\x1b[J", end="", file=sys.stderr, flush=True)
+            self._drawn = 0
 
     def said(self, finding: Finding, confirmation: Confirmation) -> None:
         """Tell a verdict."""
@@ -81,18 +95,47 @@ class Watch:
         say(f"{finding.id} {state}: {confirmation.note}")
 
     def rows(self, rows: list[dict[str, object]]) -> None:
-        """Tell the rows of the what-if table that have an answer which they had not before."""
+        """Draw the what-if table; without a terminal, tell each answer that is new."""
+        if self._terminal:
+            self.clear()
+            self._table = _drawing(rows)
+            self.doing("")
+            return
         for row in rows:
             name, verdict = str(row["setting"]), str(row.get("verdict") or "")
             if name not in self._rows and name != "unchanged":
                 self._rows[name] = ""
-                self.clear()
                 say(f"{name}: {_structure(row)}")
             if verdict and self._rows.get(name) != verdict:
                 self._rows[name] = verdict
-                self.clear()
                 interval = f" ({row['interval']})" if row.get("interval") else ""
                 say(f"{name}: {row['speedup']} times as fast{interval}, {verdict}")
+
+
+def _drawing(rows: Sequence[dict[str, object]]) -> list[str]:
+    """Return the table so far in aligned columns, its heading first."""
+    from tracelens.render._words import milliseconds
+
+    grid = [("setting", "step", "times as fast", "compile", "")]
+    for row in rows:
+        step, seconds = row.get("step_ms"), row.get("compile_s")
+        interval = f" ({row['interval']})" if row.get("interval") else ""
+        speedup = row.get("speedup")
+        said = row.get("verdict") or row.get("note") or ""
+        grid.append(
+            (
+                str(row["setting"]),
+                milliseconds(step) if isinstance(step, int | float) else "-",
+                f"{speedup:.2f}{interval}" if isinstance(speedup, int | float) else "-",
+                f"{seconds} s" if seconds is not None else "-",
+                str(said),
+            )
+        )
+    widths = [max(len(line[at]) for line in grid) for at in range(4)]
+    return [
+        "  ".join([*map(str.ljust, line, widths), "".join(filter(str.isprintable, line[4]))])
+        for line in grid
+    ]
 
 
 def _structure(row: dict[str, object]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,6 +43,9 @@ from tracelens.cli._output import (
     shown,
 )
 from tracelens.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from tracelens.report import Report
 
 __all__ = ["analyze"]
 
@@ -155,12 +158,16 @@ def analyze(
     quietly = "" if kernel is not None else "concise"
     plan = Plan.of(output or (), fmt, quiet=silent, inputs=read, quietly=quietly)
     if watch:
-        from tracelens.cli._rereading import follow, state
+        from tracelens.cli._rereading import begin, follow, state
 
         seen = state(read)
     with contextlib.chdir(_samples() if sample else Path.cwd()):
         given = [SAMPLE] if sample else inputs or []
-        report = analyzed(given, config, kind, one_run=one_run, runs=runs, team=team)
+
+        def again() -> Report:
+            return analyzed(given, config, kind, one_run=one_run, runs=runs, team=team)
+
+        report = begin(read, again) if watch and not sample else again()
     if baseline is not None:
         report = compared(report, baseline, config.baseline_tolerance)
     if open_:
@@ -181,7 +188,7 @@ def analyze(
         report = follow(
             report,
             read,
-            lambda: analyzed(inputs or [], config, kind, one_run=one_run, runs=runs, team=team),
+            again,
             lambda _, text: plan.show(text),
             seen,
         )

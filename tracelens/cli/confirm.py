@@ -289,8 +289,10 @@ class _Job:
                     on_rows=self._keep_rows,
                 )
             except RunFailed as failed:
+                self._watch.clear()
                 say(f"no what-if table: the unchanged program failed: {failed}")
             except OutOfTime:
+                self._watch.clear()
                 say("no what-if table: the time was up", hint="--minutes")
 
     def _keep_rows(self, rows: list[dict[str, object]]) -> None:

@@ -26,18 +26,28 @@ from tracelens.cli._analysis_options import (
     settings,
 )
 from tracelens.cli._app import Terminal, app
-from tracelens.cli._output import MaxCharsOption, Plan, QuietOption, RedactOption, VerboseOption
+from tracelens.cli._output import (
+    STDOUT,
+    MaxCharsOption,
+    Plan,
+    QuietOption,
+    RedactOption,
+    VerboseOption,
+)
 from tracelens.cli._terminal import Passing, aside, say
-from tracelens.errors import TracelensError
+from tracelens.errors import SourceError, TracelensError
 
 if TYPE_CHECKING:
     from tracelens.config import Config
     from tracelens.live.recording import Recording, Wishes
+    from tracelens.report import Report
 
 __all__ = ["run"]
 
 #: Where a recording goes when nobody says where.
 DEFAULT = "tracelens-run"
+#: What to do where a disk is full.
+ROOM = "record into a folder with room: -o DIR"
 
 
 class Artifacts(StrEnum):
@@ -192,7 +202,30 @@ def _analyze(
         report = analyzed([str(folder)], config)
         if baseline is not None:
             report = compared(report, baseline, config.baseline_tolerance)
-        plan.write(
+        written = _write(plan, report, terminal, config, verbose=verbose)
+    except TracelensError as error:
+        say(str(error), hint=_no_room(recorded) or _why_nothing(recorded) or error.hint)
+        return error.exit_code if barred else 0
+    if written:
+        say(f"recorded in {folder}: report.html, report.json, log.txt.gz, environment.json")
+    if recorded.finished.exit_code:
+        what = "before anything was compiled" if not recorded.compiles else "early"
+        rest = "" if not recorded.compiles else ": what it had not done yet is not recorded"
+        say(f"the program ended {what} ({recorded.ended}){rest}")
+    elif recorded.processes and (why := _why_nothing(recorded)):
+        say(why)
+    if not barred:
+        return 0
+    return exit_code(report, config) or (0 if written else SourceError.exit_code)
+
+
+def _write(
+    plan: Plan, report: Report, terminal: Terminal, config: Config, *, verbose: bool
+) -> bool:
+    """Write the files and show the text; where they do not fit, show it all the same."""
+
+    def put(wanted: Plan) -> None:
+        wanted.write(
             report,
             terminal,
             max_chars=config.max_chars,
@@ -200,18 +233,21 @@ def _analyze(
             redact_words=config.redact_words,
             verbose=verbose,
         )
-    except TracelensError as error:
-        say(str(error), hint=_why_nothing(recorded) or error.hint)
-        return error.exit_code if barred else 0
-    say(f"recorded in {folder}: report.html, report.json, log.txt.gz, environment.json")
-    if recorded.finished.exit_code:
-        what = "before anything was compiled" if not recorded.compiles else "early"
-        rest = "" if not recorded.compiles else ": what it had not done yet is not recorded"
-        say(f"the program ended {what} ({recorded.ended}){rest}")
-    elif recorded.processes and (why := _why_nothing(recorded)):
-        say(why)
-    judged = exit_code(report, config)
-    return judged if barred else 0
+
+    try:
+        put(plan)
+    except SourceError as error:
+        say(f"no report is kept: {error}", hint=ROOM)
+        put(replace(plan, targets=tuple(one for one in plan.targets if one[0] == STDOUT)))
+        return False
+    return True
+
+
+def _no_room(recorded: Recording) -> str:
+    """Say what to do about a log that could not be written; empty where it could."""
+    from tracelens.live.recording import CUT
+
+    return ROOM if any(note.startswith(CUT) for note in recorded.notes) else ""
 
 
 def _why_nothing(recorded: Recording) -> str:

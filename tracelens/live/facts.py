@@ -36,7 +36,8 @@ def end_environment(folder: Path, facts: Mapping[str, Any]) -> str:
     except SourceError as error:
         short = _packed({key: facts[key] for key in _SHORT if key in facts} | {"complete": False})
         if _fill(folder / NAME, short):
-            return f"{NAME} holds only how the program ended: {error.__cause__ or error}"
+            why = getattr(error.__cause__, "strerror", None) or error
+            return f"{NAME} holds only how the program ended: {why}"
         return str(error)
     return ""
 

@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 Artifacts = Literal["full", "lean"]
+#: How the note begins that says that the log could not be written to its end.
+CUT = "the log is not complete"
 Show = Callable[[StreamName, bytes], None]
 
 #: Logs that torch 2.1 knows: set even where the injection cannot run.
@@ -259,7 +261,7 @@ class _Tape:
             what(*given)
         except OSError as error:
             self._keep = _forget  # type: ignore[method-assign]
-            said = f"the log is not complete: {error.strerror}"
+            said = f"{CUT}: {error.strerror}"
             self.notes += [said] if said not in self.notes else []
 
 
