@@ -11,7 +11,7 @@ import pytest
 from tests.render.conftest import make_report
 from tracelens import Finding, Severity, Where, analyze
 from tracelens.cli import main
-from tracelens.render._issue import Issue, address, repository, search
+from tracelens.render._issue import Issue, address, named, repository, search
 
 ROOT = Path(__file__).parents[1]
 LOG = ROOT / "fixtures" / "logs" / "samples" / "aarch64-bf16-linear.log"
@@ -85,3 +85,30 @@ def test_the_words_to_search_are_the_rare_ones() -> None:
     one = finding(title="`aten.nonzero.default` breaks the graph in this model")
     assert search(one)[0] == "aten.nonzero.default"
     assert "breaks" not in search(one)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("pytorch", "pytorch/pytorch"),
+        ("oneDNN", "uxlfoundation/oneDNN"),
+        ("ana/model.x", "ana/model.x"),
+        ("hugging", ""),
+        ("a/b/c", ""),
+        ("a/b?x=1", ""),
+    ],
+)
+def test_a_project_is_named_in_full_or_as_people_call_it(said: str, meant: str) -> None:
+    assert named(said) == meant
+
+
+def test_a_project_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "report.json").write_text(make_report(finding()).to_json())
+    assert main(["issue", "report.json", "--to", "transformer"]) == 2
+    said = capsys.readouterr().err
+    assert "--to transformer: not a project on GitHub" in said
+    assert "did you mean transformers" in said
+    assert not (tmp_path / "tracelens-issue").exists()

@@ -64,7 +64,9 @@ def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     if (code := _CODE.fullmatch(word)) and (same := f"{code[1]}{int(code[2]):03}".lower()) in cases:
         return f"did you mean {cases[same]}?"
     near = difflib.get_close_matches(word.lower(), cases, n=3)
-    return f"did you mean {' or '.join(cases[name] for name in near)}?" if near else otherwise
+    names = [cases[name] for name in near]
+    rest = f"{', '.join(names[:-1])} or " if names[1:] else ""
+    return f"did you mean {rest}{names[-1]}?" if near else otherwise
 
 
 def _is_a_packs(step: TracebackType) -> bool:

@@ -134,3 +134,12 @@ def test_the_first_fix_is_on_the_first_screen_and_on_the_last() -> None:
 def test_what_ended_the_program_has_no_cost_in_time() -> None:
     ended = finding(1, "TUN005", severity=Severity.ERROR, data={"ended_program": True})
     assert "cost: none in time: it is a failure" in Text.render(make_report(ended), Options())
+
+
+def test_what_would_show_the_cost_of_a_function_that_runs_eagerly_is_a_trace() -> None:
+    """Nothing is compiled after such a break: a log of compiling shows nothing of it."""
+    some = finding(1, data={"records": 3, "skipped": 1})
+    each = finding(2, data={"records": 3, "skipped": 3})
+    page = Text.render(make_report(some, each), Options())
+    assert page.count("cost: unknown: needs TORCH_TRACE=trace_dir") == 1
+    assert page.count("cost: unknown: needs a profiler trace") == 1

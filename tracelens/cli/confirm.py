@@ -278,7 +278,7 @@ class _Job:
         if self._workload is None:
             return
         left = max(self._until - time.monotonic(), self._seconds * (1 - FINDINGS_SHARE))
-        self._watch.part("the standard settings, one by one" if standard else "the rows")
+        self._watch.part("settings, one by one" if standard else "the rows")
         with self._lab(left) as lab:
             try:
                 explore(

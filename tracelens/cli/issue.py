@@ -14,7 +14,7 @@ from tracelens.cli._folder import made
 from tracelens.cli._saving import save
 from tracelens.cli._shared_redact import SharedRedactOption, shared
 from tracelens.cli._terminal import emit
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,9 @@ def issue(
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="OWNER/NAME", help="The project to tell.  [default: the library it is in]"
+            metavar="OWNER/NAME",
+            help="The project to tell, or its name: pytorch, onednn, transformers ...  "
+            "[default: the library it is in]",
         ),
     ] = None,
     output: Annotated[
@@ -61,6 +63,11 @@ def issue(
     from tracelens.render import _issue
     from tracelens.render._redact import redact as without_names
 
+    project = _issue.named(to) if to else ""
+    if to and not project:
+        known = _issue.projects()
+        hint = closest(to, known, f"OWNER/NAME, or one of {', '.join(known)}")
+        raise UsageError(f"--to {to}: not a project on GitHub", hint=hint)
     config = laid_over(load(Path.cwd()))
     loaded = _loading.read(report, config).report
     level = shared(redact, config.redact)
@@ -68,7 +75,7 @@ def issue(
     chosen = _chosen(drawn, finding)
     script = _script(loaded, chosen.id, level, config.redact_words)
     made_of = _issue.Issue(
-        repository=to or _issue.repository(chosen),
+        repository=project or _issue.repository(chosen),
         title=_issue.title(chosen),
         body=_issue.body(drawn, chosen, script),
     )

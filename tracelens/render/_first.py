@@ -117,12 +117,23 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if why := share or _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family):
         return why
     there = _kinds(finding.run, report)
-    for kinds, how in _SHOWN_BY.get(finding.code, _SHOWN_BY.get(family, (_TRACE,))):
+    shown = _SHOWN_BY.get(finding.code, _SHOWN_BY.get(family, (_TRACE,)))
+    for kinds, how in shown if not _runs_eagerly(finding) else (_TRACE,):
         if there.isdisjoint(kinds):
             return f"unknown: needs {how}"
     if any(advice.knob is not None for advice in finding.advice):
         return "unknown: `tracelens confirm` measures it"
     return "unknown: `tracelens compare` with a run after the change shows it"
+
+
+def _runs_eagerly(finding: Finding) -> bool:
+    """Whether a break gave up its function each time: nothing of it was compiled after it."""
+    given_up = finding.data.get("skipped")
+    return (
+        finding.code.startswith("GBR")
+        and bool(given_up)
+        and (given_up == finding.data.get("records"))
+    )
 
 
 def _per_call(finding: Finding) -> str:

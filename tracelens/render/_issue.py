@@ -12,7 +12,17 @@ from tracelens.render._github import code, details, fence, grid, text
 from tracelens.render._strings import elide, one_line, one_row
 from tracelens.report import Finding, Report
 
-__all__ = ["Issue", "address", "body", "repository", "search", "title", "yours"]
+__all__ = [
+    "Issue",
+    "address",
+    "body",
+    "named",
+    "projects",
+    "repository",
+    "search",
+    "title",
+    "yours",
+]
 
 #: Where a package's issues are kept, by the name of its folder; what is not here goes to PyTorch.
 REPOSITORIES = {
@@ -32,6 +42,8 @@ REPOSITORIES = {
     "torch_geometric": "pyg-team/pytorch_geometric",
     "x_transformers": "lucidrains/x-transformers",
 }
+#: The same by the name that people use.
+_NAMES = {"pytorch": REPOSITORIES["torch"], **REPOSITORIES}
 #: Rules whose findings are a matter of oneDNN itself.
 ONEDNN = ("ONE001", "ONE002", "ONE005", "ONE008")
 #: Characters of a title, of a line of the log, and of an address that GitHub and browsers take.
@@ -56,6 +68,18 @@ class Issue(NamedTuple):
     repository: str
     title: str
     body: str
+
+
+def named(project: str) -> str:
+    """Return ``owner/name`` of a project given so, or by the name of its library; empty if none."""
+    if re.fullmatch(r"[A-Za-z0-9][\w-]{0,38}/[\w.-]{1,100}", project):
+        return project
+    return _NAMES.get(project.lower(), "")
+
+
+def projects() -> tuple[str, ...]:
+    """Return the names of libraries whose project is known."""
+    return tuple(_NAMES)
 
 
 def repository(finding: Finding) -> str:

@@ -315,12 +315,13 @@ class _Page:
         while len(keys) > SETTING_COLUMNS and _cells(layout(rows, len(rows), keys)) > self.width:
             keys.pop()  # a setting's name, and that of all that helps, stay whole
         yield from _grid(layout(rows, len(rows), keys), self.width)
+        notes: dict[str, list[str]] = {}
         for row in rows:
             if row.get("note"):
-                note = wrap(one_line(f"{row.get('setting')}: {row['note']}"), self.width - 4)
-                yield from (
-                    f"{'    ' if number else '  '}{line}" for number, line in enumerate(note)
-                )
+                notes.setdefault(one_line(str(row["note"])), []).append(str(row.get("setting")))
+        for note, names in notes.items():
+            lines = wrap(f"{one_line(', '.join(names))}: {note}", self.width - 4)
+            yield from (f"{'    ' if at else '  '}{line}" for at, line in enumerate(lines))
 
     def not_judged(self) -> Iterator[str]:
         """Yield the one command that would show more, and on request who lacks what."""
