@@ -45,7 +45,7 @@ def test_the_table_grows_on_the_terminal_with_the_time_left(
     rows: list[dict[str, object]] = [{"setting": "unchanged", "step_ms": 10.0, "compile_s": 2.0}]
     watch.rows(rows)
     watch.doing("eager, recorded")
-    late = {"setting": "late\x1b[2J", "note": "failed: " + "x" * 99}
+    late: dict[str, object] = {"setting": "late\x1b[2J", "note": "failed: " + "x" * 99}
     rows += [
         {"setting": "eager", "step_ms": 5.0, "speedup": 2.0, "interval": "1.9 to 2.1",
          "compile_s": 0.0, "verdict": "faster"},
