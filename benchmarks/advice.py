@@ -1,6 +1,7 @@
 """Apply each advice literally to a program that shows its finding, and write docs/advice.md.
 
     python benchmarks/advice.py [CODE[/ID] ...]     run these programs of tests/advice (all)
+    python benchmarks/advice.py --resume [CODE ...] those whose result is not of today
     python benchmarks/advice.py --docs              only write docs/advice.md anew
 
 What came of a program is kept beside it as JSON, with the version of torch and the date. Exits
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -31,7 +33,8 @@ for word; then nothing may raise, the results must be the same, and the finding 
 time is measured on the way: of the first steps with everything that they compile, and of one later
 step. It is a fact about one small program on one machine, not a promise.
 
-`python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule.
+`python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule; `--resume` leaves
+out those that were run today.
 The programs are in `tests/advice/`. A link instead of a test is the thread or document that an
 advice is from; "not here" says why no test on a CPU can show it.
 
@@ -43,23 +46,33 @@ advice is from; "not here" says why no test on a CPU can show it.
 def main(arguments: list[str]) -> int:
     """Run the programs asked for, and write the page."""
     failed = 0
-    wanted = [argument for argument in arguments if argument != "--docs"]
-    for program in programs() if wanted or not arguments else []:
+    wanted = [argument for argument in arguments if not argument.startswith("--")]
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    for program in programs() if wanted or "--docs" not in arguments else []:
         label = f"{program.code}/{program.path.stem}"
         if wanted and not any(label.startswith(name) for name in wanted):
+            continue
+        if "--resume" in arguments and _date(program) == today:
             continue
         try:
             with tempfile.TemporaryDirectory() as room:
                 facts = check(program, Path(room))
-        except BenchError as error:
+        except (BenchError, subprocess.TimeoutExpired) as error:
             failed += 1
             print(f"{label}: FAILED: {error}", flush=True)
             continue
-        facts["date"] = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        facts["date"] = today
         program.result.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
         print(f"{label}: {facts}", flush=True)
     (ROOT / "docs" / "advice.md").write_text(page(), encoding="utf-8")
     return bool(failed)
+
+
+def _date(program: Program) -> str:
+    """Return when a program was last run; empty where it never was."""
+    if not program.result.exists():
+        return ""
+    return str(json.loads(program.result.read_text(encoding="utf-8")).get("date", ""))
 
 
 def page() -> str:
