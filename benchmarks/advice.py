@@ -33,8 +33,8 @@ for word; then nothing may raise, the results must be the same, and the finding 
 time is measured on the way: of the first steps with everything that they compile, and of one later
 step. It is a fact about one small program on one machine, not a promise.
 
-`python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule; `--resume` leaves
-out those that were run today.
+`python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule;
+`--resume` leaves out those that were run today.
 The programs are in `tests/advice/`. A link instead of a test is the thread or document that an
 advice is from; "not here" says why no test on a CPU can show it.
 
