@@ -9,6 +9,7 @@ import pytest
 
 from tracelens import Report, analyze
 from tracelens.errors import SourceError
+from tracelens.failures.causes import hits
 
 SITE = "C:\\ai\\python_embeded\\Lib\\site-packages\\torch\\_inductor"
 HASHED = "/srv/c" + "mezixbshurefmdsgmafaulooifjf4hu5ofsldijijfkuo5iwvvs"
@@ -272,3 +273,11 @@ def test_a_cast_that_triton_refuses_without_a_reason_is_told_of(tmp_path: Path) 
     assert (cast.code, other.code) == ("ERR017", "ERR017")
     assert ["float8_e4m3fn" in one.text for one in cast.advice].count(True) == 1
     assert not any("float8" in one.text for one in other.advice)
+
+
+def test_generated_code_that_holds_a_message_is_no_failure() -> None:
+    said = "Itlookslikeyou'retryingtocallacompiledbackwardfunctionwithinvmap/grad/vjp,"
+    in_code = {cause for cause, _, _ in hits(f'"{said}""whichisn\'tsupported."')}
+    raised = {cause for cause, _, _ in hits(f"RuntimeError:{said}whichisn'tsupported.")}
+    assert "batched-backward" in raised
+    assert "batched-backward" not in in_code

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 from pydantic import BeforeValidator, ConfigDict
 
+from tracelens import grammars
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import Comment
+from tracelens.logs._guard_lines import guards_in
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -47,6 +49,16 @@ class Guards(HeadedLog):
     def mask(cls, text: str) -> str:
         """Hide the ids of objects, which differ from run to run."""
         return _ID.sub(", 0)", text)
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the tree, cut by the shape of its lines, or what the grammar makes of the text."""
+        masked = cls.mask(text)
+        read = grammars.load(cls.name, cls.__module__)
+        found = guards_in(masked, read.nested, Guard.model_validate)
+        if found is None:
+            return super().parse(text)
+        return (GuardTree.model_validate({"guards": found} if found else {}),)
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
