@@ -42,6 +42,21 @@ def test_shares_of_one_thing_are_added_and_others_are_not(one: Report) -> None:
     assert said == "2 of 5 things cost you about 40 % of each step; first to fix: ONE001 is wrong"
 
 
+def test_the_costs_told_are_those_of_the_first_finding(one: Report) -> None:
+    whole = "all oneDNN execution time"
+    told = [
+        finding("RCP001", Cost(ms=90_000, basis="measured")),
+        finding("ONE003", share(0.3, whole)),
+    ]
+    assert _first.verdict(with_(one, *told)) == (
+        "2 of 2 things cost you about 90 s; first to fix: RCP001 is wrong"
+    )
+    assert _first.verdict(with_(one, *reversed(told))) == (
+        "1 of 2 things costs you about 30 % of all oneDNN execution time; first to fix: "
+        "ONE003 is wrong"
+    )
+
+
 def test_a_bound_is_called_one(one: Report) -> None:
     told = [finding("RCP001", Cost(ms=3000, basis="upper_bound")), finding("RCP002")]
     assert _first.verdict(with_(one, *told)).startswith("1 of 2 things costs you at most 3 s;")

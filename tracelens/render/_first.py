@@ -57,14 +57,21 @@ def verdict(report: Report) -> str:
 
 
 def _costs(told: tuple[Finding, ...]) -> str:
-    """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added."""
+    """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added.
+
+    They are told in what the first finding's cost is told in, since it is the one to fix first.
+    """
     things = f"{len(told):,} things"
     every = [f.cost for f in told if f.cost and f.cost.basis != "confirmed"]
     bounds = [cost for cost in every if cost.basis == "upper_bound"]
     # What is a bound counts where there is nothing better; else it is told behind what is known.
     known = [cost for cost in every if cost.basis != "upper_bound"] or every
     rest = bounds if len(known) < len(every) else []
-    shares, total = _largest([cost for cost in known if cost.share])
+    first = told[0].cost if told[0].cost in known else None
+    like_first = [c for c in known if first and first.share and first.of and c.of == first.of]
+    shares, total = _largest([cost for cost in like_first or known if cost.share])
+    if first and first.ms and not first.share:
+        shares = []
     if shares and shares[0].of:
         alike = [cost for cost in rest if cost.share and cost.of == shares[0].of]
         more = min(sum(cost.share or 0.0 for cost in alike), 1.0)
