@@ -16,11 +16,12 @@ import jsonschema
 import msgspec
 import pytest
 
-from tracelens import __version__, engine
+from tracelens import __version__
 from tracelens.cli import main
 from tracelens.cli._app import command as command_line
 from tracelens.cli._terminal import Progress
 from tracelens.evidence.tables import Table
+from tracelens.fleet import tasks
 from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.plugins import manifest
 from tracelens.plugins.facts import RuleFacts
@@ -250,7 +251,7 @@ def test_an_unexpected_error_is_one_line_and_exits_3(
     def explode(*_: object, **__: object) -> None:
         raise KeyError("missing")
 
-    monkeypatch.setattr(engine, "judge", explode)
+    monkeypatch.setattr(tasks, "judge", explode)
     code, out, err = run("analyze", SAMPLE)
     assert (code, out) == (3, "")
     assert err.startswith("tracelens: internal error: KeyError: 'missing' (")

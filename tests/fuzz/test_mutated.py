@@ -49,6 +49,7 @@ def test_each_mutation_changes_something(change: object) -> None:
         ("CMP007-*/fires-dropped.log", b"threads 2", 4301),
         ("IND004-*/fires-bert.log.gz", b"_cpu((2,", 400),
         ("ONE001-*/fires-x86-signed-activations.log", b",256x", 400),
+        ("TRC010-*/fires-no-grids.json", b'"grid": [4096', 400),
     ],
 )
 def test_a_number_of_thousands_of_digits_is_read_past(

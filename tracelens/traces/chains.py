@@ -112,11 +112,16 @@ class Chains:
         run.names.clear()
 
 
+#: Blocks that no launch has: the number was damaged.
+IMPOSSIBLE = 1 << 96
+
+
 def _blocks(grid: Any) -> float | None:
     """Return how many blocks a grid has; None where it is not known."""
     if not isinstance(grid, list) or not all(isinstance(n, int) for n in grid):
         return None
-    return float(math.prod(grid))
+    blocks = math.prod(grid)
+    return float(blocks) if abs(blocks) < IMPOSSIBLE else None
 
 
 def _alike(one: float | None, other: float | None) -> bool:
