@@ -25,6 +25,10 @@ PROGRAM = f"print(open({str(SAMPLE)!r}).read())\n"
 #: Commands that are not run here, by how they begin, and why.
 NOT_RUN = {
     "tracelens confirm": "runs a model again, for minutes: tests/live/test_confirm_*.py",
+    "tracelens analyze run7/ --engine dask": "starts a cluster: tests/fleet/test_engines.py",
+    "tracelens analyze run7/ --scheduler": "needs a cluster: tests/fleet/test_engines.py",
+    "tracelens analyze s3://": "needs an object store: tests/fleet/test_stores.py",
+    "tracelens analyze 's3://": "needs an object store: tests/fleet/test_stores.py",
     "tracelens run --trace": "torchrun starts processes of torch: tests/live/test_run_torch.py",
 }
 #: What stands in the pages for the kernel that is in the log here.
@@ -70,7 +74,10 @@ def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "what-was-printed.txt",
             "after.log",
         ),
-        small: ("before.log", "logs/a.log", "rank0.log.gz"),
+        small: (
+            *("before.log", "logs/a.log", "rank0.log.gz", "train.log"),
+            *("run7/rank0.log", "run7/rank1.log"),
+        ),
         trace: ("trace.json.gz", "eager.trace.json.gz", "compiled.trace.json.gz"),
         JOINED / "trace.json": ("joined/trace.json",),
         JOINED / "run.log.xz": ("joined/run.log",),

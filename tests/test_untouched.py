@@ -10,6 +10,7 @@ import pytest
 
 from tests.warm import ROOT
 from tracelens import Finding, analyze, report
+from tracelens.plugins import untouched
 from tracelens.plugins.untouched import put_back, remember
 from tracelens.rules import Rule
 
@@ -17,8 +18,9 @@ LOGS = sorted((ROOT / "fixtures" / "logs" / "samples").glob("*.log"))
 
 
 @pytest.fixture(autouse=True)
-def whole() -> Iterator[None]:
-    """Leave everything as it was."""
+def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Begin with what there is now, whatever other tests had replaced; leave it as it was."""
+    monkeypatch.setattr(untouched, "_held", {})
     remember()
     yield
     put_back({"pack"})

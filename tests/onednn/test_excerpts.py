@@ -171,7 +171,7 @@ def spread(executions: int, ms: float, share: float) -> list[str]:
     [
         (62, 0.45, Severity.NONE, "they take 0.45 ms in all"),
         (62, 0.55, Severity.WARNING, None),
-        (60, 0.1, Severity.WARNING, None),  # a fragment: what it shows is a part of a longer run
+        (60, 0.1, Severity.INFO, None),  # a fragment: what it shows is a part of a longer run
         (600, 0.1, Severity.NONE, "they take 100 us in all"),
         (600, 100.0, Severity.WARNING, None),
     ],
@@ -190,7 +190,7 @@ def test_a_share_of_next_to_nothing_is_a_note(
     [
         (12, 0.45, Severity.NONE),  # 72 executions
         (12, 0.55, Severity.WARNING),
-        (10, 0.45, Severity.WARNING),  # 60: a fragment
+        (10, 0.45, Severity.INFO),  # 60: a fragment
     ],
 )
 def test_so_are_activations_to_and_fro(times: int, ms: float, severity: Severity) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +15,6 @@ __all__ = ["tables"]
 MIN_RANKS = 4
 #: Groups that are told apart, and what is named of how one differs from the largest.
 MAX_GROUPS, MAX_DIFFERENCES = 50, 4
-_NUMBER = re.compile(r"\d+$")
 
 
 def tables(inputs: Sequence[Input]) -> Mapping[str, list[dict[str, Any]]]:
@@ -51,8 +49,8 @@ def tables(inputs: Sequence[Input]) -> Mapping[str, list[dict[str, Any]]]:
 def _rank(source: Input) -> int | None:
     """Return the rank whose log an input is, by what its lines or its name say."""
     named = source.writers[0] if len(source.writers) == 1 else rank_of(source.path)
-    number = _NUMBER.search(named)
-    return int(number[0]) if number and named.startswith("rank") else None
+    number = named[len(named.rstrip("0123456789")) :]
+    return int(number) if 0 < len(number) < 10 and named.startswith("rank") else None
 
 
 def _numbers(found: Sequence[tuple[int, Input]]) -> list[int]:

@@ -152,7 +152,8 @@ class CpuOversubscription(Rule):
         worst = found[0].row.record
         slowest = max(wait.slowest for wait in found)
         threads = busy[0].threads if len({writer.threads for writer in busy}) == 1 else None
-        who = f"In {len(busy)} of {number} writers, " if number > 1 else ""
+        some = f"{len(busy)} of {number} writers" if number > 1 else ""
+        who, writing = (f"In {some}, ", f" of {some}") if some else ("", "")
         # Each writer's worst line: it says which inputs' times are worthless.
         first = [writer.found[0] for writer in busy]
         lines = first + [wait for wait in found if wait not in first][: max(0, 4 - len(first))]
@@ -183,7 +184,7 @@ class CpuOversubscription(Rule):
                 ms=ms,
                 share=min(1.0, ms / whole),
                 basis="estimated",
-                of=f"all oneDNN execution time{f' of {len(busy)} writers' if who else ''}",
+                of=f"all oneDNN execution time{writing}",
             ),
             advice=self.advise(data),
             data=data,
