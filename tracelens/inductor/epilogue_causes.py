@@ -22,6 +22,7 @@ class Cause(Enum):
     TUNED = "tuned"
     UNFROZEN = "unfrozen"
     PLAIN = "plain"
+    RANK = "rank"
     MKL = "mkl"
     INT8 = "int8"
     ONEDNN = "onednn"
@@ -45,10 +46,20 @@ def cause_of(found: Unfused, winners: Winners, *, acl: bool, training: bool) -> 
         Cause.INT8: found.call.op == "_weight_int8pack_mm",
         Cause.MKL: found.call.op == "_mkl_linear",
         Cause.ONEDNN: found.call.target.startswith("torch.ops.mkldnn."),
+        Cause.RANK: frozen and is_1d_convolution(found),
         Cause.PLAIN: frozen,
         Cause.TRAINING: training,
     }
     return next((cause for cause, holds in whys.items() if holds), Cause.UNFROZEN)
+
+
+def is_1d_convolution(found: Unfused) -> bool:
+    """Whether it is a convolution over one dimension: its result has three.
+
+    Inductor packs weights of two and three dimensions alone (``_is_packable_convolution`` in
+    torch/_inductor/fx_passes/mkldnn_fusion.py).
+    """
+    return found.call.op == "convolution" and len(found.content.size or ()) == 3
 
 
 def moved(pairs: list[Unfused]) -> tuple[int, bool]:
@@ -97,6 +108,8 @@ _WHY = {
     "plain ATen call, which takes nothing along.",
     Cause.PLAIN: "Although the model is frozen, this is a plain ATen call, which takes nothing "
     "along: oneDNN does not take this data type on this machine.",
+    Cause.RANK: "Although the model is frozen, this is a plain ATen call, which takes nothing "
+    "along: Inductor packs the weights of 2-d and 3-d convolutions, and this one is 1-d.",
     Cause.MKL: "A frozen float32 linear layer calls MKL, which takes nothing along; even the bias "
     "is added by the separate kernel.",
     Cause.ONEDNN: "oneDNN was called without a post-op: Inductor has none for what follows.",
