@@ -25,6 +25,7 @@ __all__ = [
     "RESUMED",
     "Story",
     "Teller",
+    "as_written",
     "failure",
     "frame",
     "graph_break",
@@ -64,6 +65,12 @@ def resumed(function: str, file: str) -> Iterator[Story]:
     line = function.rpartition("_at_")[2]
     if function.startswith(RESUMED) and line.isdecimal() and len(line) < _MAX_DIGITS:
         yield graph_break(file, int(line))
+
+
+def as_written(function: str) -> str:
+    """Return the function of the program that ``torch_dynamo_resume_in_forward_at_35`` is of."""
+    name, _, line = function.removeprefix(RESUMED).rpartition("_at_")
+    return name if function.startswith(RESUMED) and line.isdecimal() else function
 
 
 def last_batch(file: str, line: int | None) -> Story:

@@ -194,7 +194,8 @@ def _told_by_others(failure: Failure) -> bool:
 
 def disabled(data: FailureData) -> str:
     """Return how to leave the function out: in a package, from outside of it."""
-    if not user_code.package(data.file) or not data.function.isidentifier():
+    own = not user_code.package(data.file) or not data.function.isidentifier()
+    if own or data.stage == "backend":  # the place is then that of the backend
         return "@torch.compiler.disable"
     owner = f"OWNER.{data.function}"
     return (

@@ -76,7 +76,9 @@ class SuppressedErrors(Rule):
         ),
         Remedy(
             "leave-out",
-            lambda data: f"Until it is fixed, leave `{data.function}` out on purpose.",
+            lambda data: (
+                f"Until it is fixed, leave `{stories.as_written(data.function)}` out on purpose."
+            ),
             code="@torch.compiler.disable",
             since="2.1",
             basis="tested",
@@ -101,11 +103,14 @@ class SuppressedErrors(Rule):
                 function=record.function, file=record.file, line=record.line, error=record.error
             )
             error = f" The error: {record.error}." if record.error else ""
+            name = stories.as_written(record.function)
+            behind = "" if name == record.function else " behind its graph break"
+            told = f"`{name}`" if name == record.function else f"the rest of `{name}`"
             yield self.finding(
                 record.function,
                 user_code.short(record.file),
-                title=f"`{record.function}` ({place}) was not compiled: its error was suppressed",
-                message=f"Compiling `{record.function}` failed, so it runs eagerly.{error}",
+                title=f"{told} ({place}) was not compiled: its error was suppressed",
+                message=f"Compiling {told}{behind} failed, so it runs eagerly.{error}",
                 count=seen.count,
                 where=Where(file=record.file, line=record.line, function=record.function),
                 evidence=[seen.quote()],
