@@ -17,6 +17,11 @@ CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 
 
+def _reads_all(data: BreakData) -> bool:
+    """Whether numbers are read where no ``.item()`` stands: ``.tolist()``, ``max(tensor, 3)``."""
+    return data.name.startswith("aten._local_scalar_dense")
+
+
 def _kept(data: BreakData) -> str | None:
     """Return the line with the tensor in place of its number; None where that is no advice."""
     code = data.code
@@ -110,10 +115,19 @@ class ScalarFromTensor(SiteRule):
             "Keep the answer a tensor and choose with `torch.where`, or ask before the compiled "
             "function is called.",
             when="an operator that answers with a bool or a number of Python",
-            applies=lambda data: bool(data.name) and not data.package,
+            applies=lambda data: bool(data.name) and not data.package and not _reads_all(data),
             code=lambda data: "same = (a == b).all()" if data.name == "aten.equal" else None,
             basis="tested",
             proof="tests/advice/GBR001/answer-as-tensor.py",
+        ),
+        Remedy(
+            "in-python",
+            "If the numbers do not depend on the input, compute them with Python instead of a "
+            "tensor; else read them before the compiled function is called, and pass them on.",
+            when="`.tolist()`, or a number that an operator needs, in a line of your own",
+            applies=lambda data: not data.package and _reads_all(data),
+            basis="tested",
+            proof="tests/advice/GBR001/in-python.py",
         ),
         *LIBRARY,
     )
