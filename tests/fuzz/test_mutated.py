@@ -49,7 +49,7 @@ def test_each_mutation_changes_something(change: object) -> None:
         ("CMP007-*/fires-dropped.log", b"threads 2", 4301),
         ("IND004-*/fires-bert.log.gz", b"_cpu((2,", 400),
         ("ONE001-*/fires-x86-signed-activations.log", b",256x", 400),
-        ("TRC010-*/fires-no-grids.json", b'"grid": [4096', 400),
+        ("TRC010-*/fires-other-blocks.json", b'"grid": [4096', 400),
     ],
 )
 def test_a_number_of_thousands_of_digits_is_read_past(
@@ -61,3 +61,11 @@ def test_a_number_of_thousands_of_digits_is_read_past(
     assert number in data
     huge = NUMBER.sub(b"9" * digits, number)
     assert hold(data.replace(number, huge), tmp_path / "input.log") == "read"
+
+
+def test_a_record_with_such_a_count_is_refused_and_not_judged(tmp_path: Path) -> None:
+    (path,) = (FIXTURES / "rules").glob("TUN007-*/fires-one-search-busy-machine.log")
+    data = path.read_bytes()
+    assert b"for 2 choices" in data
+    many = data.replace(b"for 2 choices", b"for %s choices" % (b"9" * 400))
+    assert hold(many, tmp_path / "input.log") == "refused"  # nothing else is in that log
