@@ -32,6 +32,7 @@ def test_a_rate_counts_what_passes_each_link(
     (row,) = read([collective(name, 0, 100, **args), kernel("gemm", 60, 100)]).table(CollectiveTime)
     found = row.record
     assert (found.name, found.dtype, found.bytes, found.group) == (name, "bfloat16", size, 4)
+    assert found.algo_gbs == pytest.approx(size / 100e-6 / 1e9)
     assert found.bus_gbs == pytest.approx(size * factor / 100e-6 / 1e9)
     assert (found.sum_ms, found.exposed_ms) == (0.1, 0.06)
 

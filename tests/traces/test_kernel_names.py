@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracelens.logs.chrome_trace import ChromeTrace
-from tracelens.traces.kernel_names import dtype_of, kind_of, short_name, source_of
+from tracelens.logs.chrome_trace import ChromeTrace, DeviceKernel
+from tracelens.traces.kernel_names import dtype_of, is_tensor_core, kind_of, short_name, source_of
 
 FLASH = (
     "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, "
@@ -70,3 +70,23 @@ def test_a_name_says_what_a_kernel_does(
     (record,) = ChromeTrace.parse(f"kernel\t{name}")
     assert (kind_of(record), source_of(record), dtype_of(record)) == (kind, source, dtype)  # type: ignore[arg-type]
     assert short_name(record) == (short or name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (CUTLASS, True),
+        (FLASH, True),
+        ("volta_sgemm_128x64_nn", False),
+        ("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn", True),
+        ("cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1", False),
+        ("nvjet_tst_64x16_64x16_2x4_2cta_h_bz_bias_TNT", True),
+        ("Cijk_Alik_Bljk_BBS_BH_Bias_MT32x32x256_MI16x16x1_SN", True),
+        ("void splitKreduce_kernel<32, 16, int, float, float>(int)", None),
+        (ADD, None),
+    ],
+)
+def test_a_name_tells_of_tensor_cores(name: str, told: bool | None) -> None:
+    (record,) = ChromeTrace.parse(f"kernel\t{name}")
+    assert isinstance(record, DeviceKernel)
+    assert is_tensor_core(record) is told

@@ -73,7 +73,7 @@ def distance(file: str, function: str = "") -> int:
         return 3
     if "tracelens_injected/" in path:  # the wrapper in which a recording times calls
         return 3
-    if packaged.startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
+    if (packaged or path).startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
         return 3 if function in WRAPPERS else 2
     if is_helper(path):
         return 2

@@ -31,7 +31,7 @@ _FROZEN = "import torch._inductor.config\ntorch._inductor.config.freezing = True
 def lacks_float16(data: InRun) -> bool:
     """Whether it is about float16 on a CPU that is not known to have it: freezing has no effect."""
     types = str(getattr(data, "dtypes", "")).split(":")
-    float16 = "f16" in types or "float16" in types
+    float16 = ("f16" in types or "float16" in types) and getattr(data, "cause", "") != "gpu"
     return float16 and data.arch != "aarch64" and "f16" not in (data.native_types or ())
 
 

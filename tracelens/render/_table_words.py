@@ -29,7 +29,7 @@ _KNOWN = {
     "collectives": About(
         "Collectives",
         "What ranks sent to each other, and how much of it nothing was computed beside.",
-        ("name", "dtype", "bytes", "n", "sum_ms", "exposed_ms", "bus_gbs"),
+        ("name", "dtype", "bytes", "n", "sum_ms", "exposed_ms", "algo_gbs", "bus_gbs"),
     ),
     "compile_phases": About(
         "Phases of compilation",
@@ -116,7 +116,9 @@ _KNOWN = {
         ("kernel", "function", "lines", "ms"),
     ),
     "kernels": About(
-        "Generated kernels", "What Inductor wrote.", ("frame", "kernel", "language", "calls")
+        "Kernels",
+        "What Inductor wrote, and in a trace what ran on the device.",
+        ("frame", "kernel", "language", "calls", "name", "class", "n", "sum_ms", "share"),
     ),
     "mkl": About(
         "MKL calls", "What MKL computed, as it counts: torch's matrices the other way round."

@@ -22,6 +22,7 @@ _HEADINGS = {
     "peak_mb": "peak MB",
     "tbs": "TB/s",
     "tflops": "TFLOP/s",
+    "algo_gbs": "algo GB/s",
     "bus_gbs": "bus GB/s",
 }
 

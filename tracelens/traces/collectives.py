@@ -111,9 +111,10 @@ def _whole(value: Any) -> int:
 
 def _row(key: _Key, n: int, us: float, alone: float) -> CollectiveTime:
     moved = key.elements * SIZES.get(key.dtype, 0)
-    rate = None
+    rate = bus = None
     if moved and key.group > 1 and us > 0:
-        rate = round(moved * _factor(key) * n / us / 1e3, 3)
+        rate = round(moved * n / us / 1e3, 3)
+        bus = round(moved * _factor(key) * n / us / 1e3, 3)
     return CollectiveTime(
         name=key.name,
         dtype=key.dtype or None,
@@ -122,7 +123,8 @@ def _row(key: _Key, n: int, us: float, alone: float) -> CollectiveTime:
         n=n,
         sum_ms=round(us / 1000, 6),
         exposed_ms=round(alone / 1000, 6),
-        bus_gbs=rate,
+        algo_gbs=rate,
+        bus_gbs=bus,
     )
 
 

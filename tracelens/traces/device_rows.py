@@ -13,7 +13,7 @@ from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, MemoryCopy
 from tracelens.traces.activity import Activities, in_order
 from tracelens.traces.device import Busy
 from tracelens.traces.host import Around, Stretch
-from tracelens.traces.kernel_names import dtype_of, kind_of, short_name, source_of
+from tracelens.traces.kernel_names import dtype_of, is_tensor_core, kind_of, short_name, source_of
 from tracelens.traces.names import Name
 from tracelens.traces.rows import AttentionTime, CopyTime, KernelTime, SyncTime
 from tracelens.traces.timeline import mine
@@ -60,6 +60,7 @@ def _kernel(record: DeviceKernel | InductorKernel, us: array[float]) -> KernelTi
         max_ms=_ms(max(us)),
         share=None,
         dtype=dtype_of(record),
+        tensor_core=is_tensor_core(record),
     )
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, TraceEvent
 from tracelens.traces.chains import work_of
 
-__all__ = ["dtype_of", "kind_of", "short_name", "source_of"]
+__all__ = ["dtype_of", "is_tensor_core", "kind_of", "short_name", "source_of"]
 
 #: Characters of a name in a table.
 MAX_NAME = 120
@@ -48,6 +48,15 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _LIBRARY = re.compile(
     r"cudnn|cublas|cutlass|cijk_|nvjet|sgemm|_gemm|ck_tile|miopen|flash|fmha|xmma|volta_|ampere_"
     r"|turing_|hopper_|sm\d\d_|implicit_convolve|dgrad_engine|wgrad"
+)
+#: How names of products and convolutions spell the units that compute them.
+_TENSOR_CORE = re.compile(
+    r"tensorop|xmma|s1688|s884|h884|h1688|s16816|h16816|i16832|hmma|wgmma|mma_sync|gmma|nvjet"
+    r"|tensor16x8x|(?<![a-z])tf32|_MI\d+x\d+x|_MI\d{4}|mfma|_xdl_|gtcx|flash_[fb]wd|fmha"
+)
+_PLAIN_CORE = re.compile(
+    r"sgemm|dgemm_\d|scudnn|simt|ffma|gemv|gemmSN|gemmk1|winograd(?!.*(?:884|1688|16816))",
+    re.IGNORECASE,
 )
 #: The name that matters stands inside.
 _CUTLASS = re.compile(r"cutlass\w*::Kernel2?<([^<>(]+)")
@@ -97,6 +106,14 @@ def dtype_of(record: TraceEvent) -> str | None:
     """Return the type that a kernel computes in, as its name has it; None where it is silent."""
     name = str(record)
     return next((dtype for dtype, pattern in _DTYPES if pattern.search(name)), None)
+
+
+def is_tensor_core(record: TraceEvent) -> bool | None:
+    """Return whether a product or convolution uses tensor cores; None where its name is silent."""
+    if kind_of(record) not in {"gemm", "convolution", "attention"}:
+        return None
+    name = str(record)
+    return False if _PLAIN_CORE.search(name) else True if _TENSOR_CORE.search(name) else None
 
 
 def short_name(record: TraceEvent) -> str:

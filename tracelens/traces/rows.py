@@ -114,8 +114,9 @@ class KernelTime(Measured):
     max_ms: float
     #: Of the time of all kernels that compute, added up; None for collectives.
     share: float | None
-    #: The type it computes in, as its name says.
+    #: The type it computes in, and whether on tensor cores (matrix cores), as its name says.
     dtype: str | None = None
+    tensor_core: bool | None = None
 
 
 class CopyTime(Measured):
@@ -153,7 +154,8 @@ class CollectiveTime(Measured):
     sum_ms: float
     #: Of that with nothing computed meanwhile.
     exposed_ms: float
-    #: As NCCL's tests count it: what passes each link.
+    #: As NCCL's tests count it: the message in its time, and what passes each link.
+    algo_gbs: float | None
     bus_gbs: float | None
 
 

@@ -35,7 +35,7 @@ MORE_IS_WORSE = frozenset(
     searches seconds sequences skipped small spills times_again us waits warnings weights
     """.split()  # noqa: SIM905 -- read as a list of words
 )
-LESS_IS_WORSE = frozenset({"gflops", "gbs", "gb_per_s", "bus_gbs"})
+LESS_IS_WORSE = frozenset({"gflops", "gbs", "gb_per_s", "algo_gbs", "bus_gbs"})
 #: Families whose counts grow with how long the program ran; only their shares can be compared.
 BY_RUN = ("ONE", "TRC", "ENV")
 

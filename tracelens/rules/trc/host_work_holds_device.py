@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._holding import REMEDIES, Holding
+from tracelens.traces.host_work import work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, HeldBy, Timeline
 from tracelens.traces.views import View, generated, stories, views, where_of
@@ -37,20 +38,6 @@ _OPERATOR = re.compile(r"\w::\w|Backward\d*$")
 MAIN = 0.5
 
 
-class Holding(FindingData):
-    """What holds the device up."""
-
-    frame: str
-    operator: str
-    ms: float
-    gaps: int
-    of_ms: float
-    #: Share of the time in which the host is late.
-    of_late: float
-    #: Whether it is the CPU that computes.
-    on_cpu: bool = False
-
-
 class HostWorkHoldsDevice(Rule):
     """The GPU waits for work on the host that the trace names: a line of Python, or an operator.
 
@@ -70,7 +57,7 @@ class HostWorkHoldsDevice(Rule):
 
     ## What to do
     Move the work out of the step: to the workers of the ``DataLoader``, to another thread, to the device,
-    or to every hundredth step.
+    or to every hundredth step. Where it is a library's on the way to its launches, a CUDA graph leaves it out.
 
     ## How a live run confirms it
     The program runs without that work. Confirmed when the gaps and the step's time shrink.
@@ -86,24 +73,7 @@ class HostWorkHoldsDevice(Rule):
     claim = "time"
     unconfirmable = IN_THE_PROGRAM
     Data = Holding
-    remedies = (
-        Remedy(
-            id="workers",
-            text="Move it to where batches are prepared: the workers of the DataLoader.",
-            code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
-            when="the work prepares the next batch, for a GPU",
-            applies=lambda data: not data.on_cpu,
-            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-        Remedy(
-            id="rarely",
-            text="Do it every N steps only, if it reports or saves.",
-            code="if step % 100 == 0: report()",
-            when="the work logs or checks",
-            basis="untestable",
-            proof="it depends on what the line does",
-        ),
-    )
+    remedies = REMEDIES
 
     def check(
         self,
@@ -123,15 +93,17 @@ class HostWorkHoldsDevice(Rule):
             part = min(1.0, share_of(late, every))
             keep = 1 - view.bound_ms / late if late else 0.0
             sums: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+            inside: dict[tuple[str, str], HeldBy] = {}
             for row in view.held:
                 if (place := _place(row)) is not None:
                     sums[place][0] += row.ms * part * keep
                     sums[place][1] += row.count
+                    inside[place] = max(inside.get(place, row), row, key=lambda each: each.ms)
             longest = sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0]))
             for place, (ms, gaps) in longest[:MOST]:
                 long = bool(place[0]) or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
-                    yield self._finding(view, place, ms, int(gaps))
+                    yield self._finding(view, place, inside[place], ms, int(gaps))
 
     def _on_cpu(
         self, window: Seen[Window], rows: list[Seen[BetweenOperators]]
@@ -192,7 +164,9 @@ class HostWorkHoldsDevice(Rule):
         """While graphs are captured, the host is late by design."""
         return stories(["capture"], finding)
 
-    def _finding(self, view: View, place: tuple[str, str], ms: float, gaps: int) -> Finding:
+    def _finding(
+        self, view: View, place: tuple[str, str], longest: HeldBy, ms: float, gaps: int
+    ) -> Finding:
         frame, operator = place
         late = max(view.late_ms, ms)
         data = Holding(
@@ -202,11 +176,11 @@ class HostWorkHoldsDevice(Rule):
             gaps=gaps,
             of_ms=view.window_ms,
             of_late=ms / late,
+            work=work_of(frame, longest.operator),
         )
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
         name = f"`{where.function}`" if where is not None else f"`{frame or operator}`"
-        inside = f" It is in `{operator}` then." if frame and operator else ""
         bound = " Less what the profiler can have added." if view.bound_ms >= 0.01 * ms else ""
         return self.finding(
             where.function if where is not None else operator,
@@ -214,7 +188,7 @@ class HostWorkHoldsDevice(Rule):
             message=(
                 f"In {plural(gaps, 'gap')} of 0.2 ms and more the next kernel is not launched "
                 f"yet, and the host is in {name}: {length(ms)} of {length(view.window_ms)}."
-                f"{inside}{bound}"
+                f"{bound}"
             ),
             severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,
             confidence=Confidence.HIGH if frame else Confidence.MEDIUM,

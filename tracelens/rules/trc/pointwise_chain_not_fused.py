@@ -35,6 +35,8 @@ class Chains(FindingData):
     kernels: int
     sequences: int
     ms: float
+    #: What fusing saves at most; a product or convolution before them keeps its time.
+    rest_ms: float
     of_ms: float
 
 
@@ -116,6 +118,7 @@ class PointwiseChainNotFused(Rule):
             return
         kernels = sum(row.record.n * len(row.record.kernels) for row in rows)
         ms = sum(row.record.sum_ms for row in rows)
+        data = Chains(kernels=kernels, sequences=times, ms=ms, rest_ms=saved, of_ms=busy)
         told = "; ".join(
             f"{' + '.join(f'`{name}`' for name in row.record.kernels[:MAX_NAMED])}, "
             f"{row.record.n} times"
@@ -133,7 +136,7 @@ class PointwiseChainNotFused(Rule):
             count=times,
             evidence=[row.quote(f"begins {row.record.n} of them") for row in rows[:MAX_BEHIND]],
             cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=COMPUTING),
-            advice=self.advise(data := Chains(kernels=kernels, sequences=times, ms=ms, of_ms=busy)),
+            advice=self.advise(data),
             data=data,
         )
 
@@ -149,7 +152,7 @@ class PointwiseChainNotFused(Rule):
             f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
             for row in rows[:MAX_TOLD]
         )
-        data = Chains(kernels=kernels, sequences=times, ms=ms, of_ms=busy)
+        data = Chains(kernels=kernels, sequences=times, ms=ms, rest_ms=saved, of_ms=busy)
         return self.finding(
             "chains",
             title=f"{kernels:,} elementwise kernels run in {times:,} sequences, not fused",

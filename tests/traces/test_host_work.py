@@ -1,0 +1,60 @@
+"""What holds a device up, told by the line or operator: each kind has advice that fits it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracelens.rules.ind.unfused_epilogue import UnfusedEpilogue
+from tracelens.rules.trc._holding import REMEDIES, Holding
+from tracelens.traces.host_work import Work, work_of
+from tracelens.traces.timeline import mine
+
+
+@pytest.mark.parametrize(
+    ("frame", "operator", "kind", "advice"),
+    [
+        ("train.py(40): tokenize", "", "prepares", ["workers"]),
+        ("proj/dataset.py(12): __getitem__", "", "prepares", ["workers"]),
+        ("transformers/image_processing_vit.py(9): preprocess", "", "prepares", ["workers"]),
+        ("/usr/lib/python3/dist-packages/PIL/Image.py(1): resize", "", "prepares", ["workers"]),
+        ("train.py(40): log_metrics", "", "own", ["workers", "rarely"]),
+        ("vllm/parameter.py(122): __torch_function__", "aten::addmm", "library", ["graph"]),
+        ("/opt/site-packages/mylib/engine.py(3): step", "", "library", ["graph"]),
+        ("train.py(40): step", "aten::normal_", "random", ["on-device"]),
+        ("", "aten::randn", "random", ["on-device"]),
+        ("", "aten::unflatten_dense_tensors", "buffers", ["broadcast-buffers"]),
+        ("", "aten::nonzero", "operator", ["stacks"]),
+    ],
+)  # fmt: skip
+def test_advice_fits_the_work(frame: str, operator: str, kind: str, advice: list[str]) -> None:
+    work = work_of(frame, operator)
+    assert work == Work(kind)
+    data = Holding(
+        frame=frame, operator=operator, ms=5.0, gaps=1, of_ms=9.0, of_late=0.5, work=work
+    )
+    assert [remedy.id for remedy in REMEDIES if remedy.applies(data)] == advice
+
+
+@pytest.mark.parametrize(("frame", "advice"), [("train.py(4): wait", "rarely"), ("", "stacks")])
+def test_on_the_cpu_there_is_one_advice(frame: str, advice: str) -> None:
+    data = Holding(frame=frame, operator="", ms=5.0, gaps=1, of_ms=9.0, of_late=0.0, on_cpu=True)
+    assert [remedy.id for remedy in REMEDIES if remedy.applies(data)] == [advice]
+
+
+def test_the_frame_of_the_program_is_none_of_torch() -> None:
+    frames = [
+        "torch/nn/modules/linear.py(130): forward",
+        "torch/_dynamo/eval_frame.py(791): compile_wrapper",
+        "train.py(7): forward",
+    ]
+    assert mine(frames) == "train.py(7): forward"
+
+
+@pytest.mark.parametrize(("cause", "told"), [("gpu", False), ("plain", True)])
+def test_float16_on_a_gpu_is_not_advised_away(cause: str, told: bool) -> None:
+    data = UnfusedEpilogue.Data(
+        operator="mm", cause=cause, pairs=1, bytes=9, all_known=True, kernel="k", fused="relu",
+        dtypes="float16",
+    )  # fmt: skip
+    told_ids = {each.id for each in UnfusedEpilogue.remedies if each.applies(data)}
+    assert ("bfloat16" in told_ids) is told

@@ -1,0 +1,95 @@
+"""What TRC024 finds, and what it advises: by what the host does."""
+
+from __future__ import annotations
+
+from tracelens.remedies import Remedy
+from tracelens.report import FindingData
+from tracelens.traces.host_work import Work
+
+__all__ = ["REMEDIES", "Holding"]
+
+_TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+
+
+class Holding(FindingData):
+    """What holds the device up."""
+
+    frame: str
+    operator: str
+    ms: float
+    gaps: int
+    of_ms: float
+    #: Share of the time in which the host is late.
+    of_late: float
+    #: Whether it is the CPU that computes.
+    on_cpu: bool = False
+    #: What kind of work it is.
+    work: Work = Work.OWN
+
+
+def _workers(data: Holding) -> str:
+    """Return where preparing batches belongs, or where it would if that is what the line does."""
+    if data.work == Work.PREPARES:
+        return "Move it to where batches are prepared: the workers of the DataLoader."
+    return "If it prepares the next batch, move it to the workers of the DataLoader."
+
+
+REMEDIES = (
+    Remedy(
+        id="workers",
+        text=_workers,
+        code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
+        when="the work prepares the next batch, for a GPU, or a line of the program may",
+        applies=lambda data: not data.on_cpu and data.work in {Work.PREPARES, Work.OWN},
+        proof=_TUNING,
+    ),
+    Remedy(
+        id="on-device",
+        text="Draw the random numbers on the device that uses them.",
+        code='torch.randn(size, device="cuda")',
+        when="an operator that draws random numbers, for a GPU",
+        applies=lambda data: not data.on_cpu and data.work == Work.RANDOM,
+        proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "#create-tensors-directly-on-the-target-device",
+    ),
+    Remedy(
+        id="broadcast-buffers",
+        text="DistributedDataParallel sends the buffers of rank 0 to all before each forward. "
+        "Leave that out where ranks may keep statistics of their own, or where `SyncBatchNorm` "
+        "makes them alike.",
+        code="DistributedDataParallel(model, broadcast_buffers=False)",
+        when="many small tensors are made one, and taken apart, for a collective",
+        applies=lambda data: data.work == Work.BUFFERS,
+        proof="https://docs.pytorch.org/docs/stable/generated/"
+        "torch.nn.parallel.DistributedDataParallel.html",
+    ),
+    Remedy(
+        id="graph",
+        text="Where shapes stay the same, record the step as a CUDA graph: replayed, it needs "
+        "none of this work. If it is so in the first step only, record a later one.",
+        code='model = torch.compile(model, mode="reduce-overhead")',
+        when="a library that launches kernels, and prepares no batches",
+        applies=lambda data: not data.on_cpu and data.work == Work.LIBRARY,
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+    ),
+    Remedy(
+        id="rarely",
+        text="Do it every N steps only, if it reports or saves.",
+        code="if step % 100 == 0: report()",
+        when="a line of the program: the work may log or check",
+        applies=lambda data: bool(data.frame) and (data.on_cpu or data.work == Work.OWN),
+        basis="untestable",
+        proof="it depends on what the line does",
+    ),
+    Remedy(
+        id="stacks",
+        text="Record again with stacks: they name the line of Python.",
+        code="torch.profiler.profile(with_stack=True)",
+        when="the trace names no line",
+        applies=lambda data: (
+            not data.frame and (data.on_cpu or data.work in {Work.OWN, Work.OPERATOR})
+        ),
+        proof="https://docs.pytorch.org/docs/stable/profiler.html",
+    ),
+)
