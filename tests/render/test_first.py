@@ -82,6 +82,38 @@ def test_what_is_not_known_is_not_claimed(one: Report) -> None:
     assert said.startswith("2 things found, 1 of them worth fixing first; what they cost is not")
 
 
+@pytest.mark.parametrize(
+    ("code", "changes", "said"),
+    [
+        ("CMP001", {"title": "compiling took 37 s", "data": {"seconds": 37.0}}, "took 37 s"),
+        ("TUN009", {"title": "it took 42.1 s", "data": {"seconds": 42.1}, "ms": 42_000}, "42.1 s"),
+        ("LOG007", {"title": "the log was cut"}, "was cut"),
+        ("NUM004", {"title": "products in bfloat16"}, "in bfloat16"),
+        ("ENV001", {"title": "threads wait"}, "; what it costs is not known from this log"),
+        ("TUN002", {"title": "won", "data": {"seconds": 15.0}, "ms": 15_000}, "costs 15 s (measured)"),
+    ],
+)  # fmt: skip
+def test_one_finding_whose_title_says_all_is_told_without_a_cost(
+    one: Report, code: str, changes: dict[str, Any], said: str
+) -> None:
+    ms = changes.get("ms")
+    facts = {name: value for name, value in changes.items() if name != "ms"}
+    alone = finding(code, Cost(ms=ms, basis="measured") if ms else None, **facts)
+    verdict = _first.verdict(with_(one, alone))
+    assert verdict.startswith(f"One thing to look at: {alone.title}")
+    assert verdict.endswith(said)
+
+
+def test_costs_of_others_are_not_taken_for_that_of_the_first(one: Report) -> None:
+    other = finding("TUN002", Cost(ms=44_000, basis="measured"))
+    assert _first.verdict(with_(one, finding("GBR004"), other)) == (
+        "1 of 2 things costs you about 44 s; first to fix, though its cost is unknown: "
+        "GBR004 is wrong"
+    )
+    for first in (other, finding("LOG001"), finding("GRD001", data={"us": 910.0})):
+        assert "; first to fix: " in _first.verdict(with_(one, first, other))
+
+
 def test_a_failure_comes_first(one: Report) -> None:
     told = [finding("ERR001"), finding("ONE001", share(0.5, "all"))]
     assert _first.verdict(with_(one, *told)) == (

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tracelens.render import _words
 from tracelens.report import Cost, Finding, Report, Severity, two_digits
+from tracelens.words import length
 
 __all__ = ["unknown_cost", "verdict"]
 
@@ -49,11 +50,32 @@ def verdict(report: Report) -> str:
         who = "The program" if len(report.runs) < 2 else "A program"
         return f"{who} failed: {first}{rest}"
     if len(told) == 1:
-        said = _words.cost(told[0].cost) or _per_call(told[0])
-        return f"One thing to look at: {first}; it costs {said}" if said else (
-            f"One thing to look at: {first}; what it costs is not known from this log"
-        )  # fmt: skip
-    return f"{_costs(told)}; first to fix: {first}"
+        return f"One thing to look at: {first}{_its_cost(told[0])}"
+    return f"{_costs(told)}; first to fix{_though(told)}: {first}"
+
+
+def _though(told: tuple[Finding, ...]) -> str:
+    """Return that what others cost is not what the first finding costs, where that is not known."""
+    if not any(_words.cost(finding.cost) for finding in told):
+        return ""
+    is_known = _words.cost(told[0].cost) or _per_call(told[0]) or _is_no_time(told[0])
+    return "" if is_known else ", though its cost is unknown"
+
+
+def _is_no_time(finding: Finding) -> bool:
+    """Whether a finding is not about time, or says in its title how much of it."""
+    seconds = finding.data.get("seconds")
+    told = isinstance(seconds, float) and length(1000 * seconds) in finding.title
+    return told or finding.code[:3] in _NOT_TIME.keys() - {"ENV"}
+
+
+def _its_cost(finding: Finding) -> str:
+    """Return what the only finding costs, as the end of the sentence about it."""
+    share = finding.cost.share if finding.cost else None
+    if _is_no_time(finding) and not share:
+        return ""
+    said = _words.cost(finding.cost) or _per_call(finding)
+    return f"; it costs {said}" if said else "; what it costs is not known from this log"
 
 
 def _costs(told: tuple[Finding, ...]) -> str:
