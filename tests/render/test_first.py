@@ -145,6 +145,30 @@ def on_cpu(**kinds: float) -> Finding:
     return finding("TRC030", data=data, severity=Severity.NONE)
 
 
+def test_recompiles_that_were_expected_are_told_beside_the_bar(one: Report) -> None:
+    frames = [{"frame": "0/0", "compile_s": 6.0}, {"frame": "0/1", "compile_s": 2.0}]
+    harmless = {"severity": Severity.NONE, "harmless": "it had to be"}
+
+    def said(*findings: Finding) -> str:
+        drawn = _spent.by_run(with_(one, *findings, tables={"frames": frames}))
+        return " ".join(" ".join(_spent.lines(drawn, 80)).split())
+
+    told = "; about 1.5 s of the recompiles were expected: see notes."
+    expected = finding("RCP003", Cost(ms=1500, basis="estimated"), **harmless)
+    assert said(expected).endswith(told)
+    report = with_(one, expected, tables={"frames": frames})
+    assert told[:-1] in " ".join(Html.render(report, Options()).split())
+    more = finding("RCP010", Cost(ms=9000, basis="measured"), id="RCP010-1", **harmless)
+    assert "about 2 s of the recompiles" in said(more)  # not more than there are
+    for other in (
+        finding("RCP003", Cost(ms=1500, basis="estimated")),
+        finding("RCP003", Cost(ms=1500, basis="upper_bound"), **harmless),
+        finding("RCP003", Cost(ms=150, basis="estimated"), **harmless),
+        finding("GBR003", Cost(ms=1500, basis="estimated"), **harmless),
+    ):
+        assert "expected" not in said(other)
+
+
 def test_a_trace_of_the_cpu_has_a_bar(one: Report) -> None:
     steps = [
         {"kind": "step", "mean_ms": 7.0},

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render._strings import wrap
-from tracelens.report import Finding, Report, Run
+from tracelens.report import Finding, Report, Run, Severity, two_digits
 from tracelens.report.compiling import compiling, is_measured
 
 __all__ = ["Part", "Shown", "Spent", "bar", "by_run", "drawn", "lines", "spent"]
@@ -54,6 +54,8 @@ class Spent(NamedTuple):
     of: str
     #: The run, where there are several.
     run: str = ""
+    #: How much of the recompiles is no finding, and where that is told.
+    expected: str = ""
 
 
 class Shown(NamedTuple):
@@ -66,6 +68,8 @@ class Shown(NamedTuple):
 
 #: Runs that get a bar: those with most time.
 MAX_RUNS = 3
+#: Part of the recompiles from which those that were expected are told.
+MIN_EXPECTED = 0.1
 #: Cells before a bar in text, at least.
 MIN_LEAD = 5
 
@@ -127,7 +131,24 @@ def spent(report: Report) -> Spent | None:
         if name in found:
             start = out[-1].start + out[-1].share if out else 0.0
             out.append(Part(name, found[name], letter, kind, start, found[name] / total))
-    return Spent(total, tuple(out), _words.joined(list(dict.fromkeys(sources))))
+    of = _words.joined(list(dict.fromkeys(sources)))
+    return Spent(total, tuple(out), of, expected=_expected(report, found.get("recompiles", 0.0)))
+
+
+def _expected(report: Report, recompiles: float) -> str:
+    """Return how many milliseconds of the recompiles the harmless findings tell, in words."""
+    costs = [
+        finding.cost.ms or 0.0
+        for finding in report.findings
+        if finding.severity is Severity.NONE
+        and finding.code.startswith("RCP")
+        and finding.cost
+        and finding.cost.basis in {"measured", "estimated"}
+    ]
+    ms = min(sum(costs), recompiles)
+    if ms <= MIN_EXPECTED * recompiles:
+        return ""
+    return f"about {_words.milliseconds(two_digits(ms))} of the recompiles were expected: see notes"
 
 
 def _others(found: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -204,7 +225,8 @@ def drawn(found: Spent, cells: int) -> str:
         f"{part.letter} {part.name} {_words.milliseconds(part.ms)} ({_words.percent(part.share)})"
         for part in found.parts
     ]
-    lines = wrap(f"{', '.join(said)}; from {found.of}.", cells)
+    expected = f"; {found.expected}" if found.expected else ""
+    lines = wrap(f"{', '.join(said)}; from {found.of}{expected}.", cells)
     return "\n".join([bar(found, cells - len(total)) + total, *lines])
 
 
