@@ -90,7 +90,7 @@ def test_what_is_not_known_is_not_claimed(one: Report) -> None:
         ("LOG007", {"title": "the log was cut"}, "was cut"),
         ("NUM004", {"title": "products in bfloat16"}, "in bfloat16"),
         ("ENV001", {"title": "threads wait"}, "; what it costs is not known from this log"),
-        ("TUN002", {"title": "won", "data": {"seconds": 15.0}, "ms": 15_000}, "costs 15 s (measured)"),
+        ("TUN002", {"title": "won", "data": {"seconds": 15.0}, "ms": 15_000}, "15 s (measured)"),
     ],
 )  # fmt: skip
 def test_one_finding_whose_title_says_all_is_told_without_a_cost(

@@ -13,6 +13,7 @@ import pytest
 
 from tracelens import analyze
 from tracelens.render import Options
+from tracelens.render._bars import GROWN, Bars, Piece
 from tracelens.render._svg import Svg, fitted
 from tracelens.render.html import Html, _views
 from tracelens.render.views import Picture, View, discovered
@@ -307,3 +308,62 @@ def test_kernels_of_a_trace_are_bars_and_generated_ones_are_not(reports: dict[st
     assert not view("device-kernels").applies(
         report.model_copy(update={"tables": {"kernels": generated}})
     )
+
+
+def test_bars_fit_a_narrow_page_and_long_names_have_a_short_form_there() -> None:
+    drawn = Bars("two bars", 2, 8.0)
+    drawn.add("short", "8 ms", [Piece(2.0, "c0", "a"), Piece(6.0, "bad", "b")])
+    drawn.add("k" * 200, "4 ms, 33 %", [Piece(4.0, "c1", "c")])
+    markup = drawn.svg.__html__()
+    assert 'class="draw fits"' in markup
+    rects = [
+        {key: float(value) for key, value in re.findall(r' (x|width)="([\d.]+)"', tag)}
+        for tag in re.findall(r"<rect[^>]*", markup)
+    ]
+    assert [one["x"] for one in rects] == [0, 155, 0]
+    assert [one["width"] for one in rects] == [155, 465, 310]
+    texts = dict(re.findall(r'<text class="([^"]*)"[^>]*>(k+)', markup))
+    assert len(texts["label tight"]) < len(texts["label roomy"])
+    for texts_of, grown in (("label roomy", 1.0), ("label tight", GROWN)):
+        assert len(texts[texts_of]) * 6.6 * grown < drawn.svg.width
+
+
+def test_the_bars_of_onednn_and_of_a_trace_are_whole_on_a_narrow_page(
+    reports: dict[str, Report],
+) -> None:
+    step = {"phase": "step 1", "window_ms": 2.0, "compute_ms": 1.5, "idle_unknown_ms": 0.5}
+    path = {"phase": "step 1", "ms": 2.0, "host_ms": 1.0, "compute_ms": 1.0}
+    kernel = {"name": "gemm", "class": "gemm", "sum_ms": 2.0, "n": 3}
+    primitive = {"primitive": "matmul", "impl": "jit", "class": "optimised", "ms": 2.0, "count": 1}
+    tables = {"time": [step], "critical": [path], "kernels": [kernel], "primitives": [primitive]}
+    report = reports["one"].model_copy(update={"tables": tables})
+    for name in ("device-time", "critical-path", "device-kernels", "onednn"):
+        (picture,) = view(name).pictures(report)
+        assert picture.svg.fits, name
+        bars = re.findall(r"<rect[^>]* width=\"([\d.]+)\"", picture.svg.__html__())
+        assert sum(map(float, bars)) == pytest.approx(picture.svg.width), name
+
+
+def test_kernels_of_a_trace_are_not_called_generated(reports: dict[str, Report]) -> None:
+    timed = {"name": "gemm", "class": "gemm", "sum_ms": 2.0, "n": 3}
+    written = {"frame": "0/0", "kernel": "cpp_fused_add_0", "language": "cpp", "calls": 1}
+    report = reports["one"].model_copy(update={"tables": {"kernels": [timed]}})
+    assert not view("kernels").applies(report)
+    assert [one.title for one in view("device-kernels").sheets(report)] == ["Kernels on the device"]
+    assert "Generated kernels" not in Html.render(report, Options())
+    report = reports["one"].model_copy(update={"tables": {"kernels": [timed, written]}})
+    assert view("kernels").applies(report)
+    (sheet,) = view("device-kernels").sheets(report)
+    assert sheet.rows == [timed]
+
+
+def test_one_compilation_is_no_picture(reports: dict[str, Report]) -> None:
+    one, more = (
+        {"frame": f"0/{n}", "function": "f", "compile_s": 3.0, "run": "run1"} for n in (0, 1)
+    )
+    report = reports["one"].model_copy(update={"tables": {"frames": [one]}})
+    assert list(view("frames").pictures(report)) == []
+    assert view("frames").says not in Html.render(report, Options())
+    report = reports["one"].model_copy(update={"tables": {"frames": [one, more]}})
+    assert len(list(view("frames").pictures(report))) == 1
+    assert view("frames").says in Html.render(report, Options())

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from tracelens.render import _words
+from tracelens.render._bars import Bars, Piece
 from tracelens.render._rows import number, word
-from tracelens.render._svg import Svg, colour
-from tracelens.render.views import Picture, View
+from tracelens.render._svg import colour
+from tracelens.render.views import Picture, Sheet, View
 from tracelens.report import Report
 
 __all__ = ["DeviceKernels"]
 
 #: Bars at most.
 MAX_BARS = 20
-#: Pixels: of the drawing, of a bar's line, of the words at its left, of the number at its right.
-WIDTH, LINE, LEFT, RIGHT = 900, 24, 400, 130
 #: Classes with a colour of their own; all others share the last one.
 CLASSES = (
     "gemm",
@@ -51,14 +50,20 @@ class DeviceKernels(View):
         total = sum(number(row, "sum_ms") for row in rows)
         shown = rows[:MAX_BARS]
         first = word(shown[0], "name")
-        svg = Svg(WIDTH, LINE * len(shown) + 4, f"Time of kernels; {first} takes most")
-        scale = (WIDTH - LEFT - RIGHT) / number(shown[0], "sum_ms")
-        for line, row in enumerate(shown):
-            _draw(svg, line, row, scale, total)
+        said = f"Time of kernels; {first} takes most"
+        drawn = Bars(said, len(shown), number(shown[0], "sum_ms"))
+        for row in shown:
+            _draw(drawn, row, total)
         legend = dict.fromkeys((_colour(row), _class(row)) for row in shown)
         rest = len(rows) - len(shown)
         caption = f"{_words.plural(rest, 'more kernel')} in the table." if rest else ""
-        yield Picture(svg, caption, tuple(legend))
+        yield Picture(drawn.svg, caption, tuple(legend))
+
+    @classmethod
+    def sheets(cls, report: Report) -> Iterator[Sheet]:
+        """Yield the table; what has no time was written, and is listed with the generated code."""
+        rows = [row for row in report.tables["kernels"] if number(row, "sum_ms")]
+        yield Sheet(cls.title, rows, "Times of all runs of a kernel, from the trace.")
 
 
 def _class(row: dict[str, Any]) -> str:
@@ -71,11 +76,8 @@ def _colour(row: dict[str, Any]) -> str:
     return colour(CLASSES.index(kind)) if kind in CLASSES else "c7"
 
 
-def _draw(svg: Svg, line: int, row: dict[str, Any], scale: float, total: float) -> None:
-    y = line * LINE + 2
+def _draw(drawn: Bars, row: dict[str, Any], total: float) -> None:
     ms, name = number(row, "sum_ms"), word(row, "name")
     time = _words.milliseconds(ms)
     tip = f"{name}: {time} in {_words.plural(int(number(row, 'n')), 'run')}"
-    svg.text(0, y + 14, name, "label", LEFT - 12)
-    svg.rect(LEFT, y, ms * scale, LINE - 6, _colour(row), tip)
-    svg.text(LEFT + ms * scale + 6, y + 14, f"{time}, {_words.percent(ms / total)}", "label")
+    drawn.add(name, f"{time}, {_words.percent(ms / total)}", [Piece(ms, _colour(row), tip)])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from tracelens.render import _words
+from tracelens.render._bars import Bars, Piece
 from tracelens.render._rows import number, word
-from tracelens.render._svg import Svg
 from tracelens.render.views import Picture, View
 from tracelens.report import Report
 
@@ -17,8 +17,6 @@ __all__ = ["DeviceTime", "Part", "by_device", "phase_bars"]
 #: Bars of one device, and devices, that are drawn; the table has more.
 MAX_BARS = 40
 MAX_DEVICES = 16
-#: Pixels: of the drawing, of a bar's line, of the words at its left, of the number at its right.
-WIDTH, LINE, LEFT, RIGHT = 900, 24, 220, 90
 #: A column, its colour, and what it is.
 Part = tuple[str, str, str]
 #: Columns that add up to the time of a phase.
@@ -82,37 +80,23 @@ def phase_bars(
 ) -> Picture:
     """Return a bar for each of ``rows``, as long as its column ``whole``, cut into ``parts``."""
     shown = rows[:MAX_BARS]
-    svg = Svg(WIDTH, LINE * len(shown) + 4, said)
-    top = max(number(row, whole) for row in shown)
-    for line, row in enumerate(shown):
-        scale = (WIDTH - LEFT - RIGHT) / top
-        _draw(svg, line, row, scale=scale, parts=parts, whole=number(row, whole))
+    drawn = Bars(said, len(shown), max(number(row, whole) for row in shown))
+    for row in shown:
+        _draw(drawn, row, parts, number(row, whole))
     used = [part for part in parts if any(number(row, part[0]) for row in shown)]
     left_out = len(rows) - len(shown)
     caption = f"{_words.plural(left_out, 'more phase')} not drawn." if left_out else ""
-    return Picture(svg, caption, tuple((kind, says) for _, kind, says in used), title)
+    return Picture(drawn.svg, caption, tuple((kind, says) for _, kind, says in used), title)
 
 
 def _busy(row: dict[str, Any]) -> float:
     return min(1.0, number(row, "busy_ms") / (number(row, "window_ms") or 1.0))
 
 
-def _draw(
-    svg: Svg,
-    line: int,
-    row: dict[str, Any],
-    *,
-    scale: float,
-    parts: tuple[Part, ...],
-    whole: float,
-) -> None:
-    y = line * LINE + 2
-    svg.text(0, y + 14, word(row, "phase"), "label", LEFT - 10)
-    x = float(LEFT)
+def _draw(drawn: Bars, row: dict[str, Any], parts: tuple[Part, ...], whole: float) -> None:
+    pieces = []
     for column, kind, says in parts:
-        ms = min(number(row, column), whole)
-        if ms:
+        if ms := min(number(row, column), whole):
             tip = f"{says}: {_words.milliseconds(ms)}, {_words.percent(ms / whole)}"
-            svg.rect(x, y, ms * scale, LINE - 6, kind, tip)
-            x += ms * scale
-    svg.text(x + 6, y + 14, _words.milliseconds(whole), "label")
+            pieces.append(Piece(ms, kind, tip))
+    drawn.add(word(row, "phase"), _words.milliseconds(whole), pieces)

@@ -49,12 +49,13 @@ class Frames(View):
 
     @classmethod
     def pictures(cls, report: Report) -> Iterator[Picture]:
-        """Yield one icicle for each run whose compile times are known."""
+        """Yield one icicle for each run that compiled more than once, and whose times are known."""
         measured = is_measured(report)
-        by_run: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in report.tables.get("frames", ()):
             if _seconds(row) > 0:
-                by_run[word(row, "run")].append(row)
+                found[word(row, "run")].append(row)
+        by_run = {run: rows for run, rows in found.items() if len(rows) > 1}  # else one box
         totals = {run: sum(map(_seconds, rows)) for run, rows in by_run.items()}
         longest = sorted(totals, key=lambda run: -totals[run])[:MAX_RUNS]
         shown = [run for run in by_run if run in longest]

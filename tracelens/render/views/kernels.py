@@ -39,6 +39,12 @@ class Kernels(View):
     tables: ClassVar[tuple[str, ...]] = ("kernels", "kernel_code", "kernel_origins")
 
     @classmethod
+    def applies(cls, report: Report) -> bool:
+        """Whether there is generated code: the kernels of a trace are a view of their own."""
+        written = any("kernel" in row for row in report.tables.get("kernels", ()))
+        return written or bool(report.tables.get("kernel_code"))
+
+    @classmethod
     def listings(cls, report: Report) -> Iterator[Listing]:
         """Yield the code of each kernel."""
         origins = _origins(report.tables.get("kernel_origins", []))

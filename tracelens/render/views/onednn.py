@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from tracelens.render import _words
+from tracelens.render._bars import Bars, Piece
 from tracelens.render._rows import number, word
-from tracelens.render._svg import Svg
 from tracelens.render.views import Picture, View
 from tracelens.report import Report
 
@@ -16,8 +16,6 @@ __all__ = ["OneDnn"]
 
 #: Bars at most; the rest is one bar.
 MAX_BARS = 12
-#: Pixels: of the drawing, of a bar's line, of the words at its left, of the number at its right.
-WIDTH, LINE, LEFT, RIGHT = 900, 26, 330, 130
 #: What a class of implementations is in the picture: (its colour, the word).
 _CLASSES = {
     "optimised": ("c0", "optimised"),
@@ -51,12 +49,12 @@ class OneDnn(View):
         if rest := bars[MAX_BARS:]:
             names = _words.plural(len(rest), "more")
             shown.append((("all others", names, "", ""), sum(ms for _, ms, _ in rest), 0))
-        svg = Svg(WIDTH, LINE * len(shown) + 4, f"Time in oneDNN by primitive: {_said(shown)}")
-        top = max(ms for _, ms, _ in shown)
-        for row, (key, ms, count) in enumerate(shown):
-            _draw(svg, row, key, ms, count, (WIDTH - LEFT - RIGHT) * ms / top, total)
+        said = f"Time in oneDNN by primitive: {_said(shown)}"
+        drawn = Bars(said, len(shown), max(ms for _, ms, _ in shown))
+        for key, ms, count in shown:
+            _draw(drawn, key, ms, count, total)
         kinds = dict.fromkeys(_kind(key) for key, _, _ in shown)
-        yield Picture(svg, legend=tuple(kinds))
+        yield Picture(drawn.svg, legend=tuple(kinds))
 
 
 #: Primitive, implementation, its class, data types.
@@ -83,15 +81,10 @@ def _said(bars: list[tuple[_Key, float, int]]) -> str:
     return "; ".join(f"{key[0]} {key[1]} {_words.milliseconds(ms)}" for key, ms, _ in bars[:3])
 
 
-def _draw(  # noqa: PLR0917 -- what a bar shows
-    svg: Svg, row: int, key: _Key, ms: float, count: int, width: float, total: float
-) -> None:
+def _draw(drawn: Bars, key: _Key, ms: float, count: int, total: float) -> None:
     primitive, impl, _, dtypes = key
-    y = row * LINE + 4
     time = _words.milliseconds(ms)
     tip = f"{primitive} {impl} {dtypes}: {time} in {_words.plural(count, 'execution')}"
-    svg.text(0, y + 14, " ".join(filter(None, (primitive, dtypes))), "label", 170)
-    svg.text(175, y + 14, impl, "small", LEFT - 185)
-    svg.rect(LEFT, y + 1, width, LINE - 8, _kind(key)[0], tip)
     share = f", {_words.percent(ms / total)}" if total else ""
-    svg.text(LEFT + width + 6, y + 14, time + share, "label")
+    name = " ".join(filter(None, (primitive, dtypes, impl)))
+    drawn.add(name, time + share, [Piece(ms, _kind(key)[0], tip)])

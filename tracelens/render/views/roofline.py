@@ -17,7 +17,7 @@ __all__ = ["Roofline"]
 #: Operators that are drawn, those that took longest; the table has more.
 MAX_DOTS = 200
 #: Pixels: of the drawing, of what stands at its left and below.
-WIDTH, HEIGHT, LEFT, BELOW = 900, 360, 70, 34
+WIDTH, HEIGHT, LEFT, BELOW = 620, 340, 70, 46
 #: Share of the bound from which on a dot is good, and below which it is bad.
 GOOD, BAD = 0.6, 0.2
 _LEGEND = (("good", "60 % of the bound and more"), ("warn", "20 % and more"), ("bad", "less"))
@@ -52,18 +52,21 @@ class Roofline(View):
     def pictures(cls, report: Report) -> Iterator[Picture]:
         """Yield the scatter."""
         dots = _dots(report)
-        svg = Svg(WIDTH, HEIGHT, f"Roofline of {_words.plural(len(dots), 'operator')}")
+        said = f"Roofline of {_words.plural(len(dots), 'operator')}"
+        svg = Svg(WIDTH, HEIGHT, said, fits=True)
         compute, memory = _roofs(dots)
         rates = [dot.rate for dot in dots] + ([compute] if compute else [])
-        across = _Axis([dot.intensity for dot in dots], LEFT, WIDTH - 20)
+        across = _Axis([dot.intensity for dot in dots], LEFT, WIDTH - 30)
         upwards = _Axis(rates, HEIGHT - BELOW, 16)
-        svg.line(LEFT, HEIGHT - BELOW, WIDTH - 20, HEIGHT - BELOW)
+        svg.line(LEFT, HEIGHT - BELOW, WIDTH - 30, HEIGHT - BELOW)
         svg.line(LEFT, HEIGHT - BELOW, LEFT, 16)
         for exponent in across.ticks():
-            svg.text(across.at(10.0**exponent), HEIGHT - BELOW + 16, f"{10.0**exponent:g}", "mid")
+            svg.text(
+                across.at(10.0**exponent), HEIGHT - BELOW + 18, f"{10.0**exponent:g}", "label mid"
+            )
         for exponent in upwards.ticks():
-            svg.text(LEFT - 8, upwards.at(10.0**exponent) + 4, f"{10.0**exponent:g}", "end")
-        svg.text((LEFT + WIDTH) / 2, HEIGHT - 2, "operations per byte", "mid")
+            svg.text(LEFT - 8, upwards.at(10.0**exponent) + 4, f"{10.0**exponent:g}", "label end")
+        svg.text((LEFT + WIDTH) / 2, HEIGHT - 4, "operations per byte", "label mid")
         if compute and memory:
             _roof(svg, compute, memory, across, upwards)
         longest = max(number(dot.row, "sum_ms") for dot in dots) or 1.0

@@ -215,11 +215,10 @@ def _told(data: FailureData, why: str) -> str:
     said = data.message if len(data.message) <= MAX_MESSAGE else data.message[:MAX_MESSAGE] + " ..."
     parts = [why] if why else []
     said = f"{name}: {said}".rstrip(": ") if name and not said.startswith(name) else said
-    end = "" if said.endswith((".", "!", "?")) else "."
     if said.strip(": "):
-        parts.append(f"{said}{end}")
+        parts.append(_ended(said))
     if data.output and data.output not in data.message:
-        parts.append(f"The compiler said: {data.output[:MAX_QUOTED]}")
+        parts.append(_ended(f"The compiler said: {data.output[:MAX_QUOTED].rstrip()}"))
     if data.is_cut:
         parts.append(_cut(data))
     if data.stage in STAGES:
@@ -229,6 +228,11 @@ def _told(data: FailureData, why: str) -> str:
     if data.file:
         parts.append(f"The program was at {user_code.short(data.file, data.line)}.")
     return " ".join(part for part in parts if part)
+
+
+def _ended(said: str) -> str:
+    """Return a sentence with its full stop."""
+    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _cut(data: FailureData) -> str:
