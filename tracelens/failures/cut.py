@@ -22,12 +22,27 @@ _RAISES = re.compile(
     r"raise (?P<name>(?:\w{1,40}\.){0,4}[A-Z]\w{2,80})\b"
     r"|(?P<head>[A-Z]\w{2,80})\s{2,80}Traceback \(most recent call last\)$"
 )
+#: The line of source that IPython and rich point at.
+_POINTS = re.compile(r"\s{0,8}(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s")
 #: Exceptions that say nothing by their names.
 _BASES = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
+#: Exceptions that none but torch's compiler raises.
+_COMPILES = frozenset(
+    {
+        "BackendCompilerFailed",
+        "InductorError",
+        "InternalTorchDynamoError",
+        "LoweringException",
+        "TorchRuntimeError",
+        "Unsupported",
+        "UserError",
+    }
+)
 #: Functions in which only one thing can fail.
 _OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc"}
 #: A dump of the stacks of a process that is alive, not of an error.
-_DUMPED = "most recent call first"
+_DUMPED = ("most recent call first", "Stack (most recent call last)")
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 def raising(episode: Episode) -> str:
@@ -51,16 +66,33 @@ def _compiles(path: str) -> bool:
     return path.replace("\\", "/").endswith("/torch/_dynamo/convert_frame.py")
 
 
+def _is_alone(episode: Episode, frames: Sequence[Traced]) -> bool:
+    """Tell whether the frames are those of an error, not of a record of torch's log.
+
+    Where torch logged anything else, the traceback begins with its own first line.
+    """
+    if not episode.torch:
+        return True
+    if episode.leaves_out:
+        return all(frame.logged for frame in frames)
+    return not any(frame.logged for frame in frames) and any(
+        isinstance(item, Said) and _TRACEBACK in item.text for item in episode.items
+    )
+
+
 def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:
     """Tell whether all there is of an error is the way to it, through the compiler.
 
-    A log that holds anything else of torch is read for that; what goes on after it was caught.
+    What goes on after it was caught.
     """
-    if raised or episode.torch or (episode.after or 0) > MAX_AFTER:
+    if raised or (episode.after or 0) > MAX_AFTER or not _is_alone(episode, frames):
         return False
-    if any(isinstance(item, Said) and _DUMPED in item.text for item in episode.items):
+    said = [item.text for item in episode.items if isinstance(item, Said)]
+    if any(mark in text for text in said for mark in _DUMPED):
         return False
     compiler = [is_compiler(frame.place) or _compiles(frame.place) for frame in frames]
     if raising(episode):
-        return any(compiler) or "Dynamo" in raising(episode)
-    return any(compiler[-2:]) and sum(compiler) >= MIN_FRAMES
+        name = raising(episode).rpartition(".")[2]
+        return any(compiler) or "Dynamo" in name or name in _COMPILES
+    shown = any(_POINTS.match(text) for text in said)
+    return any(compiler[-2:]) and sum(compiler) >= (1 if shown else MIN_FRAMES)

@@ -10,8 +10,9 @@ from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import function_cause, is_cut, raising
 from tracelens.failures.stages import is_compiler, is_generated
+from tracelens.failures.standing import item_at, line_of, stands
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
+from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
 __all__ = ["Told", "told"]
 
@@ -33,44 +34,11 @@ _SPEAKS = re.compile(
     r"|[Aa][Oo][Tt][_ ]?[Aa]utograd|CUDAGraphs?\b|cudagraph|Triton Error|CompiledFunction"
     r"|FakeTensor"
 )
-#: What a compiler says itself, without an exception.
-_SAYS = re.compile(r"raised:|MLIR pass pipeline|LLVM ERROR:|torch\.Size\(\[[^\]]{0,200}?\b[su]\d")
+#: That an engine did not start, which says nothing where the reason is there as well.
+ENGINE = "engine-start"
+_ENGINE_SAYS = ("Engine core init", "Engine process failed", "WorkerProc init")
 #: What follows the error of a choice that the search for kernels leaves out.
 _LEFT = "Ignoring this choice"
-#: Words of what torch generates and loads.
-_GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
-#: What any program that is built may fail of, and what tells that torch or Triton built it.
-_BUILDING = frozenset(
-    {
-        "cuda-headers",
-        "msvc-environment",
-        "no-compiler",
-        "no-msvc",
-        "no-openmp",
-        "ptxas",
-        "python-headers",
-        "toolchain",
-    }
-)
-_CONTEXT = re.compile(
-    r"nductor|[Tt]riton(?!client|server|[/\\]+(?!backends|runtime|compiler|language|\d))|\.triton[/\\]|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
-    r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
-    r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
-    r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
-    r"|libcuda\.so cannot"
-)
-#: Others that have ptxas and LLVM compile for them.
-_OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
-#: Lines before and after what a compiler says in which it is told who called it.
-NEAR = 100
-#: Files of torch that run the C++ compiler and read what it prints.
-_RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
-_LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
-#: What stands in the log of a function that was left out, where its first line is cut off.
-_LET_GO = (
-    "torch._dynamo.exc.InternalTorchDynamoError",
-    "torch._dynamo.exc.BackendCompilerFailed",
-)
 _LEFT_OUT = re.compile(r"WON'T CONVERT (\S{1,200}) (\S{1,400}) line \d")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
@@ -109,22 +77,28 @@ class Told:
 
 def told(episode: Episode) -> Told | None:
     """Return what ``episode`` is about; None where nothing of the compiler failed."""
-    lines = [_line(item) for item in episode.items]
+    lines = [line_of(item) for item in episode.items]
     text, ends = squeeze(lines)
     raised = [item for item in episode.items if isinstance(item, Raised)]
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
     cut = is_cut(episode, raised, frames)
-    found = [one for one in found if cut or _stands(one[0], one[1], episode, raised, frames)]
+    found = [one for one in found if cut or stands(one[0], one[1], episode, raised, frames)]
+    engine = [one for one in found if one[0] == ENGINE]
+    found = [one for one in found if one[0] != ENGINE]
     own = False
     if found:
         cause, index, facts = found[0]
-        cause = _refined(cause, raised, frames)
+        # Its name alone wraps whatever else failed: a compiler that is missing, a kernel.
+        wraps = cut and cause == "internal-compiler"
+        cause = function_cause(frames) if wraps else _refined(cause, raised, frames)
     elif cut:
         cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
     elif (last := _last(episode, raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
         cause = "internal-compiler" if _is_bug(last, frames) else "unknown"
         index, facts = episode.items.index(last), {}
+    elif engine:
+        cause, index, facts = engine[0]
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
     elif (index := _left_out_choice(episode)) >= 0:
@@ -132,7 +106,7 @@ def told(episode: Episode) -> Told | None:
     else:
         return None
     index = min(index, len(episode.items) - 1)
-    item = _item(episode, index)
+    item = item_at(episode, index)
     start = _message_start(episode, index, cause)
     return Told(
         cause=cause,
@@ -151,7 +125,7 @@ def told(episode: Episode) -> Told | None:
 
 def _left_out_choice(episode: Episode) -> int:
     """Return the item that says that the search for kernels went on without one; below 0: none."""
-    said = (n for n, one in enumerate(episode.items) if _LEFT in _line(one))
+    said = (n for n, one in enumerate(episode.items) if _LEFT in line_of(one))
     return next(said, -1)
 
 
@@ -159,90 +133,6 @@ def _left_out(lines: list[str]) -> dict[str, str]:
     """Return the function that runs eagerly because of the error, and its file."""
     found = next(filter(None, map(_LEFT_OUT.search, lines)), None)
     return {"frame": found[1], "frame_file": found[2]} if found else {}
-
-
-def _line(item: Traced | Raised | Diagnostic | Said) -> str:
-    if isinstance(item, Raised):
-        return f"{item.lead}{': '.join(item.errors)}: {item.message}{item.bare}"
-    if isinstance(item, Diagnostic):
-        return item.diagnostic
-    if isinstance(item, Said):
-        return item.text
-    return f'File "{item.place}", line {item.number}, in {item.function}'
-
-
-def _stands(
-    cause: str, at: int, episode: Episode, raised: list[Raised], frames: list[Traced]
-) -> bool:
-    """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
-    line = _line(_item(episode, at))
-    if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
-        return _has_context(episode, at) if "LLVM ERROR:" in line else _is_told(episode, raised)
-    if cause == "msvc-language":
-        return "English" in line or any(map(_runs_compiler, frames))
-    if cause == "crash":
-        return any(is_compiler(one.place) for one in frames)
-    if cause in _LOADING:
-        return any(_GENERATED.search(_line(one)) for one in episode.items)
-    if cause in _BUILDING:
-        return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
-    return cause != "out-of-memory" or _is_of_device(episode, at, frames)
-
-
-def _is_of_device(episode: Episode, at: int, frames: list[Traced]) -> bool:
-    """Tell whether it was torch that ran out of memory."""
-    near = episode.items[max(0, at - NEAR) : at + NEAR]
-    return (
-        any(is_compiler(one.place) or _captures(one.place) for one in frames)
-        or episode.torch
-        or any(
-            any(error.startswith("torch.") for error in one.errors)
-            for one in near
-            if isinstance(one, Raised) and "elastic" not in one.errors[0]
-        )
-        or any("Tried to allocate" in _line(one) for one in near)
-    )
-
-
-def _runs_compiler(frame: Traced) -> bool:
-    return frame.place.replace("\\", "/").rpartition("/")[2] in _RUNS_COMPILER
-
-
-def _captures(path: str) -> bool:
-    """Tell whether the file records CUDA graphs."""
-    return path.replace("\\", "/").endswith(("/torch/cuda/graphs.py", "cuda_graph_runner.py"))
-
-
-def _is_told(episode: Episode, raised: list[Raised]) -> bool:
-    """Tell whether an exception, and not only a log line, says it."""
-    ended = any(not one.logged for one in raised)
-    suppressed = any("WON'T CONVERT" in _line(one) for one in episode.items) or any(
-        one.errors[0].startswith(_LET_GO) for one in raised
-    )
-    return (
-        ended
-        or suppressed
-        or any(_SAYS.search(_line(one)) and not one.logged for one in episode.items)
-    )
-
-
-def _has_context(episode: Episode, at: int) -> bool:
-    """Tell whether the lines around line ``at`` say that torch or Triton called the compiler."""
-    near = episode.items[max(0, at - NEAR) : at + NEAR]
-    return any(_CONTEXT.search(_line(one)) for one in near)
-
-
-def _is_own_ptxas(cause: str, episode: Episode, at: int) -> bool:
-    """Tell whether ptxas says it itself, and no other framework had it called."""
-    return (
-        cause == "ptxas"
-        and "ptxas" in _line(_item(episode, at))
-        and not any(_OTHERS.search(_line(one)) for one in episode.items)
-    )
-
-
-def _item(episode: Episode, at: int) -> Traced | Raised | Diagnostic | Said:
-    return episode.items[min(at, len(episode.items) - 1)]
 
 
 def _refined(cause: str, raised: list[Raised], frames: list[Traced]) -> str:
@@ -260,14 +150,21 @@ def _refined(cause: str, raised: list[Raised], frames: list[Traced]) -> str:
 
 def _last(episode: Episode, raised: list[Raised]) -> Raised | None:
     """Return the last exception that was not only logged, and no choice that was left out."""
-    left = [n for n, one in enumerate(episode.items) if _LEFT in _line(one)]
+    left = [n for n, one in enumerate(episode.items) if _LEFT in line_of(one)]
     behind = set(map(id, episode.items[left[-1] :])) if left else None
     bare = [
         one
         for one in raised
-        if not one.logged and one.errors[-1] not in _MEANT and (behind is None or id(one) in behind)
+        if (not one.logged or _is_let_go(episode))
+        and one.errors[-1] not in _MEANT
+        and (behind is None or id(one) in behind)
     ]
     return bare[-1] if bare else None
+
+
+def _is_let_go(episode: Episode) -> bool:
+    """Tell whether it is why torch left a function out, and the line that says so is cut off."""
+    return episode.leaves_out and not any("WON'T CONVERT" in line_of(one) for one in episode.items)
 
 
 def _is_unknown(frames: list[Traced]) -> bool:
@@ -305,9 +202,9 @@ def _own(frames: list[Traced]) -> dict[str, str]:
 
 def _message_start(episode: Episode, index: int, cause: str) -> int:
     """Return the item that begins the message to quote: the exception or the compiler's line."""
-    if "LLVM ERROR:" in _line(_item(episode, index)):
+    if "LLVM ERROR:" in line_of(item_at(episode, index)):
         return index
-    if cause in GENERAL or cause in {"fullgraph", "fake-tensors"}:
+    if cause in GENERAL or cause in {"fullgraph", "fake-tensors", ENGINE}:
         telling = [
             at
             for at, one in enumerate(episode.items)
@@ -333,6 +230,8 @@ def _says(episode: Episode, at: int) -> bool:
     if not isinstance(item, Raised):
         return False
     last = item.errors[-1].rpartition(".")[2]
+    if item.message.startswith(_ENGINE_SAYS):
+        return False
     return last not in Raised.WRAPPERS or bool(item.message)
 
 
@@ -341,14 +240,14 @@ def _message(episode: Episode, start: int) -> str:
     item = episode.items[start]
     if isinstance(item, Diagnostic):
         return item.diagnostic
-    first = item.message or item.bare if isinstance(item, Raised) else _line(item)
+    first = item.message or item.bare if isinstance(item, Raised) else line_of(item)
     parts = [first.strip()]
     for one in episode.items[start + 1 : start + MAX_LINES]:
         if isinstance(one, Traced) or one.at - item.at > MAX_LINES or one.logged != item.logged:
             break
         if one.at - item.at > len(parts) + (0 if parts[-1] or len(parts) > 1 else 1):
             break  # a blank line between
-        text = _line(one)
+        text = line_of(one)
         if _STOPS.match(text):
             break
         parts.append(text.strip())
@@ -384,7 +283,7 @@ def _generated(episode: Episode) -> str:
 def _user(episode: Episode, frames: list[Traced]) -> StackFrame | None:
     """Return the innermost line of the program: of the code that was traced, else of the call."""
     mark = max(
-        (item.at for item in episode.items if _line(item).strip().startswith(_USER)), default=None
+        (item.at for item in episode.items if line_of(item).strip().startswith(_USER)), default=None
     )
     traced = [frame for frame in frames if mark is not None and frame.at > mark]
     for group in (traced, frames):

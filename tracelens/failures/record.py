@@ -17,7 +17,7 @@ __all__ = ["Failure"]
 class Failure(Joined):
     """Something that ended the program, a compilation or a search, and why."""
 
-    #: As :data:`tracelens.failures.causes.PHRASES` calls it; ``unknown`` where no phrase fits.
+    #: As :data:`tracelens.failures.phrases.PHRASES` calls it; ``unknown`` where no phrase fits.
     cause: str
     stage: Stage
     #: The innermost exception, and the whole chain, the outermost first.

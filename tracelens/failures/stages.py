@@ -74,11 +74,12 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
     (re.compile(r"/_inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),
-    (re.compile(r"/_dynamo/"), "dynamo"),
+    (re.compile(r"/_dynamo/|/torch/_?export/|/torch/fx/experimental/symbolic"), "dynamo"),
     (re.compile(r"/torch/distributed/(?:distributed_c10d|_functional_collectives)"), "collective"),
 )
 _COMPILER = re.compile(
-    r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|fx)/|/triton/|torchinductor_"
+    r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|_export|export|_higher_order_ops|fx)/"
+    r"|/triton/|/torch/utils/_triton\.py|torchinductor_"
 )
 _GENERATED = re.compile(
     r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"

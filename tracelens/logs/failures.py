@@ -82,8 +82,10 @@ class Episode(Record):
     after: int | None = None
     #: Whether the input holds other records of torch.
     torch: bool = False
+    #: Whether torch logged there why it leaves a function uncompiled.
+    leaves_out: bool = False
 
-    @field_validator("torch", mode="before")
+    @field_validator("torch", "leaves_out", mode="before")
     @classmethod
     def _present(cls, mark: object) -> bool:
         return bool(mark)

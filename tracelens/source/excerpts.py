@@ -47,7 +47,8 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
 def _text(bare: Sequence[Bare], after: int, *, of_torch: bool) -> str:
     """Return the lines as the grammar has them, and what stands around them."""
     lines = [("!" if one.logged else "") + _safe(one.text) for one in bare]
-    return "\n".join([*lines, f"\x04{after}" + ("t" if of_torch else "")])
+    marks = ("t" if of_torch else "") + ("l" if any(one.leaves_out for one in bare) else "")
+    return "\n".join([*lines, f"\x04{after}{marks}"])
 
 
 def _jumps(bare: Sequence[Bare]) -> tuple[tuple[int, int], ...]:

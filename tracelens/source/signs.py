@@ -81,6 +81,19 @@ TRIGGERS = (
     b'symbolic_convert.py", line ',
     b'output_graph.py", line ',
     b'triton_heuristics.py", line ',
+    b'eval_frame.py", line ',
+    b'aot_autograd.py", line ',
+    b'runtime_wrappers.py", line ',
+    b'codecache.py", line ',
+    b'compile_tasks.py", line ',
+    b'async_compile.py", line ',
+    b'scheduler.py", line ',
+    b'graph.py", line ',
+    b'_triton.py", line ',
+    b"requires .target",
+    b"EngineCore failed",
+    b"hit an exception",
+    "\u2771".encode(),
 )
 
 #: Places in a line that tell of a failure, or of the way to it; what is not sure alone is followed
@@ -140,6 +153,10 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"mounted with noexec", None),
     (b"torch.Size([", re.compile(rb"torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d")),
     (b"nvcc fatal", None),
+    (b"requires .target", None),
+    (b"EngineCore failed", None),
+    (b"hit an exception", None),
+    ("\u2771".encode(), None),
     (b"C++ compile error", None),
     (b"Fatal Python error", None),
     (b"PassManager::run", None),
@@ -160,7 +177,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
 
 #: What an excerpt must hold so that it is about compiled code, a toolchain or a device.
 HINTS = re.compile(
-    rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher)|torchinductor|torch\.fx\b|triton|"
+    rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher|library)|torch[/\\](?:export|fx)[/\\]|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"
     rb"|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
@@ -170,7 +187,7 @@ HINTS = re.compile(
     rb"|[/\\]tmp\w{2,20}[/\\]+(?:main|cuda_utils)\.c|CompiledKernel|JITFunction|PassManager::run|Fatal Python error|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
     rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
     rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
-    rb"|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"
+    rb"|requires \.target|EngineCore|Engine core init|Scheduler hit|LLVM ERROR: |TritonGPU|[Ii]nference tensor|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"
     rb"|LiveAllocations|FunctionalTensor|from Triton|aoti_torch_|evaluate_expr\(|[Ff]lex_?[Aa]ttention|flex_decoding"
     rb"|aot_export|register_fake|[Ff]ake (?:kernel|class|impl)|mounted with noexec|undefined symbol: \w{0,200}(?:c10|aoti)"
     rb"|torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d"

@@ -38,7 +38,16 @@ _LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
 
 
 #: Modules of torch that log an error and then raise it.
-_RAISES = re.compile(rb"E\d{4} [^]]*triton_heuristics\.py:\d+\]")
+_RAISES = re.compile(rb"E\d{4} [^]]*(?:triton_heuristics|subproc_pool)\.py:\d+\]")
+#: Where torch logs the error of a function that it leaves uncompiled.
+_LEAVES_OUT = re.compile(
+    rb"[WE]\d{4}[ -][^]]*convert_frame\.py:\d+\]"
+    rb"|.{0,60}torch\._dynamo\.convert_frame: \[(?:WARNING|ERROR)\]"
+)
+#: The head of a frame in a box that was too narrow for it.
+_BROKEN = re.compile(r"(?:[A-Za-z]:\\|[/~])(?:[^\s:]{12,400}|\S{1,400}\.py:\d{1,6}(?: in)?)$")
+#: Line ends that were printed as two characters, in a traceback that is.
+_ESCAPED = (rb"\n  File ", rb"\nTraceback (most recent")
 
 
 class Bare(NamedTuple):
@@ -48,6 +57,8 @@ class Bare(NamedTuple):
     text: str
     #: Torch's logger wrote it: whoever logs an error goes on, but for those of ``_RAISES``.
     logged: bool
+    #: ... of a function that it leaves uncompiled for it.
+    leaves_out: bool = False
 
 
 def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
@@ -65,8 +76,20 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
             head, line = match[0], line[match.end() :].removeprefix(b" ")
         text = line.decode("utf-8", "replace").replace("\xa0", " ").rpartition("\r")[2]
         logged = match is not None and _RAISES.search(head) is None
-        found.setdefault(rank, []).append(Bare(number, _bare(text), logged))
+        leaves_out = match is not None and _LEAVES_OUT.match(head) is not None
+        rows = found.setdefault(rank, [])
+        if rows and text.lstrip(" ").startswith("│") and _BROKEN.match(rows[-1].text):
+            rows[-1] = rows[-1]._replace(text=_joined(rows[-1].text, _bare(text)))
+            continue
+        parts = _bare(text).split("\\n") if any(one in line for one in _ESCAPED) else [_bare(text)]
+        rows.extend(Bare(number, part, logged, leaves_out) for part in parts)
     return found
+
+
+def _joined(start: str, rest: str) -> str:
+    """Return the head of a frame that a box broke: in the middle of a word, or at a blank."""
+    blank = start.endswith(" in") or rest.startswith("in ")
+    return f"{start} {rest}" if blank else start + rest
 
 
 def _of_json(line: bytes) -> list[str]:

@@ -96,7 +96,7 @@ class FailureData(FindingData):
 class FailureRule(Rule):
     """Base of the rules that differ in which failures they are about, and in what they say."""
 
-    #: As :data:`tracelens.failures.causes.PHRASES` calls them.
+    #: As :data:`tracelens.failures.phrases.PHRASES` calls them.
     of_causes: ClassVar[frozenset[str]]
     #: Whether a program may provoke it, and catch it.
     may_be_meant: ClassVar[bool] = False
@@ -189,7 +189,7 @@ class FailureRule(Rule):
 
 def _told_by_others(failure: Failure) -> bool:
     """Tell whether it says no more than that an error was suppressed, which GBR013 does."""
-    return failure.suppressed and failure.cause in _UNTOLD
+    return failure.suppressed and failure.cause in _UNTOLD and bool(failure.fact("frame"))
 
 
 def disabled(data: FailureData) -> str:

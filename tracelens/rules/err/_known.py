@@ -31,7 +31,9 @@ TITLES = {
     "crash": "the process crashed in compiled code, or while compiling",
     "double-backward": "compiled code cannot be differentiated twice",
     "engine-capture": "the engine could not record its CUDA graphs",
+    "engine-start": "the engine did not start",
     "gpu-fault": "a kernel on the GPU touched memory that is not its own",
+    "inference-tensor": "compiled code met a tensor that was made under inference_mode",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
     "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
 }

@@ -22,6 +22,35 @@ def _length(data: FailureData) -> int:
 
 CALLS = (
     Remedy(
+        "engine-first",
+        "The process that failed says why before this one gives up: the first traceback below"
+        " `EngineCore failed to start` (or of the first worker) ends in the reason.",
+        code="grep -n -m 20 -E '[A-Za-z]+(Error|Exception): ' server.log",
+        applies=lambda d: d.cause == "engine-start",
+        when="an engine that does not start",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "engine-eager",
+        "See whether compiling or CUDA graphs have a part in it: start it once without.",
+        code="vllm serve MODEL --enforce-eager  # sglang: --disable-cuda-graph",
+        applies=lambda d: d.cause == "engine-start",
+        when="an engine that does not start",
+        basis="untestable",
+        proof="it tells whose the error is, and removes nothing",
+    ),
+    Remedy(
+        "no-grad",
+        "Tensors that are made under `torch.inference_mode()` have no version counter, and autograd"
+        " cannot use them later: run it under `torch.no_grad()`, which costs little more, or clone"
+        " what was made there (weights, caches, masks) outside of it.",
+        code="with torch.no_grad(): compiled(x)  # not torch.inference_mode()",
+        applies=lambda d: d.cause == "inference-tensor",
+        when="inference_mode",
+        proof="https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode",
+    ),
+    Remedy(
         "memory",
         lambda d: (
             f"`{d.facts.get('call', 'It')}` makes a tensor, and fails where the GPU's memory is"

@@ -71,6 +71,17 @@ class InternalCompilerError(FailureRule):
             proof="needs several ranks",
         ),
         Remedy(
+            "random",
+            "Inductor's own random numbers do not fit what a backend made of the graph (DeepCompile"
+            " and other passes put `rand` back into it): let it call eager's.",
+            setting="torch._inductor.config.fallback_random = True",
+            since="2.0",
+            when="random operators that were to be replaced",
+            applies=lambda data: "replace_random" in data.message,
+            basis="source",
+            proof="torch/_inductor/fx_passes/replace_random.py, torch/_inductor/config.py",
+        ),
+        Remedy(
             "out-of-place",
             "The line changes a view of a tensor in place: do it out of place, or on a clone.",
             when="AOTAutograd cannot make a view again",

@@ -1,0 +1,163 @@
+"""What is left of a failure's text when its head, its end, or the words around it are cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, analyze
+
+TORCH = "/home/ana/venv/lib/python3.12/site-packages/torch"
+PREFIX = "W0302 10:11:12.123000 4242 torch/_dynamo/convert_frame.py:1280] "
+FRAMES = (
+    f'  File "{TORCH}/_dynamo/symbolic_convert.py", line 2931, in CALL\n'
+    "    self._call(inst)\n"
+    f'  File "{TORCH}/_inductor/compile_fx.py", line 760, in _compile_fx_inner\n'
+    "    raise InductorError(e, currentframe()).with_traceback(\n"
+)
+ERROR = "torch._inductor.exc.InductorError: KeyError: 'buf7'\n"
+
+
+def logged(text: str, prefix: str = PREFIX) -> str:
+    return "".join(f"{prefix}{line}\n" for line in text.splitlines())
+
+
+POOL = "E0302 10:11:12.123000 4242 torch/_inductor/compile_worker/subproc_pool.py:196] "
+WORKER = (
+    f'  File "{TORCH}/_inductor/runtime/compile_tasks.py", line 57, in _worker_compile_triton\n'
+    "    kernel.precompile(warm_cache_only=True)\n"
+    "RuntimeError: the worker has no device\n"
+)
+NOTEBOOK = (
+    "---------------------------------------------------------------------------\n"
+    "{name}                             Traceback (most recent call last)\n"
+    "Cell In[6], line 1\n----> 1 model(x)\n\n"
+    f"File {TORCH}/_dynamo/eval_frame.py:472, in OptimizedModule.__call__(self, *args, **kwargs)\n"
+    "--> 472     return super().__call__(*args, **kwargs)\n"
+)
+BOX = (
+    f"│ {TORCH}/_ │\n"
+    "│ dynamo/variables/builtin.py:931 in call_getattr                           │\n"
+    "│                                                                           │\n"
+    "│    930 │   │   if isinstance(obj, variables.NNModuleVariable):             │\n"
+    "│ ❱  931 │   │   │   return obj.var_getattr(tx, name)                        │\n"
+)
+LOADED = (
+    f'  File "{TORCH}/_inductor/codegen/triton.py", line 2047, in inductor_meta_common\n'
+    '    "backend_hash": torch.utils._triton.triton_hash_with_backend(),\n'
+    f'  File "{TORCH}/utils/_triton.py", line 63, in triton_hash_with_backend\n'
+    "    backend = triton_backend()\n"
+    '  File "/home/ana/venv/lib/python3.12/site-packages/triton/runtime/driver.py", line 23, in x\n'
+)
+ESCAPED = (
+    "{'message': 'torch._inductor.exc.InductorError: SubprocException: An exception occurred in a"
+    ' subprocess:\\n\\nTraceback (most recent call last):\\n  File "'
+    f'{TORCH}/_inductor/runtime/compile_tasks.py", line 57, in f\\n    kernel.precompile()\\n'
+    "IndexError: list index out of range'}\n"
+)
+ENGINE = (
+    "INFO 03-02 10:11:12 [backends.py:472] Dynamo bytecode transform time: 5.86 s\n"
+    "ERROR 03-02 10:11:13 [core.py:515] EngineCore failed to start.\n"
+    "ERROR 03-02 10:11:13 [core.py:515] Traceback (most recent call last):\n"
+    'ERROR 03-02 10:11:13 [core.py:515]   File "/app/vllm/v1/engine/core.py", line 506, in run\n'
+)
+REASON = (
+    "ERROR 03-02 10:11:13 [core.py:515]     raise ValueError(\n"
+    "ERROR 03-02 10:11:13 [core.py:515] ValueError: No available memory for the cache blocks.\n"
+    "RuntimeError: Engine core initialization failed. See root cause above. Failed: {}\n"
+)
+EXPORT = (
+    f'  File "{TORCH}/export/dynamic_shapes.py", line 91, in __call__\n'
+    "TypeError: 'Dim' object is not callable\n"
+)
+CASES = {
+    "logged, the error there": (logged(FRAMES + ERROR), "ERR017", "KeyError"),
+    "logged, cut before the error": (logged(FRAMES), "ERR000", "cut before its error"),
+    "logged, blank lines between": (
+        logged(FRAMES).replace("\n", "\n\n"),
+        "ERR000",
+        "cut before its error",
+    ),
+    "a worker's, logged": (logged(WORKER, POOL), "ERR000", "the worker has no device"),
+    "a notebook's head": (NOTEBOOK.format(name="InductorError"), "ERR000", "InductorError"),
+    "a notebook's Unsupported": (NOTEBOOK.format(name="Unsupported"), "ERR016", "fullgraph"),
+    "a box too narrow": (BOX, "ERR000", "cut before its error"),
+    "where Triton looks for its driver": (LOADED, "ERR000", "cut before its error"),
+    "line ends as two characters": (ESCAPED, "ERR024", "IndexError"),
+    "an engine's": (ENGINE, "ERR000", "the engine did not start"),
+    "an engine's, with the reason": (ENGINE + REASON, "ERR000", "No available memory"),
+    "torch.export's own": (EXPORT, "ERR000", "not callable"),
+    "bf16 on an old GPU": (
+        (
+            "ptxas /tmp/compile-ptx-src-1, line 9; error   : Feature '.bf16' requires .target"
+            " sm_80 or higher\n"
+        ),
+        "ERR011",
+        "sm_80",
+    ),
+    "a dump of Triton's code": (
+        (
+            "LLVM ERROR: Unsupported rounding mode for conversion.\n"
+            "#blocked = #ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [4, 8]}>\n"
+        ),
+        "ERR017",
+        "rounding mode",
+    ),
+    "made under inference_mode": (
+        (
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+            "RuntimeError: Inference tensors do not track version counter\n"
+        ),
+        "ERR000",
+        "inference_mode",
+    ),
+    "a library of another version": (
+        (
+            "ImportError: libsycl.so.7: cannot open shared object file: No such file or directory\n"
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+            "ImportError: libsycl.so.7: cannot open shared object file: No such file or directory\n"
+        ),
+        "ERR006",
+        "libsycl.so.7",
+    ),
+}
+
+
+def report(text: str, folder: Path) -> Report:
+    path = folder / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_left_is_told_first(case: str, tmp_path: Path) -> None:
+    text, code, words = CASES[case]
+    first = report(text, tmp_path).told[0]
+    assert first.code == code
+    assert words in f"{first.title} {first.message}"
+
+
+def test_what_torch_left_out_is_said_to_be_suppressed(tmp_path: Path) -> None:
+    first = report(logged(FRAMES + ERROR), tmp_path).told[0]
+    assert first.data["suppressed"]
+    assert not first.data["ended_program"]
+
+
+def test_a_stack_that_torch_logs_to_tell_where_something_was_made_is_no_failure(
+    tmp_path: Path,
+) -> None:
+    prefix = "I0302 10:11:12.123000 4242 torch/fx/experimental/symbolic_shapes.py:4423] [0/0] "
+    made = "create_symbol s0 = 8 for L['x'].size()[0] [2, int_oo]\nStack (most recent call last):\n"
+    found = report(logged(made + FRAMES, prefix), tmp_path).told
+    assert not [one.code for one in found if one.code.startswith("ERR")]
+
+
+def test_random_operators_of_another_pass_are_left_to_eager(tmp_path: Path) -> None:
+    text = (
+        "torch._inductor.exc.LoweringException: AssertionError: should have been handled in"
+        " replace_random.py\n  target: aten.rand_like.default\n"
+    )
+    first = report(text, tmp_path).told[0]
+    assert first.code == "ERR017"
+    assert first.advice[0].setting == "torch._inductor.config.fallback_random = True"

@@ -1,0 +1,139 @@
+"""Whether a cause that the text names is what failed there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tracelens.failures.stages import is_compiler
+from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
+
+__all__ = ["Item", "item_at", "line_of", "stands"]
+
+Item = Traced | Raised | Diagnostic | Said
+#: What a compiler says itself, without an exception.
+_SAYS = re.compile(
+    r"raised:|Error in codegen for|MLIR pass pipeline|LLVM ERROR:"
+    r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"
+)
+#: Words of what torch generates and loads.
+_GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
+#: What any program that is built may fail of, and what tells that torch or Triton built it.
+_BUILDING = frozenset(
+    {
+        "cuda-headers",
+        "msvc-environment",
+        "no-compiler",
+        "no-msvc",
+        "no-openmp",
+        "ptxas",
+        "python-headers",
+        "toolchain",
+    }
+)
+_CONTEXT = re.compile(
+    r"nductor|[Tt]riton(?!client|server|[/\\]+(?!backends|runtime|compiler|language|\d))|\.triton[/\\]|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
+    r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
+    r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
+    r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
+    r"|libcuda\.so cannot|#ttg?\.|\bttg?\.func\b"
+)
+#: Others that have ptxas and LLVM compile for them.
+_OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
+#: Lines before and after what a compiler says in which it is told who called it.
+NEAR = 100
+#: Files of torch that run the C++ compiler and read what it prints.
+_RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
+_LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
+#: What stands in the log of a function that was left out, where its first line is cut off.
+_LET_GO = (
+    "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.exc.BackendCompilerFailed",
+)
+
+
+def line_of(item: Item) -> str:
+    """Return a line as it was printed."""
+    if isinstance(item, Raised):
+        return f"{item.lead}{': '.join(item.errors)}: {item.message}{item.bare}"
+    if isinstance(item, Diagnostic):
+        return item.diagnostic
+    if isinstance(item, Said):
+        return item.text
+    return f'File "{item.place}", line {item.number}, in {item.function}'
+
+
+def stands(
+    cause: str, at: int, episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]
+) -> bool:
+    """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
+    line = line_of(item_at(episode, at))
+    if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
+        return _has_context(episode, at) if "LLVM ERROR:" in line else _is_told(episode, raised)
+    if cause == "msvc-language":
+        return "English" in line or any(map(_runs_compiler, frames))
+    if cause == "crash":
+        return any(is_compiler(one.place) for one in frames)
+    if cause in _LOADING:
+        return any(_GENERATED.search(line_of(one)) for one in episode.items)
+    if cause in _BUILDING:
+        return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
+    return cause != "out-of-memory" or _is_of_device(episode, at, frames)
+
+
+def _is_of_device(episode: Episode, at: int, frames: Sequence[Traced]) -> bool:
+    """Tell whether it was torch that ran out of memory."""
+    near = episode.items[max(0, at - NEAR) : at + NEAR]
+    return (
+        any(is_compiler(one.place) or _captures(one.place) for one in frames)
+        or episode.torch
+        or any(
+            any(error.startswith("torch.") for error in one.errors)
+            for one in near
+            if isinstance(one, Raised) and "elastic" not in one.errors[0]
+        )
+        or any("Tried to allocate" in line_of(one) for one in near)
+    )
+
+
+def _runs_compiler(frame: Traced) -> bool:
+    return frame.place.replace("\\", "/").rpartition("/")[2] in _RUNS_COMPILER
+
+
+def _captures(path: str) -> bool:
+    """Tell whether the file records CUDA graphs."""
+    return path.replace("\\", "/").endswith(("/torch/cuda/graphs.py", "cuda_graph_runner.py"))
+
+
+def _is_told(episode: Episode, raised: Sequence[Raised]) -> bool:
+    """Tell whether an exception, and not only a log line, says it."""
+    ended = any(not one.logged for one in raised)
+    suppressed = any("WON'T CONVERT" in line_of(one) for one in episode.items) or any(
+        one.errors[0].startswith(_LET_GO) for one in raised
+    )
+    return (
+        ended
+        or suppressed
+        or episode.leaves_out
+        or any(_SAYS.search(line_of(one)) and not one.logged for one in episode.items)
+    )
+
+
+def _has_context(episode: Episode, at: int) -> bool:
+    """Tell whether the lines around line ``at`` say that torch or Triton called the compiler."""
+    near = episode.items[max(0, at - NEAR) : at + NEAR]
+    return any(_CONTEXT.search(line_of(one)) for one in near)
+
+
+def _is_own_ptxas(cause: str, episode: Episode, at: int) -> bool:
+    """Tell whether ptxas says it itself, and no other framework had it called."""
+    return (
+        cause == "ptxas"
+        and "ptxas" in line_of(item_at(episode, at))
+        and not any(_OTHERS.search(line_of(one)) for one in episode.items)
+    )
+
+
+def item_at(episode: Episode, at: int) -> Item:
+    """Return the item at ``at``, or the last one."""
+    return episode.items[min(at, len(episode.items) - 1)]
