@@ -23,12 +23,6 @@ def logged(text: str, prefix: str = PREFIX) -> str:
     return "".join(f"{prefix}{line}\n" for line in text.splitlines())
 
 
-POOL = "E0302 10:11:12.123000 4242 torch/_inductor/compile_worker/subproc_pool.py:196] "
-WORKER = (
-    f'  File "{TORCH}/_inductor/runtime/compile_tasks.py", line 57, in _worker_compile_triton\n'
-    "    kernel.precompile(warm_cache_only=True)\n"
-    "RuntimeError: the worker has no device\n"
-)
 NOTEBOOK = (
     "---------------------------------------------------------------------------\n"
     "{name}                             Traceback (most recent call last)\n"
@@ -79,7 +73,6 @@ CASES = {
         "ERR000",
         "cut before its error",
     ),
-    "a worker's, logged": (logged(WORKER, POOL), "ERR000", "the worker has no device"),
     "a notebook's head": (NOTEBOOK.format(name="InductorError"), "ERR000", "InductorError"),
     "a notebook's Unsupported": (NOTEBOOK.format(name="Unsupported"), "ERR016", "fullgraph"),
     "a box too narrow": (BOX, "ERR000", "cut before its error"),
@@ -151,6 +144,13 @@ def test_a_stack_that_torch_logs_to_tell_where_something_was_made_is_no_failure(
     made = "create_symbol s0 = 8 for L['x'].size()[0] [2, int_oo]\nStack (most recent call last):\n"
     found = report(logged(made + FRAMES, prefix), tmp_path).told
     assert not [one.code for one in found if one.code.startswith("ERR")]
+
+
+def test_a_worker_whose_candidate_does_not_compile_is_no_failure(tmp_path: Path) -> None:
+    prefix = "E0302 10:11:12.123000 4242 torch/_inductor/compile_worker/subproc_pool.py:321] "
+    text = logged(f"{FRAMES}torch._inductor.exc.CppCompileError: C++ compile error\n", prefix)
+    found = report(f"{text}W0302 10:11:13.000000 4242 torch/_inductor/x.py:9] went on\n", tmp_path)
+    assert not [one.code for one in found.told if one.code.startswith("ERR")]
 
 
 def test_random_operators_of_another_pass_are_left_to_eager(tmp_path: Path) -> None:

@@ -110,7 +110,9 @@ def told(episode: Episode) -> Told | None:
     start = _message_start(episode, index, cause)
     return Told(
         cause=cause,
-        facts=facts | ({"cut": raising(episode) or "yes"} if cut else {}) | _left_out(lines),
+        facts=facts
+        | ({"cut": raising(episode) or "yes"} if cut else {})
+        | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),
         chain=_chain(raised, episode.items[start]),
         message="" if cut else _message(episode, start),
         output=next((one.diagnostic for one in episode.items if isinstance(one, Diagnostic)), ""),
