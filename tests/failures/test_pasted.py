@@ -293,3 +293,13 @@ def test_an_exception_without_a_message_is_quoted_by_its_name(tmp_path: Path) ->
     first = analyze(str(log)).findings[0]
     assert first.code == "ERR024"
     assert first.message.startswith("BrokenProcessPool. It failed")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("ref:any", "ONE001"), ("simple:any", "ONE005"), ("brgemm", "ONE007"), ("padding", "TUN011")],
+)
+def test_a_short_word_is_for_the_page_that_says_it_most(words: str, code: str) -> None:
+    assert rules_about(words)[0].code == code
+    with pytest.raises(UsageError):
+        rules_about("these")  # it is on too many

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tracelens.rules import Rule
 
 __all__ = ["rules_about"]
 
 #: Shortest phrase that is looked for, in letters: shorter ones are in too many pages.
-MIN_LETTERS = 8
+MIN_LETTERS = 6
 #: Shortest part of a failure's phrase.
 MIN_PART = 5
 #: Rules that are named where many hold the phrase.
@@ -56,7 +58,7 @@ def rules_about(phrase: str) -> list[Rule]:
     failing = [rule for cause in causes for rule in rules if cause in _causes_of(rule)]
     low = text.lower()
     named = [rule for rule in rules if low in rule.name.replace("-", "")]
-    written = [rule for rule in rules if len(low) >= MIN_LETTERS and low in _page(rule)]
+    written = _written(rules, low) if len(low) >= MIN_LETTERS else []
     part = mentioned(text) if len(low) >= MIN_PART else []
     failing_so = [rule for cause in part for rule in rules if cause in _causes_of(rule)]
     found = list(dict.fromkeys((*other, *failing, *named, *failing_so, *written)))
@@ -68,6 +70,12 @@ def rules_about(phrase: str) -> list[Rule]:
             hint="tracelens rules lists them",
         )
     return found[:MAX_NAMED]
+
+
+def _written(rules: Sequence[Rule], low: str) -> list[Rule]:
+    """Return the rules on whose page the words stand, those first that say them most often."""
+    counts = {rule.code: _page(rule).count(low) for rule in rules}
+    return sorted((rule for rule in rules if counts[rule.code]), key=lambda r: -counts[r.code])
 
 
 def _causes_of(rule: Rule) -> tuple[str, ...]:
