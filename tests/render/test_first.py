@@ -145,6 +145,22 @@ def on_cpu(**kinds: float) -> Finding:
     return finding("TRC030", data=data, severity=Severity.NONE)
 
 
+def test_searches_are_a_part_of_compiling_even_where_that_seems_shorter(one: Report) -> None:
+    frames = [{"frame": "0/0", "compile_s": 6.0}, {"frame": "0/1", "compile_s": 2.0}]
+
+    def parts(*seconds: float) -> dict[str, float]:
+        tables = {"frames": frames, "autotune": [{"seconds": one} for one in seconds]}
+        found = _spent.spent(one.model_copy(update={"tables": tables}))
+        assert found is not None
+        assert found.total_ms == max(8000, 1000 * sum(seconds))
+        return {part.name: part.ms for part in found.parts}
+
+    assert parts() == {"compile": 6000, "recompiles": 2000}
+    assert parts(3.0, 1.0) == {"compile": 2000, "recompiles": 2000, "tuning": 4000}
+    assert parts(7.0) == {"recompiles": 1000, "tuning": 7000}
+    assert parts(44.0) == {"tuning": 44_000}
+
+
 def test_recompiles_that_were_expected_are_told_beside_the_bar(one: Report) -> None:
     frames = [{"frame": "0/0", "compile_s": 6.0}, {"frame": "0/1", "compile_s": 2.0}]
     harmless = {"severity": Severity.NONE, "harmless": "it had to be"}

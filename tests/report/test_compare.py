@@ -230,6 +230,27 @@ def test_eager_and_compiled_stand_side_by_side_with_their_spread(report: Report)
     assert "2.5 x" in text(found)
 
 
+def test_what_was_timed_once_as_a_whole_may_hold_a_slow_first_call(report: Report) -> None:
+    operators = [{"category": "cpu_op", "name": "aten::mm", "count": 3, "self_ms": 1.0}]
+    whole = {"kind": "trace", "n": 1, "mean_ms": 50.0}
+    eager = tables(report, steps=[whole], operators=operators)
+    compiled = tables(report, steps=[whole], operators=operators, regions=[{"name": "0/0"}])
+    (said,) = [one for one in compare([eager, compiled]).differs if one.name == "spread"]
+    assert "a slow first call may be in it" in said.says
+    assert said.values == ("eager", "compiled")
+    stepped = timed(report, 8.0, operators=operators, regions=[{"name": "0/0"}])
+    for other in (eager, timed(report, 20.0, operators=operators)):
+        found = compare([other, stepped if other is not eager else eager])
+        assert "spread" not in [one.name for one in found.differs]
+
+
+def test_compiling_takes_at_least_as_long_as_the_searches_in_it(report: Report) -> None:
+    frames = [{"frame": "0/0", "compile_s": 0.2}]
+    before = tables(report, frames=frames, autotune=[{"op": "mm", "seconds": 44.0}])
+    after = tables(report, frames=[{"frame": "0/0", "compile_s": 60.0}], autotune=[])
+    assert counter(compare([before, after]), "compile_s").values == (44.0, 60.0)
+
+
 def test_results_stand_beside_times_where_somebody_compared_them(report: Report) -> None:
     operators = [{"category": "cpu_op", "name": "aten::mm", "count": 3, "self_ms": 1.0}]
     eager = timed(report, 20.0, operators=operators)

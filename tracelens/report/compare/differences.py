@@ -7,6 +7,7 @@ from typing import Any
 
 from tracelens.report.compare.measures import rows
 from tracelens.report.compare.model import Difference
+from tracelens.report.compare.modes import modes
 from tracelens.report.model import Report
 
 __all__ = ["differences"]
@@ -32,6 +33,7 @@ def differences(reports: Sequence[Report]) -> Iterator[Difference]:
         yield from _unlike(name, [getattr(report.environment, name) for report in reports], says)
     yield from _program(reports)
     yield from _work(reports)
+    yield from _once(reports)
     yield from _evidence(reports)
     yield from _ended(reports)
     says = "the reports were made by different versions of tracelens: analyze the logs again"
@@ -74,6 +76,17 @@ def _work(reports: Sequence[Report]) -> Iterator[Difference]:
             says = f"`{name}` was called so often: the traces may not hold the same steps"
             yield Difference(name="work", values=tuple(map(str, values)), says=says)
             return
+
+
+def _once(reports: Sequence[Report]) -> Iterator[Difference]:
+    """Yield that eager and compiled code were timed as a whole, which has no spread."""
+    timed = modes(reports, [""] * len(reports))
+    if timed and all(row.time.n == 1 for row in timed):
+        says = (
+            "each was timed once, as a whole: there is no spread, and a slow first call may be in "
+            "it; with prof.step() after each step, steps are compared"
+        )
+        yield Difference(name="spread", values=tuple(row.mode for row in timed), says=says)
 
 
 def _evidence(reports: Sequence[Report]) -> Iterator[Difference]:
