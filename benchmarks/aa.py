@@ -83,6 +83,7 @@ def main() -> int:
     parser.add_argument("--load", type=int, default=0, help="programs that compete")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--plain", action="store_true", help="programs of plain Python")
+    parser.add_argument("--label", default="", help="what tells these cases from others")
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     known = read(options.results)
@@ -91,7 +92,8 @@ def main() -> int:
             for kind, count in (("null", options.nulls), ("effect", options.effects)):
                 seconds = options.seconds if kind == "null" else options.minutes * 60
                 for number in range(count):
-                    key = f"{kind} {number} load {options.load}{' plain' * options.plain}"
+                    words = ("plain" * options.plain, options.label)
+                    key = " ".join([f"{kind} {number} load {options.load}", *filter(None, words)])
                     if key not in known:
                         workload = made(number, options.python, Path(name), plain=options.plain)
                         known[key] = case(kind, workload, seconds)

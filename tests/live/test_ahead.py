@@ -136,7 +136,7 @@ def test_room_is_what_others_leave(
 ) -> None:
     monkeypatch.setattr(load, "processors", lambda: 4)
     monkeypatch.setattr(load, "busy_elsewhere", lambda: busy)
-    monkeypatch.setattr(ahead, "_available", lambda: 8 << 30)
+    monkeypatch.setattr(ahead, "available", lambda: 8 << 30)
     assert ahead.room() == count
     assert ahead.room(memory=4 << 30) == 1
 

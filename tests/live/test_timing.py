@@ -1,5 +1,6 @@
 """Rounds of timed runs, with runs that are made up: what is shared, and what is left when."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tracelens.live.lab import Lab, OutOfTime, RunFailed
 from tracelens.live.load import Usage
 from tracelens.live.runs import Recorded, Run
 from tracelens.live.steps import Steps
+from tracelens.live.timing import timing_of
 from tracelens.live.workload import Side, Workload
 
 PROGRAM = Workload(("python", "train.py"))
@@ -111,3 +113,49 @@ def test_what_a_shared_round_has_shown_is_kept_for_each_change(tmp_path: Path) -
             lab.record(side)
         assert [lab.blocks(BEFORE, s).judgement.answer for s in sides] == ["faster", "slower"]
     assert lab.order == []
+
+
+def timed(wall: list[float], cpu: float) -> list[Run]:
+    """Return runs of 20 steps, of which the walls are given and the CPU times are alike."""
+    strain = Strain(2.0, Usage(1.0, 0))
+    return [
+        Run(
+            tuple(one * (1 + 0.001 * (step % 5)) for step in range(20)),
+            1.0,
+            strain,
+            20,
+            tuple(cpu * (1 + 0.001 * (step % 5)) for step in range(20)),
+        )
+        for one in wall
+    ]
+
+
+@pytest.mark.parametrize(
+    ("walls", "answer"),
+    [
+        pytest.param([13.0, 13.1, 12.9], "unclear", id="it surely takes longer"),
+        pytest.param([7.0, 30.0, 18.0], "faster", id="it may take longer or shorter"),
+    ],
+)
+def test_less_cpu_time_is_no_gain_where_it_surely_takes_longer(
+    walls: list[float], answer: str
+) -> None:
+    before, again = timed([10.0, 10.1, 9.9], 10.0), timed([10.1, 9.9, 10.0], 10.0)
+    blocks = list(zip(before, again, timed(walls, 7.0), strict=True))
+    sides = [Recorded(report(), Steps(), 1.0, {"threads": "1"})] * 2
+    assert timing_of(blocks, Knob("change"), sides).judgement.answer == answer
+
+
+def test_rounds_in_turn_are_blocks_like_any_other() -> None:
+    class Turning(Timed):
+        def in_turns(self, sides: Sequence[Side]) -> list[Run]:
+            return [self.run_once(side, "step") for side in sides]
+
+    with Turning({"double": 2.0, "half": 0.5}) as lab:
+        sides = [change("double"), change("half")]
+        for side in (BEFORE, *sides):
+            lab.record(side)
+        list(lab.together(BEFORE, sides))
+        answers = [lab.blocks(BEFORE, side).judgement.answer for side in sides]
+    assert answers == ["faster", "slower"]
+    assert lab.order[:4] == ["unchanged", "unchanged", "double", "half"], "the order of turns"

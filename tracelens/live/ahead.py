@@ -16,7 +16,7 @@ from tracelens.live.runs import Recorded, RunFailed
 from tracelens.live.sides import OutOfTime
 from tracelens.live.workload import Side
 
-__all__ = ["MOST", "at_once", "room"]
+__all__ = ["MOST", "at_once", "available", "room"]
 
 #: Runs that are made at once, at most.
 MOST = 4
@@ -36,9 +36,9 @@ def room(memory: int = 0) -> int:
     """
     idle = load.processors() - load.busy_elsewhere()
     count = min(MOST, int(idle + 1 - WHOLE))
-    available = _available()
-    if memory and available:
-        count = min(count, int(available * MEMORY_SHARE / memory))
+    free = available()
+    if memory and free:
+        count = min(count, int(free * MEMORY_SHARE / memory))
     return max(count, 1)
 
 
@@ -67,7 +67,7 @@ def at_once(sides: Sequence[Side], record: Record) -> list[Recorded | None]:
             raise
 
 
-def _available() -> int:
+def available() -> int:
     """Return the bytes of memory that nobody uses; 0 where the kernel does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tracelens import engine
 from tracelens.errors import SourceError
@@ -114,6 +115,8 @@ class Child:
         cache: Path | None = None,
         plenty: Plenty | None = None,
         outputs: bool = False,
+        turns: Mapping[str, Any] | None = None,
+        stopped: Callable[[], bool] | None = None,
     ) -> tuple[Steps, Finished]:
         """Run a side without logging, and return its steps and how it ended.
 
@@ -124,6 +127,8 @@ class Child:
             cache: Where its compile caches are; None leaves them where they always are.
             plenty: How much of the run is enough; None lets it run to its end.
             outputs: Whether the steps are to hold what the first calls return.
+            turns: With whom it takes turns.
+            stopped: Whether it is to end now, since nobody wants its answer any more.
 
         Raises:
             RunFailed: The program did not end well.
@@ -141,10 +146,12 @@ class Child:
                     sync=True,
                     enough=plenty.spec if plenty else None,
                     outputs=outputs,
+                    turns=turns,
                 ),
                 cwd=side.workload.cwd,
                 limits=Limits(seconds=seconds, memory=self.memory),
                 enough=plenty.noticed(folder) if plenty else None,
+                stopped=stopped,
                 on_output=words,
                 stdin=given,
             )

@@ -36,6 +36,8 @@ class All(NamedTuple):
     force: tuple[tuple[str, bool, str], ...]
     notes: tuple[str, ...]
     told: bool
+    #: Bytes of resident memory at the worst moment; 0 where that is not known.
+    memory: int = 0
 
 
 def told(folder: Path) -> tuple[dict[str, str], Steps, All]:
@@ -48,6 +50,7 @@ def told(folder: Path) -> tuple[dict[str, str], Steps, All]:
         tuple(dict.fromkeys((str(a), bool(b), str(c)) for a, b, c in force)),
         tuple(dict.fromkeys(str(note) for one in told for note in one.get("notes", ()))),
         bool(facts.get("processes")),
+        int((facts.get("finished") or {}).get("peak_memory") or 0),
     )
     chief = max(told, key=lambda one: one.get("steps", {}).get("calls", 0))
     counts = chief.get("steps", {})

@@ -48,6 +48,7 @@ def environment(
     enough: Mapping[str, Any] | None = None,
     outputs: bool = False,
     sizes: bool = False,
+    turns: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Return the whole environment of a child.
 
@@ -68,6 +69,7 @@ def environment(
         lively: Whether what is written to a pipe is passed on line by line, as on a terminal.
         outputs: Whether to tell what the first calls of compiled callables return.
         enough: When to leave ``enough-PID`` in ``folder``, see :mod:`tracelens.live.early`.
+        turns: With whom to take turns, see :mod:`tracelens.live.turns`.
         sizes: Whether to note how the first dimension of a callable's first tensor changes.
     """
     spec = {
@@ -88,6 +90,7 @@ def environment(
         "outputs": outputs,
         "enough": dict(enough) if enough else None,
         "sizes": sizes,
+        "turns": dict(turns) if turns else None,
     }
     path = [str(FOLDER), *filter(None, [base.get("PYTHONPATH", "")])]
     added = {SPEC: json.dumps(spec), "PYTHONPATH": os.pathsep.join(path)}

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
 
-from tracelens.live import ahead, early, load
+from tracelens.live import ahead, early, load, turns
 from tracelens.live.adopting import adopted
 from tracelens.live.child import Child, TooLong
 from tracelens.live.conditions import Strain
@@ -28,14 +28,7 @@ from tracelens.live.process import Finished
 from tracelens.live.rows import EAGER
 from tracelens.live.run_cache import RunCache
 from tracelens.live.runs import Recorded, Run, RunFailed, run_of
-from tracelens.live.sides import (
-    OutOfTime,
-    Timing,
-    driven,
-    key_of,
-    or_raise,
-    under,
-)
+from tracelens.live.sides import OutOfTime, Timing, driven, key_of, or_raise, under
 from tracelens.live.steps import Steps
 from tracelens.live.timing import SoFar, Timer
 from tracelens.live.workload import Side
@@ -90,6 +83,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._recorded: dict[str, Recorded | RunFailed] = {}
         self._compared: dict[str, tuple[Output, ...]] = {}
         self._timer = Timer(self)
+        self._one_by_one = False
 
     def __enter__(self) -> Self:
         return self
@@ -322,6 +316,21 @@ class Lab(AbstractContextManager["Lab"]):
             shutil.rmtree(cache, ignore_errors=True)
         strain = Strain(elsewhere, load.Usage.now().since(before))
         return run_of(made, finished.seconds, of, strain)
+
+    def in_turns(self, sides: Sequence[Side]) -> list[Run] | None:
+        """Run sides without logging, at once and in turn; None where they are to run alone.
+
+        Raises:
+            OutOfTime: The budget is used up.
+        """
+        of = [(self.known(side), self._plenty(side, "step")) for side in sides]
+        if self._one_by_one or not turns.fits(sides, [known for known, _ in of]):
+            return None
+        longest = max((one.seconds for one, _ in of if one), default=MORE) * TIMES + MORE
+        allowed = self._allowed(len(sides) * longest)
+        found = turns.in_turns(self._child, sides, of, self.folder("turns"), allowed)
+        self._one_by_one = found is None
+        return found
 
     def sample(self, side: Side) -> tuple[Recorded, Run]:
         """Run a side once, timed, with what is rare logged; what it showed counts as recorded.

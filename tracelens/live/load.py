@@ -83,3 +83,7 @@ class Usage:
     def since(self, before: Usage) -> Usage:
         """Return what was used after ``before``."""
         return Usage(self.cpu_seconds - before.cpu_seconds, self.preemptions - before.preemptions)
+
+    def shared(self, count: int) -> Usage:
+        """Return the part of one of so many that ran at once."""
+        return Usage(self.cpu_seconds / count, round(self.preemptions / count))

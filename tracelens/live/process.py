@@ -107,6 +107,7 @@ def run(
     cwd: Path | None = None,
     limits: Limits | None = None,
     enough: Enough | None = None,
+    stopped: Callable[[], bool] | None = None,
     on_output: OnOutput | None = None,
     on_pause: Callable[[], None] | None = None,
     stdin: IO[bytes] | int = subprocess.DEVNULL,
@@ -122,6 +123,7 @@ def run(
         cwd: Where it runs.
         limits: What it may use.
         enough: When it has shown what it is run for; None lets it run to its end.
+        stopped: Asked often: whether to end it now, as a signal to this process would.
         on_output: Called with what it writes, as it arrives; with nothing at a stream's end.
         on_pause: Called when nothing has arrived for :data:`TICK` seconds.
         stdin: Its standard input; empty by default.
@@ -129,7 +131,7 @@ def run(
     Raises:
         UsageError: The command cannot be started.
     """
-    child = _Child(argv, env, cwd, stdin, limits or Limits(), enough=enough)
+    child = _Child(argv, env, cwd, stdin, limits or Limits(), enough=enough, stopped=stopped)
     try:
         with child.listening():
             child.pump(on_output or _nowhere, on_pause)
@@ -140,6 +142,10 @@ def run(
 
 def _nowhere(stream: StreamName, data: bytes) -> None:
     del stream, data
+
+
+def _never() -> bool:
+    return False
 
 
 def _start(
@@ -177,10 +183,12 @@ class _Child:
         limits: Limits,
         *,
         enough: Enough | None,
+        stopped: Callable[[], bool] | None = None,
     ) -> None:
         mark = uuid.uuid4().hex
         self._limits = limits
         self._enough = enough
+        self._stopped = stopped or _never
         self._began = time.monotonic()
         self._popen = _start(argv, {**env, MARK: mark}, cwd, stdin)
         pipes = [pipe.fileno() for pipe in (self._popen.stdout, self._popen.stderr) if pipe]
@@ -264,6 +272,8 @@ class _Child:
     def _watch(self) -> None:
         """Pass signals on, and keep the limits."""
         now = time.monotonic()
+        if self._reason != "interrupted" and self._stopped():
+            self._interrupt(signal.SIGINT, now)
         for number in self._received:
             self._interrupt(number, now)
         self._received.clear()

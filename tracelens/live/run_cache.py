@@ -243,6 +243,7 @@ def _plain(recorded: Recorded) -> dict[str, Any]:
         "force": recorded.force,
         "notes": recorded.notes,
         "told": recorded.told,
+        "memory": recorded.memory,
         "report": recorded.report.model_dump(mode="json"),
     }
 
@@ -263,6 +264,7 @@ def _recorded(kept: dict[str, Any]) -> Recorded | None:
             tuple((str(a), bool(b), str(c)) for a, b, c in kept["force"]),
             tuple(kept["notes"]),
             kept["told"],
+            int(kept.get("memory", 0)),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
         return None

@@ -41,6 +41,8 @@ class Recorded:
     force: tuple[tuple[str, bool, str], ...] = ()
     notes: tuple[str, ...] = ()
     told: bool = False
+    #: Bytes of resident memory at the worst moment; 0 where that is not known.
+    memory: int = 0
 
     @property
     def timed_seconds(self) -> float:
@@ -54,7 +56,7 @@ class Run:
 
     #: Milliseconds, after warm-up: of its steps, or the one of the whole run.
     times: tuple[float, ...]
-    #: From its start to its end.
+    #: From its start to its end; of runs that took turns, the part of one of the time of all.
     seconds: float
     strain: Strain
     #: Calls of the compiled callable whose steps these are.

@@ -62,6 +62,8 @@ class Process:
     peak: int = 0
     #: What the first calls returned, where that was asked.
     outputs: list[Output] = field(default_factory=list)
+    #: Nanoseconds of CPU time that its threads used while it waited for its turn.
+    idle: int = 0
 
     @property
     def marker(self) -> int | None:
@@ -94,7 +96,14 @@ class Process:
             settings=tuple(name for name, _, _ in self.settings),
             notes=tuple(self.notes),
             outputs=tuple(self.outputs),
+            idle_share=self._idle_share(steady),
         )
+
+    def _idle_share(self, steady: Sequence[Call]) -> float:
+        used = sum(cpu * many for cpu, (_, many) in zip(self.block_cpu, self.blocks, strict=False))
+        if not self.blocks and steady:
+            used = (steady[-1].cpu - steady[0].cpu) * _NS
+        return self.idle * _NS / used if used > 0 else 0.0
 
 
 def _longest_stretch(calls: list[Call], compiles: list[Call]) -> list[Call]:
@@ -143,6 +152,9 @@ class Steps:
     notes: tuple[str, ...] = ()
     #: What the first calls returned, where that was asked.
     outputs: tuple[Output, ...] = ()
+    #: CPU time that its threads used while it waited for its turn, which no step holds, by that of
+    #: all its steps.
+    idle_share: float = 0.0
 
 
 #: What a run without any process that told something has.
@@ -173,6 +185,8 @@ def _process(path: Path) -> Process:
             process.calls.append(Call(*map(int, line[1:])))
         elif isinstance(line, list) and line[:1] == ["compile"] and len(line) == 3:
             process.compiles.append(Call(-1, *map(int, line[1:])))
+        elif isinstance(line, list) and line[:1] == ["waited"] and len(line) == 5:
+            process.idle += int(line[4])
         elif isinstance(line, list) and line[:1] == ["step"] and len(line) in {3, 4}:
             process.blocks.append((float(line[1]), int(line[2])))
             process.block_cpu += map(float, line[3:])

@@ -23,7 +23,7 @@ from tracelens.live.workload import Side
 __all__ = ["SoFar", "Timer", "threads_of", "timing_of"]
 
 Of = Literal["step", "run"]
-#: Ratio of wall times below which less CPU time is no gain.
+#: Ratio of wall times below which less CPU time is no gain, where that ratio is sure enough.
 WAITED = 0.9
 
 
@@ -47,6 +47,9 @@ class _Bench(Protocol):
 
     def run_once(self, side: Side, of: Of) -> Run:
         """Run a side once without logging."""
+
+    def in_turns(self, sides: Sequence[Side]) -> list[Run] | None:
+        """Run sides without logging, at once and in turn; None where they are to run alone."""
 
     def say(self, text: str) -> None:
         """Tell what is being done."""
@@ -211,6 +214,29 @@ class Timer:
         """
         sides = [before, before, *(pair.after for pair in pairs)]
         number = min(len(pair.runs) for pair in pairs)
+        found = self._in_turns(sides, pairs, number) or self._one_by_one(sides, pairs, number)
+        for place, pair in enumerate(pairs, start=2):
+            if pair.failed is None:
+                self._add(pair, (found[0], found[1], found[place]))
+
+    def _in_turns(
+        self, sides: Sequence[Side], pairs: Sequence[_Pair], number: int
+    ) -> dict[int, Run]:
+        """Run a round at once, each making steps in its turn; empty where that cannot be.
+
+        Waiting for a turn costs no CPU time, so only where that is the clock.
+        """
+        by_cpu = all(pair.of == "step" and _clock(pair) == "cpu" for pair in pairs)
+        if not by_cpu:
+            return {}
+        self._bench.say(f"timing block {number + 1}, {len(sides)} runs in turn")
+        found = self._bench.in_turns(sides)
+        return dict(enumerate(found)) if found is not None else {}
+
+    def _one_by_one(
+        self, sides: Sequence[Side], pairs: Sequence[_Pair], number: int
+    ) -> dict[int, Run]:
+        """Run a round, one run after the other."""
         found: dict[int, Run] = {}
         for step in range(len(sides)):
             # Each stands everywhere equally often, so that a steady drift favours none.
@@ -222,9 +248,7 @@ class Timer:
                 if place < 2:
                     raise
                 pairs[place - 2].failed = failed
-        for place, pair in enumerate(pairs, start=2):
-            if pair.failed is None:
-                self._add(pair, (found[0], found[1], found[place]))
+        return found
 
     def _add(self, pair: _Pair, block: tuple[Run, ...]) -> None:
         pair.runs.append(block)
@@ -241,6 +265,10 @@ class Timer:
 
     def _judged(self, pair: _Pair, runs: Sequence[tuple[Run, ...]]) -> Timing:
         return timing_of(runs, pair.after.knob, [known for _, known in pair.sides], pair.of)
+
+
+def _clock(pair: _Pair) -> Clock:
+    return clocks.choose(pair.after.knob, [known for _, known in pair.sides])
 
 
 def timing_of(
@@ -276,7 +304,7 @@ def _waited(judged: Judgement, runs: Sequence[tuple[Run, ...]], clock: Clock, of
     if judged.answer != "faster" or clock == "wall":
         return judged
     wall = judge([Block(*(run.times for run in block)) for block in runs], of=of)
-    if wall.ratio > WAITED:
+    if wall.ratio > WAITED or wall.high >= judged.ratio:  # or it may well be a gain there, too
         return judged
     words = f"it uses less CPU time ({judged.ratio:.2f} times), and takes longer all the same"
     return replace(judged, answer="unclear", reason=words)

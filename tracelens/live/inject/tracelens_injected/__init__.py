@@ -40,6 +40,7 @@ def begin(text: str) -> None:
         settings,
         steps,
         tracing,
+        turns,
     )
 
     hook = hooks.Hooks()
@@ -65,6 +66,7 @@ def begin(text: str) -> None:
             trace = tracing.Tracing(spec["trace"], book) if spec.get("trace") else None
             count = enough.Enough(spec["enough"], book) if spec.get("enough") else None
             sync = bool(spec.get("sync"))
+            gate = turns.Turns(spec["turns"], book) if spec.get("turns") else None
             calls = around.Around(spec["call"], book) if spec.get("call") else None
             if calls is not None:
                 calls.install(hook)
@@ -78,5 +80,6 @@ def begin(text: str) -> None:
                 sizes=bool(spec.get("sizes")),
                 around=calls,
                 outputs=outputs.Outputs(book) if spec.get("outputs") else None,
+                turns=gate,
             )
     hook.activate()

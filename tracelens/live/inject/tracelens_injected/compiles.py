@@ -19,7 +19,7 @@ def install(hooks: Hooks, journal: Journal, force: Force | None = None) -> None:
     noticed: list[bool] = []
 
     def begin(began: list[int]) -> None:
-        began.append(time.perf_counter_ns())
+        began.append(time.perf_counter_ns() - journal.shift)
         if force is not None:
             try:
                 force.look()
@@ -68,4 +68,5 @@ def _before(owner: Any, name: str, action: Any) -> None:
 def _note(journal: Journal, began: list[int]) -> None:
     if began:
         journal.compiles += 1
-        journal.rows.append(("compile", began.pop(), time.perf_counter_ns()))
+        now = time.perf_counter_ns() - journal.shift
+        journal.rows.append(("compile", began.pop(), now))

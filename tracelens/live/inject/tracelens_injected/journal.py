@@ -8,6 +8,7 @@ The file is ``process-PID.jsonl``: each line is a JSON object with one key, or a
     {"sizes": [0, [8, 4, 8]]}               how the first dimension of its first tensor changed
     ["call", 0, start, end, cpu]            an outermost call of it; CPU time used before it
     ["compile", start, end]                 a compilation
+    ["waited", -1, 0, 0, cpu]               waited for its turn; CPU time of other threads meanwhile
     {"set": ["torch._inductor.config.freezing", false, true]}   a setting, before and after
     {"force": [name, true, "value"]}        a setting or variable as it was where it was compiled
     {"note": "..."}                         something that could not be done
@@ -46,6 +47,10 @@ class Journal:
         self.rows: list[tuple[Any, ...]] = []
         #: When to write the next time.
         self.due = self.began + WAIT
+        #: Nanoseconds that were spent waiting for a turn: no part of any step.
+        self.shift = 0
+        #: ... and the CPU time of other threads meanwhile.
+        self.idle = 0
         #: Compilations so far.
         self.compiles = 0
         #: Told what is about to be written.
@@ -121,7 +126,7 @@ class Journal:
             except Exception:
                 pass
         self._tell_peak()
-        self.tell(ended=now)
+        self.tell(ended=now - self.shift)
 
     def _tell_peak(self) -> None:
         try:

@@ -27,6 +27,7 @@ from .layouts import Layout
 from .outputs import Outputs
 from .sizes import Sizes
 from .tracing import Tracing
+from .turns import Turns
 
 __all__ = ["install"]
 
@@ -49,6 +50,7 @@ def install(
     sizes: bool = False,
     around: Around | None = None,
     outputs: Outputs | None = None,
+    turns: Turns | None = None,
 ) -> None:
     """Wrap what ``torch.compile`` gives back, from the moment that Dynamo is imported."""
 
@@ -72,9 +74,11 @@ def install(
                     call = functools.partial(around.call, compiled)
                 if outputs is not None:
                     call = _watched(call or _plainly(result), fn, number, outputs)
+                gate = turns if turns is not None and turns.is_of(number, _name(fn)) else None
                 timed = _timed(
-                    result, number, journal, trace, wait, layout=layout, sizes=seen, call=call
-                )
+                    result, number, journal, trace, wait,
+                    layout=layout, sizes=seen, call=call, turns=gate,
+                )  # fmt: skip
                 dynamo.skip_code(timed.__code__)
             except Exception:
                 return result
@@ -114,6 +118,7 @@ def _timed(
     layout: Layout | None,
     sizes: Sizes | None = None,
     call: Callable[[Any, Any], Any] | None,
+    turns: Turns | None = None,
 ) -> Any:
     rows, clock, used = journal.rows, time.perf_counter_ns, time.process_time_ns
 
@@ -127,9 +132,12 @@ def _timed(
             sizes.look(args, kwargs)
         if wait is not None:
             wait()
+        if turns is not None:
+            turns.before()
         _depth.inside = True
-        cpu = used()
+        cpu = used() - journal.idle
         start = clock()
+        shift = journal.shift
         try:
             if layout is not None:
                 args, kwargs = layout.prepared(args, kwargs)
@@ -141,7 +149,7 @@ def _timed(
                 wait()
             end = clock()
             _depth.inside = False
-            rows.append(("call", number, start, end, cpu))
+            rows.append(("call", number, start - shift, end - shift, cpu))
             if end > journal.due or len(rows) > MANY:
                 journal.flush()
 

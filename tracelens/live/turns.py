@@ -1,0 +1,228 @@
+"""Runs of a block that start together and make their steps in turn, a moment each.
+
+What a machine does to one of them, it does to all: they are compared step by step, not minute by
+minute, and a program whose start takes longer than its steps starts only once per side. Each run
+tells over a socket that it is about to make a step whose turn is over; who goes on is said here.
+What cannot be run this way is run alone, one run after the other, as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+from tracelens.live import load
+from tracelens.live.ahead import available
+from tracelens.live.child import Child
+from tracelens.live.conditions import Strain
+from tracelens.live.early import Plenty
+from tracelens.live.runs import Recorded, Run, RunFailed, run_of
+from tracelens.live.sides import driven
+from tracelens.live.steps import Steps
+from tracelens.live.workload import Side
+
+__all__ = ["Turns", "fits", "in_turns"]
+
+#: Runs that are made at once, at most, and the share of the free memory that they may take.
+MOST, MEMORY_SHARE = 6, 0.6
+#: What a run takes of which that is not known.
+MEMORY = 1 << 30
+#: Seconds after which a turn is given on though nobody gave it back: a run that ends does not.
+HELD = 5.0
+#: Seconds between two looks at it.
+TICK = 0.05
+#: Share of the CPU time of its steps that a run's other threads may use while it waits.
+IDLE_SHARE = 0.1
+
+
+class Turns:
+    """Says whose turn it is.
+
+    Args:
+        path: Where the socket is made.
+        count: How many take turns.
+    """
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._count = count
+        self._here: dict[int, socket.socket] = {}
+        self._gone: set[int] = set()
+        self._waiting: set[int] = set()
+        self._order: Iterator[int] = _order(count)
+        self._holder: int | None = None
+        self._since = 0.0
+        self._over = threading.Event()
+        self._selector = selectors.DefaultSelector()
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.bind(str(path))
+        self._server.listen(2 * count)
+        self._server.settimeout(1)
+        self._selector.register(self._server, selectors.EVENT_READ, None)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        #: Turns that were given, and whether each came from one process of its own.
+        self.given = 0
+        self.is_mixed = False
+        self.seen: set[int] = set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join(timeout=HELD)
+        for one in (self._server, *self._here.values()):
+            one.close()
+        self._selector.close()
+
+    def leave(self, place: int) -> None:
+        """A run has ended: nobody waits for it."""
+        self._gone.add(place)
+        if self._holder == place:
+            self._holder = None
+
+    def _serve(self) -> None:
+        while not self._over.is_set():
+            for key, _ in self._selector.select(TICK):
+                with contextlib.suppress(OSError):
+                    self._take(key.data)
+            if self.is_mixed:
+                return self._release()
+            if self._holder is not None and time.monotonic() - self._since > HELD:
+                self._holder = None
+            self._give()
+        return None
+
+    def _take(self, place: int | None) -> None:
+        """Take what one run says, or one that is new."""
+        if place is None:
+            made, _ = self._server.accept()
+            made.settimeout(1)
+            place = (made.recv(1) or b"\xff")[0]
+            if place in self._here or place >= self._count:
+                self.is_mixed = True  # a second process of a run: turns would make them wait
+                made.close()
+                return
+            self._here[place] = made
+            self.seen.add(place)
+            self._selector.register(made, selectors.EVENT_READ, place)
+        elif not self._here[place].recv(16):
+            self._selector.unregister(self._here[place])
+            self._gone.add(place)
+        if place not in self._gone:
+            self._waiting.add(place)
+        if self._holder == place:
+            self._holder = None
+
+    def _give(self) -> None:
+        """Give the turn to the next one that waits, as soon as everybody has come or gone."""
+        waiting = self._waiting - self._gone
+        is_begun = self.seen | self._gone >= set(range(self._count))
+        if self._holder is not None or not is_begun or not waiting:
+            return
+        place = next(place for place in self._order if place in waiting)
+        self._waiting.discard(place)
+        with contextlib.suppress(OSError):
+            self._here[place].sendall(b"g")
+            self._holder, self._since = place, time.monotonic()
+            self.given += 1
+
+    def _release(self) -> None:
+        for one in self._here.values():
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def _order(count: int) -> Iterator[int]:
+    """Yield places without end; in each round another one is the first."""
+    start = 0
+    while True:
+        yield from ((start + step) % count for step in range(count))
+        start += 1
+
+
+def fits(sides: Sequence[Side], known: Sequence[Recorded | None]) -> bool:
+    """Return whether sides can be run in turn: their steps are known, and the memory suffices."""
+    if not 2 <= len(sides) <= MOST or not hasattr(socket, "AF_UNIX"):
+        return False
+    told = [
+        driven(side) or (one and one.steps.marker) for side, one in zip(sides, known, strict=True)
+    ]
+    taken = sum((one.memory if one else 0) or MEMORY for one in known)
+    free = available()
+    return all(told) and (not free or taken < MEMORY_SHARE * free)
+
+
+def in_turns(
+    child: Child,
+    sides: Sequence[Side],
+    known: Sequence[tuple[Recorded | None, Plenty | None]],
+    folder: Path,
+    seconds: float,
+) -> list[Run] | None:
+    """Run sides at once and in turn; None where one failed, or they did not take turns.
+
+    Args:
+        child: What runs one of them.
+        sides: What to run.
+        known: What their recorded runs showed, and how much of each is enough.
+        folder: An empty one.
+        seconds: What they may take.
+    """
+    stop = threading.Event()
+    try:
+        turns = Turns(folder / "turns", len(sides))
+    except OSError:  # the path is too long, or the system has no such sockets
+        return None
+
+    def one(place: int) -> Steps | None:
+        spec = {"address": str(folder / "turns"), "place": place, "seconds": seconds}
+        told = folder / str(place)
+        told.mkdir()
+        try:
+            return child.plain(
+                sides[place],
+                told,
+                seconds,
+                plenty=known[place][1],
+                turns=spec | _steps_of(sides[place], known[place][0]),
+                stopped=stop.is_set,
+            )[0]
+        except (RunFailed, KeyboardInterrupt):
+            stop.set()
+            return None
+        finally:
+            turns.leave(place)
+
+    elsewhere, before, began = load.busy_elsewhere(), load.Usage.now(), time.monotonic()
+    with turns, ThreadPoolExecutor(len(sides)) as pool:
+        try:
+            found = list(pool.map(one, range(len(sides))))
+        except BaseException:
+            stop.set()
+            raise
+    whole = [each for each in found if each is not None and _is_alone(each)]
+    if turns.is_mixed or len(turns.seen) < len(sides) or len(whole) < len(sides):
+        return None
+    each = (time.monotonic() - began) / len(sides)
+    strain = Strain(elsewhere, load.Usage.now().since(before).shared(len(sides)))
+    return [run_of(steps, each, "step", strain) for steps in whole]
+
+
+def _steps_of(side: Side, known: Recorded | None) -> dict[str, Any]:
+    """Return which calls are steps, and how many come before the first that counts."""
+    if driven(side) or known is None or known.steps.marker is None:
+        return {}
+    return {"callable": list(known.steps.marker), "begins": known.steps.begins}
+
+
+def _is_alone(made: Steps) -> bool:
+    """Return whether a run stood still while it waited, so that its steps hold all its work."""
+    return made.idle_share <= IDLE_SHARE
