@@ -45,6 +45,15 @@ PARTS = [
     "___check_obj_id(m, 139970574627312)",
     "é",
     "|",
+    "proj/model.py:9 in fn (HINT: no)",
+    "  # y = f(x)  # proj/model.py:9 in fn",
+    "  # y = f(x)  # proj/model.py:9 in <module>  (HINT: yes)",
+    "(proj/model.py:9 in fn)",
+    " # C:/model.py:9 in fn",
+    "source=",
+    ", tag_safe=(False, False)",
+    ": KeyManager",
+    "\v",
 ]
 LINES = st.one_of(
     st.builds(
@@ -57,7 +66,13 @@ LINES = st.one_of(
     st.text(alphabet="|+- :#aA=,\r\t(", max_size=20),
 )
 HEADERS = st.sampled_from(
-    ["TREE_GUARD_MANAGER:", "TREE_GUARD_MANAGER: ", " TREE_GUARD_MANAGER:", ""]
+    [
+        "TREE_GUARD_MANAGER:",
+        "TREE_GUARD_MANAGER: ",
+        " TREE_GUARD_MANAGER:",
+        "\n\nTREE_GUARD_MANAGER:",
+        "",
+    ]
 )
 
 

@@ -84,10 +84,15 @@ def _names_one(record: Recompile) -> bool:
 
 def _with_two_shapes(trees: Table[GuardTree]) -> set[Frame]:
     shapes: defaultdict[tuple[Frame, str], set[str]] = defaultdict(set)
-    for place, row in trees.events():
-        for source, guard in row.record.checks():
-            if _PARAMETER in source and (size := _SIZE.search(guard.expression)):
-                shapes[_frame(place), source].add(size[1])
+    for row in trees:
+        held = [
+            (source, size[1])
+            for source, guard in row.record.checks()
+            if _PARAMETER in source and (size := _SIZE.search(guard.expression))
+        ]
+        for frame in {_frame(place) for place in row.places} if held else ():
+            for source, shape in held:
+                shapes[frame, source].add(shape)
     return {frame for (frame, _), sizes in shapes.items() if len(sizes) > 1}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from weakref import WeakKeyDictionary
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_variants import (
@@ -162,20 +161,15 @@ class Series:
         return list(dict.fromkeys(seen))
 
 
-_HISTORIES: WeakKeyDictionary[Table[Recompile], tuple[History, ...]] = WeakKeyDictionary()
-
-
 def histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
     """Return the histories in ``recompiles``, in the order of their first recompile.
 
     Most rules of the family ask: of one table, they are made once.
     """
-    if recompiles not in _HISTORIES:
-        _HISTORIES[recompiles] = tuple(_histories(recompiles))
-    return _HISTORIES[recompiles]
+    return recompiles.derived(_histories)
 
 
-def _histories(recompiles: Table[Recompile]) -> list[History]:
+def _histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
     found: list[History] = []
     current: dict[tuple[str, str, str, str, int], tuple[History, Variants]] = {}
     for place, seen in recompiles.events():
@@ -195,7 +189,7 @@ def _histories(recompiles: Table[Recompile]) -> list[History]:
         failures = (one for step in history.steps for one in step.seen.record.failures)
         if any(is_parameter(one.check) for one in failures):
             history.steps = [replace(step, is_layer=True) for step in history.steps]
-    return found
+    return tuple(found)
 
 
 def series(found: Iterable[History]) -> list[Series]:
@@ -264,11 +258,17 @@ def _lines_of_tensor(
         return []
     name, path = check.source.name, check.source.path
     wanted = {f"L['{name}']{path}", f"G['{name}']{path}"}
-    for where, tree in trees.events():
-        if where.compilation != (*place.process, failure.entry):
-            continue
-        for source, guard in tree.record.checks():
+    for tree in trees.derived(_by_compilation).get((*place.process, failure.entry), ()):
+        for source, guard in tree.checks():
             if source in wanted and guard.kind == "TENSOR_MATCH" and guard.comment:
                 line = user_code.located(guard.comment, function, files)
                 return [line] if line else []
     return []
+
+
+def _by_compilation(trees: Table[GuardTree]) -> dict[tuple[str, str, str], list[GuardTree]]:
+    """Return the trees of each compilation, in the order of the input."""
+    found: dict[tuple[str, str, str], list[GuardTree]] = {}
+    for place, seen in trees.events():
+        found.setdefault(place.compilation, []).append(seen.record)
+    return found

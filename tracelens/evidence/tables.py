@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from tracelens.evidence.record import Record
 from tracelens.evidence.times import Ticks, Times
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Part", "Place", "Seen", "Table", "Ticks", "Times"]
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 #: Writers that a record is told apart by; what further ones add is in the sums only.
 MAX_PARTS = 64
@@ -224,6 +225,8 @@ class Table(Generic[R]):
         self._events: list[tuple[Place, Seen[R]]] | None = None
         #: What :meth:`by` returns, by the function that was asked for.
         self._indexes: dict[Callable[[R], Hashable], dict[Hashable, list[Seen[R]]]] = {}
+        #: What :meth:`derived` returns, by the function that was asked for.
+        self._derived: dict[Callable[[Table[R]], Any], Any] = {}
 
     def __iter__(self) -> Iterator[Seen[R]]:
         return iter(self._rows)
@@ -257,6 +260,12 @@ class Table(Generic[R]):
             for row in self._rows:
                 index.setdefault(key(row.record), []).append(row)
         return index
+
+    def derived(self, make: Callable[[Table[R]], T]) -> T:
+        """Return what ``make``, a function of a module, makes of the table; it is asked once."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("T", self._derived[make])
 
     def within(self, source: str) -> Table[R]:
         """Return the rows of one input, with what that input alone shows of each."""

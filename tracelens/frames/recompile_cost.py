@@ -54,7 +54,7 @@ def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
     its guards are printed. Without guards in the log it ends with its generated code. Where neither
     is logged, its last line says nothing of its end, and the next compilation begins after it.
     """
-    known = {(*row.first.process, row.record.id): row.record for row in frames}
+    known = frames.derived(_by_compilation)
     times: list[float] = []
     measured, bounds = 0, 0
     for step in steps:
@@ -86,9 +86,13 @@ def measured_ms(steps: Iterable[Step], frames: Table[Frame]) -> float:
 
     A cost is rounded: this is not.
     """
-    known = {(*row.first.process, row.record.id): row.record for row in frames}
+    known = frames.derived(_by_compilation)
     of = (known.get(step.place.compilation) for step in steps)
     return 1000 * sum(_measured(frame) or 0.0 for frame in of if frame is not None)
+
+
+def _by_compilation(frames: Table[Frame]) -> dict[tuple[str, str, str], Frame]:
+    return {(*row.first.process, row.record.id): row.record for row in frames}
 
 
 def _measured(frame: Frame) -> float | None:

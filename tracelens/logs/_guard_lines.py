@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from tracelens.grammars import Unreadable
+from tracelens.logs._checks import Comment
 
 __all__ = ["guards_in"]
 
 _HEADER = "TREE_GUARD_MANAGER:"
 _NODE = re.compile(r"(?:\| )*\+- [^\n]")
-#: A guard that checks something: its level, its kind, what it checks, and the comment behind it.
-_CHECK = re.compile(
-    r"(?P<depth>\n(?:\| )*\+- )(?!KeyManager:|ValueManager:)(?P<kind>\w+): (?!source=)"
-    r"(?P<expression>[^\n]*?\S)(?:  +# (?P<comment>[^\n]+)| *)\Z"
+#: What a line begins with: its level, its kind, and whether it leads to a value. Lark goes back
+#: into no token, and nor does this.
+_HEAD = re.compile(
+    r"\n(?:\| )*\+- (?P<kind>(?>(?:KeyManager|ValueManager): \w++|\w++)): (?P<leads>source=)?"
+)
+#: What stands behind the place that a manager leads to.
+_ACCESS = re.compile(r", (?:accessed_by|type|tag_safe)=")
+#: What stands between what is checked and the comment behind it.
+_HASH = "  # "
+#: The user's line behind the code of it.
+_LINE = re.compile(
+    r"(?P<file>[^\n#:]+):(?P<line>\d+) in (?P<function>[^\s()]+)(?P<hint> *\(HINT: [^\n]*)?\Z"
 )
 
 #: Distinct lines that are remembered; trees have most of theirs in common.
@@ -41,7 +51,7 @@ def guards_in(text: str, nested: Nested, guard: Make) -> list[Any] | None:
         nested: Parses a text by a rule of the grammar.
         guard: Makes a guard of its fields.
     """
-    lines = text.split("\n")
+    lines = text.lstrip().split("\n")  # torch 2.5 begins it with an empty line
     if lines[0].rstrip(" ") != _HEADER:
         return None
     found: list[Any] = []
@@ -61,11 +71,32 @@ def guards_in(text: str, nested: Nested, guard: Make) -> list[Any] | None:
 
 def _read(line: str, nested: Nested, guard: Make) -> Any:
     """Return the guard of a line that begins with a newline."""
-    check = _CHECK.match(line)
-    if check is None:
+    head = _HEAD.match(line)
+    if head is None:
         return nested("guards", line)
-    depth, kind, expression, comment = check.groups()
-    values = {"depth": depth, "kind": kind, "expression": expression}
-    if comment is not None:
-        values["comment"] = nested("comment", comment)
+    kind, at = head["kind"], head.end()
+    values = {"depth": line[: head.start("kind")], "kind": kind}
+    if head["leads"]:
+        access = _ACCESS.search(line, at + 1)
+        values["source"] = line[at:] if access is None else line[at : access.start()]
+        return guard(values) if values["source"] else nested("guards", line)
+    end = line.find(_HASH, at)
+    expression = (line[at:] if end < 0 else line[at:end]).rstrip(" ")
+    comment = "" if end < 0 else line[end + len(_HASH) :]
+    if not expression or expression[-1].isspace() or ":" in kind or (end >= 0 and not comment):
+        return nested("guards", line)
+    values["expression"] = expression
+    if comment:
+        values["comment"] = _user_line(comment) or nested("comment", comment)
     return guard(values)
+
+
+@lru_cache(maxsize=MAX_KNOWN)
+def _user_line(text: str) -> Comment | None:
+    """Return the comment that is code, a place, and at most a hint; None for any other."""
+    code, hash_, place = text.partition(_HASH)
+    found = _LINE.match(place) if hash_ and code and code.lstrip()[:1] != "(" else None
+    if found is None:
+        return None
+    values = {name: value for name, value in found.groupdict().items() if value is not None}
+    return Comment.model_validate({"code": code, **values})

@@ -145,10 +145,10 @@ class GuardTree(Record):
         for guard in self.guards:
             while above and above[-1][0] >= guard.depth:
                 above.pop()
-            if guard.is_manager:
+            if guard.kind.endswith("Manager"):  # thousands of guards: without a property between
                 above.append((guard.depth, guard.source))
             else:
-                yield next((source for _, source in reversed(above)), ""), guard
+                yield above[-1][1] if above else "", guard
 
 
 class GuardLatency(Record):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 from tracelens.evidence import Seen, Table, Times
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
@@ -107,18 +106,15 @@ class Fast:
                 self.rate, self.best = flops / median, group
 
 
-#: Many rules ask for the groups of the same table.
-_GROUPS: WeakKeyDictionary[Table[PrimitiveExec], tuple[Runs, ...]] = WeakKeyDictionary()
-
-
 def groups(execs: Table[PrimitiveExec]) -> list[Runs]:
-    """Return the executions grouped by primitive, implementation, data types and shape."""
-    if execs not in _GROUPS:
-        _GROUPS[execs] = tuple(_grouped(execs))
-    return list(_GROUPS[execs])
+    """Return the executions grouped by primitive, implementation, data types and shape.
+
+    Many rules ask for the groups of the same table.
+    """
+    return list(execs.derived(_grouped))
 
 
-def _grouped(execs: Table[PrimitiveExec]) -> Iterable[Runs]:
+def _grouped(execs: Table[PrimitiveExec]) -> tuple[Runs, ...]:
     found: dict[tuple[str, str, str, str], Runs] = {}
     for row in execs:
         run = Runs(row.record)
@@ -126,7 +122,7 @@ def _grouped(execs: Table[PrimitiveExec]) -> Iterable[Runs]:
         runs.rows.append(row)
         if row.times is not None:
             runs.times.merge(row.times)
-    return found.values()
+    return tuple(found.values())
 
 
 def is_unrolled(run: PrimitiveCreate | PrimitiveExec) -> bool:

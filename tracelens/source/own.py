@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from operator import itemgetter
+
 from tracelens.source.kinds import Kinds
 from tracelens.source.literals import Literals
 from tracelens.source.shapes import Shapes
@@ -12,6 +16,11 @@ __all__ = ["OwnLines"]
 
 _TAB = ord("\t")
 _TRIGGERS = frozenset(TRIGGERS)
+#: What lines of records begin with, and how much of them that is; the mark of an artifact, which
+#: says of what kind a record is, and how far into a line it stands.
+_STAMP = re.compile(rb"[VIWECF]\d{4} \d\d:")
+_stamp = itemgetter(slice(0, 9))
+_ARTIFACT, _REACH = b"[__", 200
 
 
 class OwnLines:
@@ -47,13 +56,26 @@ class OwnLines:
         self._lines, self._count, self._certain, self._present = lines, 0, None, []
         self.has_payloads = True
         if not counted:
-            text = b"".join(lines)
+            others = self._without_artifact(lines)
+            text = b"".join(others)
             self.has_payloads = b"\n\t" in text or text.startswith(b"\t")
             if self.has_payloads:  # they are no program's
-                text = b"".join([line for line in lines if line[0] != _TAB])
+                text = b"".join([line for line in others if line[0] != _TAB])
             controls = (one for one in CONTROLS if one in text)
             self._present = [*controls, *self._literals.among(text)]
         return not _TRIGGERS.isdisjoint(self._present)
+
+    def _without_artifact(self, lines: Sequence[bytes]) -> Sequence[bytes]:
+        """Leave out lines of records that name an artifact: no program's, and no failure's."""
+        begins = set(map(_stamp, lines))
+        stamps = {one for one in begins if _STAMP.match(one)}
+        if not stamps:
+            return lines
+        return [
+            line
+            for line in lines
+            if line.find(_ARTIFACT, 0, _REACH) < 0 or _stamp(line) not in stamps
+        ]
 
     def reach(self, at: int, stop: int) -> int:
         """Return which line from ``at`` is the first that may be somebody else's; else ``stop``."""

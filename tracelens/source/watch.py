@@ -200,8 +200,10 @@ def _shortened(line: bytes) -> bytes:
 
 def _hot(lines: Sequence[bytes]) -> list[int]:
     """Return which of ``lines`` may tell of a failure."""
-    text = b"".join(lines)
-    ends = list(accumulate(map(len, lines)))
+    places = [at for at, line in enumerate(lines) if _is_bare(line)]
+    bare = [lines[at] for at in places]
+    text = b"".join(bare)
+    ends = list(accumulate(map(len, bare)))
     found: set[int] = set()
     for literal, pattern in HOT:
         at = text.find(literal)
@@ -212,12 +214,12 @@ def _hot(lines: Sequence[bytes]) -> list[int]:
                 at = text.find(literal, ends[line])
             else:
                 at = text.find(literal, at + 1)
-    return [at for at in sorted(found) if _is_bare(lines[at])]
+    return [places[at] for at in sorted(found)]
 
 
 def _is_bare(line: bytes) -> bool:
     """Tell whether a line is no line of a record that has a kind of its own."""
-    return b"[__" not in line[:200] and b'] {"' not in line[:200]
+    return line.find(b"[__", 0, 200) < 0 and line.find(b'] {"', 0, 200) < 0
 
 
 def _quiet(hot: Sequence[int], size: int) -> int:
