@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
 
 __all__ = ["Kind", "kind"]
 
 
-class Kind(NamedTuple):
+class Kind:
     """What to look for: of a match, ``keep`` stays and ``name`` gets a pseudonym.
 
     A text without any of the ``signs`` (all lower case) holds no match and is not searched.
     """
 
-    label: str
-    signs: tuple[str, ...]
-    pattern: re.Pattern[str]
+    def __init__(self, label: str, signs: tuple[str, ...], written: str) -> None:
+        self.label = label
+        self.signs = signs
+        self._written = written
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What is looked for; most reports hold the signs of few kinds."""
+        return re.compile(self._written)
 
 
 def kind(label: str, signs: str, *patterns: str) -> Iterator[Kind]:
     """Yield a kind for each pattern."""
     for pattern in patterns:
-        yield Kind(label, tuple(signs.split()), re.compile(pattern))
+        yield Kind(label, tuple(signs.split()), pattern)
