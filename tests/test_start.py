@@ -168,7 +168,7 @@ def test_histories_are_made_once_per_table(monkeypatch: pytest.MonkeyPatch) -> N
     made: list[object] = []
     make = recompile_history._histories
 
-    def counted(recompiles: object) -> list[History]:
+    def counted(recompiles: object) -> tuple[History, ...]:
         made.append(recompiles)
         return make(recompiles)  # type: ignore[arg-type]
 

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import lru_cache
+from typing import NamedTuple
 
 __all__ = ["Kind", "kind"]
 
 
-class Kind:
+class Kind(NamedTuple):
     """What to look for: of a match, ``keep`` stays and ``name`` gets a pseudonym.
 
     A text without any of the ``signs`` (all lower case) holds no match and is not searched.
     """
 
-    def __init__(self, label: str, signs: tuple[str, ...], written: str) -> None:
-        self.label = label
-        self.signs = signs
-        self._written = written
+    label: str
+    signs: tuple[str, ...]
+    #: The pattern as it is written.
+    written: str
 
-    @cached_property
+    @property
     def pattern(self) -> re.Pattern[str]:
         """What is looked for; most reports hold the signs of few kinds."""
-        return re.compile(self._written)
+        return _compiled(self.written)
+
+
+@lru_cache(maxsize=200)
+def _compiled(written: str) -> re.Pattern[str]:
+    return re.compile(written)
 
 
 def kind(label: str, signs: str, *patterns: str) -> Iterator[Kind]:

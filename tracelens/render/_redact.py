@@ -56,7 +56,7 @@ class Redactor:
         self._learnt.add(text)
         lower = text.lower()
         for one in self._kinds:
-            if (one.label in _LEARNT or one in _STRONG) and _has_any(lower, one.signs):
+            if (one.label in _LEARNT or one.written in _STRONG) and _has_any(lower, one.signs):
                 for match in one.pattern.finditer(text):
                     if not stays(one.label, match["name"], match):
                         self._remember(one.label, match["name"])
@@ -161,7 +161,7 @@ class Redactor:
 #: Labels whose names are replaced wherever they stand.
 _LEARNT = {"secret", "key", "digest", "host", "url", "mail", "login", "userinfo"}
 #: Contexts that are certain.
-_STRONG = frozenset(STRONG)
+_STRONG = {one.written for one in STRONG}
 #: Names of ours.
 _KEPT = {"host", "user", "secret", "mail", "folder", "word", "site-packages"}
 
