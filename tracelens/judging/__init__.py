@@ -9,7 +9,7 @@ from typing import Any
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
 from tracelens.judging import rank_logs
-from tracelens.judging.fitting import fitting
+from tracelens.judging.fitting import fitted
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
 from tracelens.judging.watching import TRACE, Watched
@@ -88,7 +88,7 @@ def judge(
     ]
     said = list(_said(evidence))
     machine = Environment(**_merged(about for about, _ in said))
-    findings = [fitting(finding, machine.torch) for finding in findings]
+    findings = fitted(findings, machine.torch, evidence)
     tables = _merged(
         (
             *(shown for _, shown in said),
@@ -104,7 +104,7 @@ def judge(
         environment=machine,
         coverage=_coverage(evidence, inputs),
         verdicts=tuple(sorted(verdicts, key=lambda verdict: verdict.code)),
-        findings=tuple(sorted(findings, key=lambda finding: finding.order)),
+        findings=tuple(findings),
         tables={title: [row | {"run": name} for row in rows] for title, rows in tables.items()},
         broken_packs=packs.broken(
             evidence.faults, [*packs.faults(tellers, foreign), *replaced, *packs.replaced()]
