@@ -18,12 +18,14 @@ each, and no model: GBR015 takes it for one in the format of torch 2.1, which nu
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.contradicting import against
 from tests.corpus import ROOT, needs_corpus
 from tracelens.engine import judge, select_rules
 from tracelens.report import Outcome, Report, Severity
@@ -88,6 +90,34 @@ def test_the_way_of_a_log_changes_nothing_that_is_said_about_it() -> None:
         if not name.endswith(NOT_THE_SAME)
     }
     assert {name: pair for name, pair in differing.items() if pair[0] != pair[1]} == {}
+
+
+def test_no_report_of_a_fixture_contradicts_itself() -> None:
+    logs = [path for path in (FIXTURES / "rules").glob("*/*") if path.name.endswith(LOGS)]
+    wrong = {path.name: found for path in sorted(logs) if (found := _against(path))}
+    assert wrong == {}
+
+
+@needs_corpus
+def test_no_report_of_the_corpus_contradicts_itself() -> None:
+    wrong = {name: found for name, paths in _corpus().items() if (found := _against(*paths))}
+    assert wrong == {}
+
+
+def _against(*paths: Path) -> list[str]:
+    """Return what the advice of a report gets wrong: see ``tests/contradicting.py``."""
+    report = _report(*paths)
+    if not any(finding.advice for finding in report.findings):
+        return []
+    return sorted(set(against(report, "\n".join(_text(path) for path in paths))))
+
+
+def _text(path: Path) -> str:
+    if path.is_dir():
+        return "\n".join(map(_text, sorted(path.iterdir())))
+    data = path.read_bytes()
+    whole = zlib.decompressobj(31).decompress(data) if data[:2] == b"\x1f\x8b" else data
+    return whole.decode("utf-8", "replace")
 
 
 def _table(rows: dict[str, str]) -> str:

@@ -1,5 +1,7 @@
-"""Advice that cannot help its run is not printed: its torch has left it behind or lacks it, what it
-sets is set already, or another finding of the run advises the opposite.
+"""Advice that cannot help its run is not printed.
+
+Its torch has left it behind or lacks it, what it sets is set already, or another finding of the
+run advises the opposite.
 
 Where nothing else would be left to do, it is said why instead.
 """

@@ -127,7 +127,7 @@ class FxCacheBypassed(Rule):
             "`torch._inductor.config.unsafe_marked_cacheable_functions`.",
             when="a function that the cache does not know",
             applies=lambda data: data.cause == "function",
-            since="2.7",
+            since="2.8",
             proof="torch/_inductor/config.py",
         ),
         Remedy(

@@ -249,6 +249,7 @@ KNOWN = (
         "Compile in the process itself, and start with an empty cache, so that the crash is where "
         "it comes from.",
         env="TORCHINDUCTOR_COMPILE_THREADS=1 TORCHINDUCTOR_FORCE_DISABLE_CACHES=1",
+        since="2.4",
         applies=lambda d: d.cause == "crash",
         when="a crash",
     ),

@@ -68,6 +68,7 @@ CALLS = (
         "The cause stands above it, in what was printed before: `Exception in aoti_torch: ...`."
         " Without the C++ wrapper the error comes as Python's, with its traceback.",
         env="TORCHINDUCTOR_CPP_WRAPPER=0",
+        since="2.3",
         applies=lambda d: d.cause == "aoti-call",
         when="a call of the C++ wrapper",
         basis="untestable",

@@ -58,10 +58,10 @@ class CompileWorkerFailed(FailureRule):
         ),
         Remedy(
             "start",
-            "Workers that do not inherit the process (CUDA cannot be initialised again in a forked"
+            "Workers that do not inherit the process (CUDA cannot be initialized again in a forked"
             " one).",
             env="TORCHINDUCTOR_WORKER_START=spawn",
-            since="2.3",
+            since="2.4",
             basis="untestable",
             proof="needs a worker that cannot be forked",
         ),

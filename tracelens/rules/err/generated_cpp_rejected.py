@@ -77,14 +77,13 @@ class GeneratedCppRejected(FailureRule):
             "If the refused line is about vectors (at::vec, an intrinsic), generate code without"
             " them.",
             setting="torch._inductor.config.cpp.simdlen = 1",
-            env="TORCHINDUCTOR_CPP_SIMDLEN=1",
             since="2.1",
             basis="untestable",
             proof="needs code that the compiler refuses",
         ),
         Remedy(
             "leave-out",
-            "Leave the function that was compiled out, and keep the others.",
+            "Leave this function to eager, and compile the others.",
             code="@torch.compiler.disable",
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",

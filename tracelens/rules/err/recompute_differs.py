@@ -46,16 +46,16 @@ class RecomputeDiffers(FailureRule):
             "Where the log shows a recompile limit: the forward was compiled and its recomputation"
             " was not. Mend the recompiles (RCP001), or raise the limit.",
             setting="torch._dynamo.config.recompile_limit = 64",
-            since="2.6",
+            since="2.7",
             basis="untestable",
             proof="needs a limit that is hit between forward and backward",
         ),
         Remedy(
             "limit-old",
-            "The same up to torch 2.5.",
+            "The same up to torch 2.6.",
             setting="torch._dynamo.config.cache_size_limit = 64",
             since="2.0",
-            until="2.5",
+            until="2.6",
             basis="untestable",
             proof="the setting has another name since torch 2.7",
         ),
@@ -70,7 +70,7 @@ class RecomputeDiffers(FailureRule):
             "determinism",
             "Else the forward depends on something that changes: see which tensor differs.",
             code="torch.utils.checkpoint.set_checkpoint_debug_enabled(True)",
-            since="2.1",
+            since="2.2",
             proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
         ),
     )

@@ -53,7 +53,7 @@ class TritonVersionMismatch(FailureRule):
             "spawn",
             "Workers that do not inherit the process:",
             env="TORCHINDUCTOR_WORKER_START=spawn",
-            since="2.3",
+            since="2.4",
             applies=lambda d: bool(d.facts.get("drivers")),
             when="0 active drivers",
             basis="untestable",

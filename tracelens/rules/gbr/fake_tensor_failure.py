@@ -80,7 +80,7 @@ class FakeTensorFailure(SiteRule):
             "Up to torch 2.3 the decorator is called `torch.library.impl_abstract`.",
             when="the log names the operator",
             applies=lambda data: bool(_schema(data)),
-            since="2.1",
+            since="2.2",
             until="2.3",
             basis="untestable",
             proof="the decorator has another name since torch 2.4",

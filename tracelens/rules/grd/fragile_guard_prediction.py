@@ -99,7 +99,7 @@ class FragileGuardPrediction(Rule):
             when="a counter",
             applies=lambda data: data.kind == "counter",
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
-            since="2.5",
+            since="2.7",
             basis="tested",
             proof="tests/advice/RCP007/unspec-int.py",
         ),

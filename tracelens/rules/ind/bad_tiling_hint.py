@@ -99,6 +99,7 @@ class BadTilingHint(Rule):
             when="no tiling suits all tensors",
             applies=lambda data: data.hint == "BadTiling",
             setting="torch._inductor.config.triton.prefer_nd_tiling = True",
+            since="2.5",
             basis="untestable",
             proof="needs a GPU",
         ),

@@ -81,7 +81,7 @@ class LayoutOptimisationSkipped(Rule):
             applies=lambda data: not data.is_right,
             setting="torch._inductor.config.force_layout_optimization = True",
             env="TORCHINDUCTOR_FORCE_LAYOUT_OPT=1",
-            since="2.1",
+            since="2.2",
             proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
             knob=experiment.knob,
         ),

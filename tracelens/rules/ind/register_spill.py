@@ -89,6 +89,7 @@ class RegisterSpill(Rule):
             id="fuse-less",
             text="Let kernels fuse less (30 by default).",
             setting="torch._inductor.config.realize_opcount_threshold = 15",
+            since="2.3",
             basis="untestable",
             proof="needs a GPU",
         ),

@@ -125,6 +125,7 @@ class UnfusedEpilogue(Rule):
             applies=lambda data: data.cause == "tuned",
             setting="torch._inductor.config.benchmark_epilogue_fusion = True",
             env="TORCHINDUCTOR_BENCHMARK_EPILOGUE_FUSION=1",
+            since="2.4",
             proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/"
             "torch.compiler_inductor_profiling.html",
         ),

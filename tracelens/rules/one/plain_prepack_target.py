@@ -71,9 +71,10 @@ class PlainPrepackTarget(Rule):
 
     remedies = (
         Remedy(
-            id="record-executions",
-            text="Record executions as well, and look at the first product.",
-            env="ONEDNN_VERBOSE=all",
+            id="record-call",
+            text="Record up to the first call: the log ends before the product that reads them.",
+            when="the log does not show what reads the weights",
+            applies=lambda data: not data.read_by,
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
         ),
         Remedy(

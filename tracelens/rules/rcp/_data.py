@@ -21,6 +21,7 @@ from tracelens.logs.recompiles import (
     ValueCheck,
 )
 from tracelens.report import Finding, FindingData
+from tracelens.report.programs import is_library
 from tracelens.report.stories import RESUMED, Story, recompiles, resumed
 from tracelens.rules import Rule
 
@@ -107,6 +108,11 @@ class RecompileData(FindingData):
     held: str = ""
     #: The installed package that reads what changed; empty for the program and for torch.
     package: str = ""
+
+    @property
+    def is_of_library(self) -> bool:
+        """Whether the function is an installed package's: nobody edits it."""
+        return is_library(self.file)
 
     @property
     def is_counter(self) -> bool:

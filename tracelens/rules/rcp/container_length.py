@@ -79,7 +79,7 @@ class ContainerLength(RecompileRule):
             "stack",
             "Stack the items in one tensor, whose size can be a symbol.",
             when="a container of the program's",
-            applies=lambda data: not _is_of_import(data.source),
+            applies=lambda data: not (_is_of_import(data.source) or _is_of_call(data.source)),
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
         ),
@@ -87,9 +87,17 @@ class ContainerLength(RecompileRule):
             "allocate",
             "Or keep one length: allocate all items up front.",
             when="a container of the program's",
-            applies=lambda data: not _is_of_import(data.source),
+            applies=lambda data: not (_is_of_import(data.source) or _is_of_call(data.source)),
             basis="tested",
             proof="tests/advice/RCP017/allocate.py",
+        ),
+        Remedy(
+            "one-form",
+            "Call it in one form: with the same arguments by position, and the same by name.",
+            when="the arguments of a call",
+            applies=lambda data: _is_of_call(data.source),
+            basis="tested",
+            proof="tests/advice/RCP017/one-form.py",
         ),
         Remedy(
             "call-first",
@@ -137,6 +145,11 @@ class ContainerLength(RecompileRule):
 def _is_of_import(source: str) -> bool:
     """Whether it is a global of another module than the function's own."""
     return "__import_" in source
+
+
+def _is_of_call(source: str) -> bool:
+    """Whether it is what a wrapper was called with: by position, or by name."""
+    return source in {"args", "kwargs"}
 
 
 def _severity(group: Group) -> Severity:

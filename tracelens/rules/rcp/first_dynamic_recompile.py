@@ -38,6 +38,18 @@ class FirstChangeData(RecompileData):
     is_heavy: bool = False
 
 
+def _mark(data: FirstChangeData) -> str:
+    if data.is_of_library:
+        return (
+            f"Mark dimension {data.dimension} of what is passed as `{data.source}`, with "
+            "`torch._dynamo.maybe_mark_dynamic`, before the first call: one compilation less."
+        )
+    return (
+        "Mark the dimension before the first call: one compilation less. `maybe_mark_dynamic` "
+        "does not raise where the code needs a constant."
+    )
+
+
 class FirstDynamicRecompile(RecompileRule):
     """A size or a number changed for the first time, and was made dynamic: expected.
 
@@ -89,11 +101,14 @@ class FirstDynamicRecompile(RecompileRule):
     remedies = (
         Remedy(
             "mark-dynamic",
-            "Mark the dimension before the first call: one compilation less. `maybe_mark_dynamic` "
-            "does not raise where the code needs a constant.",
+            _mark,
             when="a dimension of an argument that is a tensor",
             applies=lambda data: data.is_variable and data.dimension is not None,
-            code=lambda data: f"torch._dynamo.maybe_mark_dynamic({data.source}, {data.dimension})",
+            code=lambda data: (
+                None
+                if data.is_of_library
+                else f"torch._dynamo.maybe_mark_dynamic({data.source}, {data.dimension})"
+            ),
             since="2.3",
             basis="tested",
             proof="tests/advice/RCP003/mark-dynamic.py",

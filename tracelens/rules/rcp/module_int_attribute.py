@@ -75,7 +75,7 @@ class ModuleIntAttribute(RecompileRule):
             "unspec-int",
             "Let integer attributes of modules become symbols.",
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
-            since="2.5",
+            since="2.7",
             basis="tested",
             proof="tests/advice/RCP007/unspec-int.py",
             knob=experiment.knob,

@@ -57,8 +57,8 @@ class StrideMismatch(TensorRule):
             "contiguous",
             "Give the tensor one layout before the call; `.contiguous()` is not enough where "
             "a size is 1.",
-            when="an argument of the function",
-            applies=lambda data: data.is_variable,
+            when="an argument of a function of the program's",
+            applies=lambda data: data.is_variable and not data.is_of_library,
             code=lambda data: (
                 f"{data.source} = {data.source}.clone(memory_format=torch.contiguous_format)"
             ),
@@ -68,8 +68,8 @@ class StrideMismatch(TensorRule):
         Remedy(
             "one-layout",
             "Make the tensor in one memory layout where it is made.",
-            when="part of an object",
-            applies=lambda data: not data.is_variable,
+            when="part of an object, or an argument of a library's function",
+            applies=lambda data: not data.is_variable or data.is_of_library,
             basis="tested",
             proof="tests/advice/RCP015/one-layout.py",
         ),

@@ -88,18 +88,30 @@ class StringOrConstantKey(RecompileRule):
         Remedy(
             "look-up-outside",
             "Look up or branch before the compiled function is called, and pass on the result.",
-            when="strings and flags",
-            applies=lambda data: not _is_of_config(data),
+            when="strings and flags that a function of the program's gets",
+            applies=lambda data: not (_is_of_config(data) or data.is_of_library),
             basis="tested",
             proof="tests/advice/RCP006/look-up-outside.py",
         ),
         Remedy(
             "one-per-value",
             "Or compile one function per value.",
-            when="strings and flags",
-            applies=lambda data: not _is_of_config(data),
+            when="strings and flags that a function of the program's gets",
+            applies=lambda data: not (_is_of_config(data) or data.is_of_library),
             basis="tested",
             proof="tests/advice/RCP006/one-per-value.py",
+        ),
+        Remedy(
+            "compile-inner",
+            lambda data: (
+                "Pass the same value in every call, where your program chooses it; where the "
+                f"library does, compile the modules that do not reach `{data.function}` instead of "
+                "what calls them all."
+            ),
+            when="strings and flags that a library's function gets",
+            applies=lambda data: data.is_of_library and not _is_of_config(data),
+            basis="tested",
+            proof="tests/advice/GBR007/compile-inner.py",
         ),
     )
 

@@ -125,6 +125,7 @@ class AutotuneTimeDominates(Rule):
             applies=lambda data: data.on_gpu,
             setting='torch._inductor.config.max_autotune_gemm_search_space = "DEFAULT"',
             env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_SEARCH_SPACE=DEFAULT",
+            since="2.4",
             basis="untestable",
             proof="needs a GPU",
         ),

@@ -107,9 +107,9 @@ class ImplausibleAutotuneTiming(Rule):
         ),
         Remedy(
             id="clear-cache",
-            text="Remove what the busy run has cached: compile with fresh caches once.",
-            env="TORCHINDUCTOR_FORCE_DISABLE_CACHES=1",
-            since="2.2",
+            text="Tune into an empty cache folder, and keep that: the old one holds what the busy "
+            "run has chosen.",
+            env="TORCHINDUCTOR_CACHE_DIR=/path/of/a/new/folder",
             proof="https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
         ),
     )
