@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.advice.knobs import first_release, named_in_rules
@@ -91,8 +89,14 @@ def test_no_remedy_is_for_a_torch_that_lacks_what_it_sets() -> None:
 
 def _as_advice(remedy: Remedy) -> Advice:
     """Return what a remedy prints whatever the finding is."""
-    words = {name: getattr(remedy, name) for name in ("setting", "env", "code")}
-    plain = replace(
-        remedy, text="", knob=None, **{k: None for k, v in words.items() if callable(v)}
+
+    def plain(value: object) -> str | None:
+        return value if isinstance(value, str) else None
+
+    return Advice(
+        text="",
+        setting=plain(remedy.setting),
+        env=plain(remedy.env),
+        code=plain(remedy.code),
+        since=remedy.since,
     )
-    return plain.advice(None)
