@@ -13,7 +13,7 @@ from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.traces.activity import Calling
 from tracelens.traces.device import Busy, Calls
 from tracelens.traces.host import Host, Kind
-from tracelens.traces.idle import SLOW_COPY_US, SLOW_LAUNCH_US, Waits
+from tracelens.traces.idle import SLOW_CALL_US, SLOW_COPY_US, SLOW_LAUNCH_US, Waits
 from tracelens.traces.names import Name
 
 __all__ = ["Runtime"]
@@ -60,6 +60,8 @@ class Runtime:
             steps += [self._waits]
         elif record.starts:
             steps += [self._starts]
+        elif not record.captures and "Capture" not in record.name:
+            steps += [self._others]
         if record.captures:
             steps += [self._captures]
         if "BeginCapture" in record.name:
@@ -94,6 +96,9 @@ class Runtime:
     def _starts(self, _: str, events: list[Complete]) -> None:
         for event in events:
             self.starting.add((event.pid, event.tid), event.ts, event.ts + event.dur)
+
+    def _others(self, _: str, events: list[Complete]) -> None:
+        self._starts("", [event for event in events if event.dur >= SLOW_CALL_US])
 
     def captured(self) -> Busy:
         """Return when graphs were recorded: from a beginning to the first end after it."""

@@ -184,6 +184,7 @@ def _spans(
         python_calls=calls,
         captures=reading.runtime.capturing.count,
         unread=tuple(sorted(unread.items())),
+        cold_ms=_ms(_cold(reading, start, busy)),
         added_ms=added_ms(header, calls, sum(lane.spans for lane in operators.lanes.values())),
         busy_ms=_ms(busy.us),
         kernels=reading.devices.kernels.count,
@@ -210,6 +211,13 @@ def _spans(
             **_operators(step, start, ordered=operators.ordered),
         )
         yield _seen(record, reading.path, first, step.text)
+
+
+def _cold(reading: Reading, start: float, busy: Busy) -> float:
+    """Return for how long the runtime was made ready before a device did anything."""
+    if not busy.starts:
+        return 0.0
+    return sum(reading.runtime.starting.anywhere().within([(start, busy.starts[0])]))
 
 
 def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str, float]]:

@@ -21,6 +21,8 @@ __all__ = ["ColdStartInWindow"]
 MIN_MS = 5.0
 MIN_SHARE = 0.1
 MAX_QUOTED = 3
+#: Of a trace without steps, what one-off work before the first kernel must take to be told.
+MIN_BEFORE = 0.5
 #: A launch that takes longer on average has a slow one among them.
 SLOW_MS = 0.1
 
@@ -46,7 +48,8 @@ class ColdStartInWindow(Rule):
         {"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "ts": 100.0, "dur": 6540.0, "pid": 1, "tid": 1}
 
     ## When it is harmless
-    In a long window. Below 5 ms, or a tenth of the time, the rule keeps quiet.
+    In a long window. Below 5 ms, or a tenth of the time, the rule keeps quiet. What is done before
+    the first kernel is told where the trace has no steps, from half of the whole trace on.
 
     ## What to do
     Run a few steps before recording.
@@ -87,7 +90,11 @@ class ColdStartInWindow(Rule):
         """Yield one finding per trace that holds much one-off work."""
         for view in views(windows, steps, timelines, whole=True):
             start = view.total("idle_start_ms")
-            if start >= max(MIN_MS, MIN_SHARE * view.window_ms):
+            whole = view.run.window
+            cold = 0.0 if view.run.all_steps else whole.record.cold_ms
+            if cold >= max(MIN_MS, MIN_BEFORE * whole.record.ms):
+                yield self._before(view, whole.record.ms, cold)
+            elif start >= max(MIN_MS, MIN_SHARE * view.window_ms):
                 mine = list(calls.within(view.source))
                 slow = [row for row in mine if row.record.starts or _slow(row)]
                 slow.sort(key=lambda row: -row.ms)
@@ -100,6 +107,24 @@ class ColdStartInWindow(Rule):
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Capture takes memory and loads code."""
         return stories(["capture"], finding)
+
+    def _before(self, view: View, whole: float, cold: float) -> Finding:
+        """Return the finding about a trace that is mostly start, before the first kernel."""
+        data = ColdStart(start_ms=cold, window_ms=whole)
+        return self.finding(
+            "start",
+            title=f"one-off work takes {percent(cold / whole)} of the trace",
+            message=(
+                f"Before the GPU does anything, {length(cold)} of {length(whole)} go into calls "
+                "that make its context, load code, or take memory. The trace is about starting, "
+                "not about running."
+            ),
+            confidence=Confidence.HIGH,
+            evidence=[view.quote(f"{length(cold)} of one-off work")],
+            cost=Cost(ms=cold, share=cold / whole, basis="measured", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(self, view: View, start: float, slow: list[Seen[RuntimeCall]]) -> Finding:
         whole = view.window_ms

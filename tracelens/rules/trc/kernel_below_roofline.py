@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._below import REMEDIES, Below
 from tracelens.traces.data_sheets import DataSheet
 from tracelens.traces.measured import KernelWork, TraceHeader
 from tracelens.traces.peaks import peak, reach
@@ -29,8 +29,17 @@ MAX_TOLD = 3
 #: Sides that tensor cores want to be multiples of, in elements of 16 bits.
 ALIGNED = 8
 
-#: Of other kinds the shapes say what is needed at least, not what is good.
-KINDS = frozenset({"product", "annotated"})
+#: Kind of kernel -> the part of the bound below which it is reported, and the share of the
+#: device's time from which on. Of other kinds the shapes say what is needed at least, not what is
+#: good.
+BARS = {
+    "product": (LOW, MIN_SHARE),
+    "annotated": (LOW, MIN_SHARE),
+    "attention": (LOW, 0.1),
+    "memory": (0.4, 0.1),
+}
+#: What memory limits moves as much in a call, and no cache holds it. Bytes.
+MIN_MOVED = 64 * 2**20
 
 
 class _Reached(NamedTuple):
@@ -44,17 +53,6 @@ class _Reached(NamedTuple):
     def lost(self) -> float:
         """Milliseconds that a good kernel would not take."""
         return self.row.record.ms * (1 - self.reached / GOOD)
-
-
-class Below(FindingData):
-    """The kernels that stay below the bound."""
-
-    device: str
-    kernels: tuple[str, ...]
-    reached: float
-    lost_ms: float
-    odd: bool
-    products: bool
 
 
 class KernelBelowRoofline(Rule):
@@ -77,7 +75,8 @@ class KernelBelowRoofline(Rule):
     Kernels below 20 microseconds cannot fill a device, and what takes less than 5 % of its time does
     not matter: neither is reported. Data that stays in the cache moves faster than memory does, so
     only too slow kernels are told. Peaks are those of data sheets; a device that tracelens has no
-    data sheet of, and the CPU, are not judged.
+    data sheet of, and the CPU, are not judged. Attention is told from a tenth of the time on, and so are
+    elementwise operators below 40 % that move 64 MiB and more a call; convolutions are not.
 
     ## What to do
     Let Inductor choose among kernels; make sides multiples of 8 elements of 16 bits (16 for float8);
@@ -105,36 +104,7 @@ class KernelBelowRoofline(Rule):
     )
 
     Data = Below
-    remedies = (
-        Remedy(
-            id="pad",
-            text="Make the sides of the matrices multiples of 8 elements of 16 bits, or let "
-            "Inductor pad them.",
-            when="a side is no multiple of 8",
-            applies=lambda data: data.odd,
-            setting="torch._inductor.config.force_shape_pad = True",
-            since="2.4",
-            proof="https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
-        ),
-        Remedy(
-            id="max-autotune",
-            text="Let Inductor time several kernels for each product and take the fastest.",
-            when="products are among them",
-            applies=lambda data: data.products,
-            code='torch.compile(model, mode="max-autotune")',
-            env="TORCHINDUCTOR_MAX_AUTOTUNE=1",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-        ),
-        Remedy(
-            id="descent",
-            text="For Inductor's own kernels, let it search for block sizes.",
-            when="kernels of Inductor are among them",
-            applies=lambda data: any(name.startswith("triton_") for name in data.kernels),
-            setting="torch._inductor.config.coordinate_descent_tuning = True",
-            env="TORCHINDUCTOR_COORDINATE_DESCENT_TUNING=1",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
-        ),
-    )
+    remedies = REMEDIES
 
     def check(
         self, works: Table[KernelWork], timelines: Table[Timeline], *, headers: Table[TraceHeader]
@@ -150,11 +120,9 @@ class KernelBelowRoofline(Rule):
             low = [
                 found
                 for row in works.within(source)
-                if row.record.kind in KINDS
-                and row.record.ms >= MIN_SHARE * busy
-                and row.record.ms >= MIN_MS * row.record.count
+                if _is_large(row.record, busy)
                 and (found := _reached(row, limits)) is not None
-                and found.reached < LOW
+                and found.reached < BARS[row.record.kind][0]
             ]
             if low:
                 yield self._finding(name, sorted(low, key=lambda one: -one.lost), busy)
@@ -162,7 +130,8 @@ class KernelBelowRoofline(Rule):
     def _finding(self, device: str, low: list[_Reached], busy: float) -> Finding:
         ms = sum(one.row.record.ms for one in low)
         first = low[0]
-        odd = any(_is_odd(one.row.record) for one in low)
+        kinds = {one.row.record.kind for one in low}
+        odd = any(one.row.record.kind == "product" and _is_odd(one.row.record) for one in low)
         told = "; ".join(_told(one) for one in low[:MAX_TOLD])
         data = Below(
             device=device,
@@ -170,7 +139,9 @@ class KernelBelowRoofline(Rule):
             reached=first.reached,
             lost_ms=sum(one.lost for one in low),
             odd=odd,
-            products=any(one.row.record.kind == "product" for one in low),
+            products="product" in kinds,
+            attention="attention" in kinds,
+            streaming="memory" in kinds,
         )
         return self.finding(
             *sorted({one.row.record.what for one in low}),
@@ -179,7 +150,7 @@ class KernelBelowRoofline(Rule):
                 f"{percent(first.reached)} of what it can do"
                 if len(low) == 1
                 else f"{len(low)} kinds of kernels, {percent(ms / busy)} of {COMPUTING}, stay "
-                f"below {percent(LOW)} of what it can do"
+                f"below {percent(max(BARS[kind][0] for kind in kinds))} of what it can do"
             ),
             message=f"On {device}: {told}.",
             confidence=Confidence.MEDIUM,
@@ -197,6 +168,13 @@ class KernelBelowRoofline(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_large(work: KernelWork, busy: float) -> bool:
+    """Whether it takes long enough, in all and a call, to be held against the bound."""
+    if work.kind not in BARS or (work.kind == "memory" and work.bytes < MIN_MOVED):
+        return False
+    return work.ms >= BARS[work.kind][1] * busy and work.ms >= MIN_MS * work.count
 
 
 def _reached(row: Seen[KernelWork], limits: DataSheet) -> _Reached | None:
