@@ -9,6 +9,7 @@ from typing import Any
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
 from tracelens.judging import rank_logs
+from tracelens.judging.alone import PASTED, answered
 from tracelens.judging.fitting import fitted
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
@@ -80,6 +81,8 @@ def judge(
             verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
         verdicts.append(verdict)
         findings += found
+    if len(every) >= len(manifest.current().rules) and not _mutes(ignore, every):
+        verdicts, findings = answered(evidence, inputs, verdicts, findings)
     foreign = {facts.code: facts.distribution for _, facts in every if facts.distribution}
     tellers = packs.tellers(asked, foreign)
     findings = [
@@ -175,6 +178,13 @@ def _ignored(rule: Rule | RuleFacts, ignore: Mapping[str, str] | Collection[str]
         if matches(rule, wanted):
             return ignore[wanted] if isinstance(ignore, Mapping) else "ignored on request"
     return None
+
+
+def _mutes(
+    ignore: Mapping[str, str] | Collection[str],
+    rules: Iterable[tuple[Rule | RuleFacts, RuleFacts]],
+) -> bool:
+    return any(_ignored(one, ignore) is not None for one, facts in rules if facts.code == PASTED)
 
 
 def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:

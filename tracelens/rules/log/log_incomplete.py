@@ -11,7 +11,7 @@ from tracelens.logs.recording import LeftOut
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.log import _others, _parts, _rests
+from tracelens.rules.log import _alone, _others, _parts, _rests
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
@@ -152,18 +152,7 @@ class LogIncomplete(Rule):
             *_others.openvino(nodes),
             *_others.foreign(foreign),
         ):
-            yield self.finding(
-                "part",
-                part.what,
-                title=part.what if part.whole else f"{part.what}, without the log around it",
-                message=f"{part.means} {part.rest}".rstrip(),
-                severity=Severity.INFO,
-                confidence=Confidence.MEDIUM,
-                count=part.seen,
-                evidence=part.quotes,
-                advice=[part.advice],
-                data=self.Data(how="part", what=part.what),
-            )
+            yield self._told(part)
         by_input: dict[str, list[tuple[str, int]]] = {}
         for gap in gaps:
             by_input.setdefault(gap.first.input, []).append((gap.record.what, gap.first.line))
@@ -178,6 +167,26 @@ class LogIncomplete(Rule):
                 advice=self.advise(self.Data(how="cut")),
                 data=self.Data(how="cut", what=what),
             )
+
+    def alone(self, evidence: Evidence) -> Iterator[Finding]:
+        """Yield what a short log is in which nothing else is found."""
+        part = _alone.of(evidence)
+        if part is not None:
+            yield self._told(part)
+
+    def _told(self, part: _parts.Part) -> Finding:
+        return self.finding(
+            "part",
+            part.what,
+            title=part.what if part.whole else f"{part.what}, without the log around it",
+            message=f"{part.means} {part.rest}".rstrip(),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=part.seen,
+            evidence=part.quotes,
+            advice=[part.advice],
+            data=self.Data(how="part", what=part.what),
+        )
 
     def _unread(self, not_read: Table[NotRead]) -> Iterator[Finding]:
         for seen in not_read:

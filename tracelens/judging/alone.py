@@ -1,0 +1,52 @@
+"""A short log in which no rule finds anything is told for what it is, and not just called clean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tracelens.report import Outcome
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+    from tracelens.report import Finding, Input, Verdict
+
+__all__ = ["PASTED", "SUMMARIES", "answered"]
+
+#: The rule that says so.
+PASTED = "LOG001"
+#: Lines of a text that is a paste, and no recording of a run.
+MAX_LINES = 60
+#: Lines of it for one of the log's, at most.
+MAX_OTHERS = 8
+#: Notes that sum up, or are about the form of the log, and answer nothing.
+SUMMARIES = frozenset({"IND026", "LOG006", "ONE011", "ONE019"})
+
+
+def answered(
+    evidence: Evidence,
+    inputs: Sequence[Input],
+    verdicts: list[Verdict],
+    findings: list[Finding],
+) -> tuple[list[Verdict], list[Finding]]:
+    """Return verdicts and findings of all rules, with what a paste is that they say nothing of.
+
+    Args:
+        evidence: All that was read.
+        inputs: What it was read from.
+        verdicts: Those of all rules.
+        findings: What they found.
+    """
+    lines = sum(source.lines for source in inputs)
+    if not 0 < lines <= MAX_LINES or any(one.code not in SUMMARIES for one in findings):
+        return verdicts, findings
+    if "recording" in evidence.kinds or evidence.understood_events:
+        return verdicts, findings
+    if MAX_OTHERS * evidence.understood_lines < lines:
+        return verdicts, findings
+    from tracelens.rules.log.log_incomplete import LogIncomplete  # noqa: PLC0415 -- seldom needed
+
+    told = list(LogIncomplete().alone(evidence))
+    fired = {"verdict": Outcome.FIRED, "reason": ""} if told else {}
+    new = [one.model_copy(update=fired) if one.code == PASTED else one for one in verdicts]
+    return new, [*findings, *told]
