@@ -82,7 +82,7 @@ def judge(
         verdicts.append(verdict)
         findings += found
     if len(every) >= len(manifest.current().rules) and not _mutes(ignore, every):
-        verdicts, findings = answered(evidence, inputs, verdicts, findings)
+        verdicts, findings = answered(evidence, inputs, asked, verdicts, findings)
     foreign = {facts.code: facts.distribution for _, facts in every if facts.distribution}
     tellers = packs.tellers(asked, foreign)
     findings = [

@@ -10,6 +10,7 @@ from tracelens.report import Outcome
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
     from tracelens.report import Finding, Input, Verdict
+    from tracelens.rules import Rule
 
 __all__ = ["PASTED", "SUMMARIES", "answered"]
 
@@ -26,6 +27,7 @@ SUMMARIES = frozenset({"IND026", "LOG006", "ONE011", "ONE019"})
 def answered(
     evidence: Evidence,
     inputs: Sequence[Input],
+    asked: dict[str, Rule],
     verdicts: list[Verdict],
     findings: list[Finding],
 ) -> tuple[list[Verdict], list[Finding]]:
@@ -34,11 +36,12 @@ def answered(
     Args:
         evidence: All that was read.
         inputs: What it was read from.
+        asked: The rules that were asked, by code; the one that tells is added to them.
         verdicts: Those of all rules.
         findings: What they found.
     """
     lines = sum(source.lines for source in inputs)
-    if not 0 < lines <= MAX_LINES or any(one.code not in SUMMARIES for one in findings):
+    if not 0 < lines <= MAX_LINES or any(map(_answers, findings)):
         return verdicts, findings
     if "recording" in evidence.kinds or evidence.understood_events:
         return verdicts, findings
@@ -46,7 +49,14 @@ def answered(
         return verdicts, findings
     from tracelens.rules.log.log_incomplete import LogIncomplete  # noqa: PLC0415 -- seldom needed
 
-    told = list(LogIncomplete().alone(evidence))
+    rule = LogIncomplete()
+    told = list(rule.alone(evidence))
+    asked.setdefault(PASTED, rule)
     fired = {"verdict": Outcome.FIRED, "reason": ""} if told else {}
     new = [one.model_copy(update=fired) if one.code == PASTED else one for one in verdicts]
     return new, [*findings, *told]
+
+
+def _answers(finding: Finding) -> bool:
+    """Tell whether a finding says what the log is about; that a part was not read does not."""
+    return finding.code not in SUMMARIES and finding.data.get("how") not in {"cut", "unread"}

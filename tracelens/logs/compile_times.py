@@ -14,18 +14,25 @@ __all__ = ["CompileTimes", "Phase", "PhaseTimes"]
 
 
 class CompileTimes(Log):
-    """``compile_times()``, printed by the program or by torch itself."""
+    """``compile_times()``, printed by the program or by torch; the lines of its benchmarks."""
 
     name = "compile_times"
     switch = 'TORCH_LOGS="+dynamo"'
     marks = ("TorchDynamo compilation metrics:",)
     prefixed = True
-    begins = re.compile(r"TorchDynamo compilation metrics:")
+    begins = re.compile(
+        r"TorchDynamo compilation metrics:|TIMING: \w{1,60}(?:\.\w{1,60})?:\d+\.\d"
+        r"|Compilation time \(from dynamo_timed\): \d"
+    )
     continues = re.compile(r"Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}")
 
 
+#: What stands before and between the times.
+_MARKS = re.compile(r"[,:)]")
+
+
 def _split(texts: list[str]) -> list[str]:
-    return [part for text in texts for part in text.replace(",", " ").split()]
+    return [part for text in texts for part in _MARKS.sub(" ", text).split()]
 
 
 class Phase(Record):

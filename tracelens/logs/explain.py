@@ -25,6 +25,8 @@ __all__ = [
     "GraphOps",
     "ListedFrame",
     "LooseExplanation",
+    "NumberedFrame",
+    "NumberedReason",
     "Phase",
     "StackFrame",
 ]
@@ -37,11 +39,13 @@ class Explain(Log):
     switch = "print(torch._dynamo.explain(model)(*inputs))"
     marks = ("Graph Count: ", "GraphCompileReason(", "[GraphCompileReason(")
     begins = re.compile(
-        r"Break Reasons:$| {0,8}Break Reason \d{1,6}:$"
+        r"Dynamo produced \d{1,6} graphs,? ?with -?\d{1,6} graph break"
+        r"|Break Reasons:$| {0,8}Break Reason \d{1,6}:$"
         r"|reason=(?:'[^\n]*'|\"[^\n]*\"),? user_stack=\[<FrameSummary"
     )
     continues = re.compile(
-        r"Graph Break Count: |Op Count: |Break Reasons:|Ops per Graph:|Out Guards:|Compile Times: "
+        r"\d{1,6}\. |Graph Break Count: |Op Count: |Break Reasons:"
+        r"|Ops per Graph:|Out Guards:|Compile Times: "
         r"| +\S|$|Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}"
         r"|GraphCompileReason\("
     )
@@ -99,6 +103,10 @@ class Explanation(Record):
     graph_ops: tuple[GraphOps, ...] = ()
     phases: tuple[Phase, ...] = ()
 
+
+#: The same in a numbered list, as torch 2.0 prints it.
+NumberedReason = BreakReason
+NumberedFrame = StackFrame
 
 #: A frame in a list.
 ListedFrame = StackFrame

@@ -19,7 +19,9 @@ class Foreign(Log):
     switch = "a dump or a log of another tool"
     partial = True
     begins = re.compile(
-        r"// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
+        r" {0,4}== triton_\w{1,40} category kernels ==$|Torchdynamo Profiler Report$"
+        r"|(?:%s )?CompilationMetrics\(compile_id="
+        r"|// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
         r"|#(?:blocked|mma|shared)\d* = #(?:ttg|triton_gpu|ttng)\."
         r"|module attributes \{\"?(?:ttg?|triton_gpu)\."
         r"|module (?:@[\w.$-]{1,120} )?attributes \{(?:mhlo|jax|sdy|llvm)\."
@@ -38,8 +40,14 @@ class ForeignLine(Record):
     mlir: Flag = False
     xla: Flag = False
     executorch: Flag = False
+    #: Times of the kernels of one generated module, run by itself.
+    kernel_times: Flag = False
+    #: What ``CompileProfiler`` prints.
+    compile_report: Flag = False
+    #: A compilation's numbers, as Python prints the object.
+    metrics: Flag = False
 
     @property
     def tool(self) -> str:
         """Whose it is."""
-        return "mlir" if self.mlir else "xla" if self.xla else "executorch"
+        return next(name for name, is_it in self if is_it)

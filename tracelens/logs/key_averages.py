@@ -29,6 +29,7 @@ class KeyAveragesLog(Log):
     switch = "print(prof.key_averages().table())"
     begins = re.compile(
         r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU % "
+        r"|Self \w{2,8} time total: [\d.]{1,12}[mu]?s$"
         r"| *(?:aten::|cuda[A-Z]|ProfilerStep|autograd::|Memcpy [HD])[^\n]{0,120}?"
         r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
     )

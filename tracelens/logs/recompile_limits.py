@@ -31,7 +31,9 @@ class RecompileLimits(HeadedLog):
     always = True
     marks = ("torch._dynamo hit config.",)
     opens = marks
-    continues = re.compile(r"\s|$|User stack trace:|[Tt]o (?:log all|diagnose)")
+    continues = re.compile(
+        r"\s|$|function: \'|last reason: |User stack trace:|[Tt]o (?:log all|diagnose)"
+    )
     prefixed = True
     cuts = re.compile(r"torch\._dynamo hit config\.")
     ends = re.compile(r"[Tt]o diagnose ")

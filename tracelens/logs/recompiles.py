@@ -60,7 +60,7 @@ MAX_ROWS = 200
 MAX_CAUSES = 8
 #: A compile id with longer numbers is not one.
 MAX_DIGITS = 10
-_ENTRY = re.compile(r"^    - (\d{1,9})/(\d{1,9}):", re.MULTILINE)
+_ENTRY = re.compile(r"^ {0,8}- (\d{1,9})/(\d{1,9}):", re.MULTILINE)
 
 
 class Recompiles(HeadedLog):

@@ -15,9 +15,17 @@ class TritonAutotuning(Log):
     name = "triton_autotuning"
     switch = "TRITON_PRINT_AUTOTUNING=1"
     marks = ("Triton autotuning for function ",)
-    begins = re.compile(r"Autotuning kernel [\w.<>]{1,200} with config [^\n]*num_warps: \d")
-    continues = re.compile(r"with key as |finished after [\d.]|best config selected: ")
-    ends = re.compile(r"(?:Triton autotuning|best config selected)[^\n]*;$|Autotuning kernel ")
+    begins = re.compile(
+        r"Autotuning kernel [\w.<>]{1,200} with config [^\n]*num_warps: \d"
+        r"|Autotuner for function JITFunction\([\w.:<>]{1,200}\) finished after \d"
+        r"|Printing ALL Multiple Triton autotuning Configs with timings"
+    )
+    continues = re.compile(
+        r"Triton autotune config: |with key as |finished after [\d.]|best config selected: "
+    )
+    ends = re.compile(
+        r"(?:Triton autotuning|best config selected)[^\n]*;$|Autotun(?:ing kernel|er for function) "
+    )
 
 
 class KernelTuned(Record):

@@ -23,6 +23,9 @@ PHRASES: dict[str, Step] = {
     "Directly load the compiled": "cache",
     "Directly load the": "cache",
     "torch.compile": "total",
+    "graph compilation takes": "total",
+    "Graph capturing for": "begins",
+    "finished in": "capture",
     "Graph capturing finished": "capture",
     "Capture cuda graph end": "capture",
     "Capture cuda graph begin": "begins",
@@ -39,7 +42,8 @@ _PHRASES = (
     r"|torch\.compile (?:takes|took|and) |Graph capturing finished|Capture cuda graph (?:end|begin)"
     r"|init engine \(|Loading weights took|Model loading took|Load weight (?:end|begin)"
     r"|Starting to load model|Initializing a V\d|Successfully loaded graph|Runtime shape: "
-    r"|Using cache directory: |Cache the graph |The server is fired up"
+    r"|Using cache directory: |graph compilation takes |Graph capturing for \d"
+    r"|finished in [\d.]+ secs, took |Cache the graph |The server is fired up"
 )
 _STAMP = re.compile(r"(?:\d{4}-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)")
 
@@ -67,7 +71,7 @@ class VllmCompile(Log):
     name = "vllm_compile"
     switch = "the log of vllm serve, or of sglang"
     begins = re.compile(
-        r"(?:(?:INFO|DEBUG|WARNING) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,100}:\d{1,6}\] "
+        r"(?:(?:INFO|DEBUG|WARNING) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./-]{1,100}:\d{1,6}\] +"
         r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )"
         rf"(?:{_PHRASES})"
         r"|Dynamo bytecode transform time: \d|torch\.compile t(?:akes|ook) [\d.]+ s in total"

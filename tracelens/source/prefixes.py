@@ -74,6 +74,28 @@ _OURS = (
 #: The beginning of a line of torch or oneDNN, however short.
 BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 
+_DAY = rb"\d{4}-\d\d-\d\d"
+_HOUR = rb"\d\d:\d\d:\d\d"
+_LEVEL = rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|debug|info|warning|error|critical)"
+#: What a program's own logger puts before each line: loguru, structlog, Hydra, transformers, and
+#: the usual formats of Python's logging. Torch's own old prefix is none: its logger is ``torch``.
+_LOGGER = (
+    _DAY + rb"[ T]{1,2}" + _HOUR + rb"[.,]\d{1,6} ?\| ?" + _LEVEL + rb" {0,4}\| ?"
+    rb"(?:[\w.<>]{1,100}:[\w.<>]{1,100}:\d{1,6} - |[\w-]{1,40} \|(?: |$))"
+    rb"|(?:" + _DAY + rb"[ T]" + _HOUR + rb"(?:[.,]\d{1,6})?Z? )?"
+    rb"\[(?:debug|info|warning|error|critical) {0,6}\] "
+    rb"|\[" + _DAY + rb" " + _HOUR + rb"[.,]\d{3,6}\]"
+    rb"(?: \["
+    + _LEVEL
+    + rb"\] (?:\[[\w./:<>-]{1,100}\] )?|\[[\w.]{1,100}\]\["
+    + _LEVEL
+    + rb"\] - )"
+    rb"|\[" + _LEVEL + rb"\|[\w./-]{1,100}:\d{1,6}\] " + _DAY + rb" " + _HOUR + rb",\d{3} >> "
+    rb"|" + _DAY + rb" " + _HOUR + rb",\d{3} - [\w.]{1,100} - " + _LEVEL + rb" - "
+    rb"|" + _LEVEL + rb":torch[\w.]{0,100}:"
+    rb"|\[" + _HOUR + rb"\] (?:DEBUG {4}|INFO {5}|WARNING {2}|ERROR {4}|CRITICAL )"
+)
+
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.
 TRANSPORT = re.compile(
     rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))"
@@ -94,8 +116,9 @@ TRANSPORT = re.compile(
     rb"\[?[\w./-]{1,100}:\d{1,6}\](?: |$)"
     # The logger of Inductor before it was a part of torch.
     rb"|(?:DEBUG|INFO|WARNING|ERROR) torchinductor\.[\w.]{1,60}: "
+    rb"|" + _LOGGER + rb"|"
     # docker compose: the container and a bar.
-    rb"|[\w.-]{1,60}(?<=[_-]\d) {1,20}\|(?: |$)"
+    rb"[\w.-]{1,60}(?<=[_-]\d) {1,20}\|(?: |$)"
     rb"|>(?: (?=(?:  )*(?! )))?"
     # Code in a sentence; a fence has three.
     rb"|`{1,2}(?=[^`\s])"

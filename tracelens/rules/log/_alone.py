@@ -54,9 +54,9 @@ _WORDS: Mapping[str, _Words] = {
         "Record at least ten steps.",
     ),
     "key_averages": _Words(
-        "the head of the profiler's table",
-        "It names the columns; the rows, which tell where the time goes, are not in it.",
+        "the head or the foot of the profiler's table",
         "",
+        "The rows, which tell where the time goes, are not in it.",
         "",
         "Print the table again, sorted by what matters.",
         'print(prof.key_averages().table(sort_by="self_cuda_time_total", row_limit=30))',
@@ -255,6 +255,10 @@ def _home(kind: type[Record]) -> str:
     return kind.__module__.rpartition(".")[2]
 
 
+#: Share of reorders in the time shown, from which they are worth a word.
+MUCH_MOVED = 0.2
+
+
 def _onednn(rows: list[Seen[Record]]) -> str:
     """Tell which primitives took the time, by how they are implemented."""
     from tracelens.logs.onednn_verbose import PrimitiveExec  # noqa: PLC0415 -- of few logs
@@ -267,6 +271,14 @@ def _onednn(rows: list[Seen[Record]]) -> str:
     if not spent:
         return "They tell what oneDNN made or checked, and no execution."
     names = sorted(spent, key=lambda name: -spent[name])
+    moved = sum(ms for name, ms in spent.items() if name.startswith("`reorder`"))
+    total = sum(spent.values())
+    if len(names) > 1 and moved >= MUCH_MOVED * total:
+        return (
+            f"They show {length(total)}, {100 * moved / total:.0f} % of it reorders, which copy a "
+            "tensor into another layout and compute nothing. Around activations, one memory format "
+            "throughout (channels_last) avoids them; of weights, freezing or packing them once."
+        )
     most = ", ".join(f"{name} {length(spent[name])}" for name in names[:3])
     return (
         f"They show {most}{and_more(len(names), 3)}; none of it is a reference implementation, "
@@ -352,10 +364,51 @@ def _ranked(tables: Iterator[AutotuneTable]) -> Iterator[tuple[AutotuneTable, li
             yield table, ran
 
 
+def _recompiles(rows: list[Seen[Record]]) -> str:
+    """Tell which functions, and by which guards."""
+    from tracelens.logs.recompiles import Recompile  # noqa: PLC0415 -- of few logs
+
+    again = [row.record for row in rows if isinstance(row.record, Recompile)]
+    said = [
+        f"`{one.function}` in {one.file}:{one.line} did not fit since `{one.newest.check}`."
+        for one in again
+        if one.newest is not None and one.newest.check is not None
+    ]
+    return " ".join(dict.fromkeys(said[:3]))
+
+
+def _key_averages(rows: list[Seen[Record]]) -> str:
+    """Tell the totals below a table, of the host and of the device."""
+    from tracelens.logs.key_averages import KeyAverages  # noqa: PLC0415 -- of few logs
+
+    totals = {
+        total.total: total.duration
+        for row in rows
+        if isinstance(row.record, KeyAverages)
+        for total in row.record.totals
+        if total.duration
+    }
+    if not totals:
+        return ""
+    said = ", ".join(f"{name} {length(ms or 0.0)}" for name, ms in totals.items())
+    host, device = totals.pop("Self CPU", None), next(iter(totals.values()), None)
+    if host and device and host >= LAUNCH_BOUND * device:
+        return (
+            f"Its foot says {said}: the host took {host / device:.0f} times as long as the device, "
+            "which waited for it. Larger batches, or CUDA graphs (mode='reduce-overhead'), help."
+        )
+    return f"Its foot says {said}."
+
+
+#: Times of the host for one of the device's, from which kernels are too short for their launches.
+LAUNCH_BOUND = 3.0
+
 _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "onednn_verbose": _onednn,
     "dynamic": _dynamic,
     "compile_times": _compile_times,
+    "key_averages": _key_averages,
     "nsys_stats": _nsys,
+    "recompiles": _recompiles,
     "autotune": _autotune,
 }

@@ -56,6 +56,41 @@ _FOREIGN = {
             'Inspector(etdump_path="etdump.etdp").print_data_tabular()',
         ),
     ),
+    "kernel_times": (
+        "times of the kernels of one generated module",
+        (
+            "Inductor ran the module by itself and counts its kernels by category: Triton's "
+            "pointwise kernels and reductions, and those of libraries. What the host does between "
+            "them is not in it."
+        ),
+        Advice(
+            text="See what the slowest kernel computes, and what was not fused into it.",
+            env='TORCH_LOGS="output_code,fusion"',
+        ),
+    ),
+    "compile_report": (
+        "the report of Dynamo's CompileProfiler",
+        (
+            "It counts graph breaks by their reason, and functions that are compiled again. Where "
+            "in the program they are is not in it."
+        ),
+        Advice(
+            text="Record breaks and recompiles with their places.",
+            env='TORCH_LOGS="graph_breaks,recompiles"',
+        ),
+    ),
+    "metrics": (
+        "the numbers of single compilations",
+        (
+            "`entire_frame_compile_time_s` is how long each compilation took, "
+            "`inductor_compile_time_s` the part of it in Inductor, and `restart_reasons` why "
+            "tracing began again, which mostly is a graph break."
+        ),
+        Advice(
+            text="Record why functions are compiled again, and where graphs break.",
+            env='TORCH_LOGS="graph_breaks,recompiles"',
+        ),
+    ),
 }
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LogIncomplete"]
 
+#: Share of a log that one line is at least, to be worth a word when it is not read.
+CUT_LINE = 0.5
+
 
 class LogIncomplete(Rule):
     """The log is cut in the middle of a record, or a part of one: absence proves nothing.
@@ -191,6 +194,8 @@ class LogIncomplete(Rule):
     def _unread(self, not_read: Table[NotRead]) -> Iterator[Finding]:
         for seen in not_read:
             record = seen.record
+            if record.known + record.refused == 1 and record.share < CUT_LINE:
+                continue  # it was cut, most likely
             ways = [
                 f"{plural(lines, 'line')} {words}"
                 for lines, words in (
