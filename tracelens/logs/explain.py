@@ -46,7 +46,7 @@ class Explain(Log):
     continues = re.compile(
         r"\d{1,6}\. |Graph Break Count: |Op Count: |Break Reasons:"
         r"|Ops per Graph:|Out Guards:|Compile Times: "
-        r"| +\S|$|Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}"
+        r"| +\S| *$|Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}"
         r"|GraphCompileReason\("
     )
 

@@ -77,22 +77,18 @@ BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
 _DAY = rb"\d{4}-\d\d-\d\d"
 _HOUR = rb"\d\d:\d\d:\d\d"
 _LEVEL = rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|debug|info|warning|error|critical)"
-#: What a program's own logger puts before each line: loguru, structlog, Hydra, transformers, and
-#: the usual formats of Python's logging. Torch's own old prefix is none: its logger is ``torch``.
+#: What a program's own logger puts before each line: loguru, structlog, Hydra, transformers, rich,
+#: and usual formats of Python's logging. Where the logger is torch's, the prefix tells the record.
 _LOGGER = (
-    _DAY + rb"[ T]{1,2}" + _HOUR + rb"[.,]\d{1,6} ?\| ?" + _LEVEL + rb" {0,4}\| ?"
+    _DAY + rb"[ T]{1,2}" + _HOUR + rb"(?:[.,]\d{1,6})? ?\| ?(?:" + _LEVEL + rb" {0,4}\| ?"
     rb"(?:[\w.<>]{1,100}:[\w.<>]{1,100}:\d{1,6} - |[\w-]{1,40} \|(?: |$))"
+    rb"|[\w.-]{1,60} \| (?:\d{1,20} \| )?" + _LEVEL + rb" {0,4}: )"
     rb"|(?:" + _DAY + rb"[ T]" + _HOUR + rb"(?:[.,]\d{1,6})?Z? )?"
     rb"\[(?:debug|info|warning|error|critical) {0,6}\] "
-    rb"|\[" + _DAY + rb" " + _HOUR + rb"[.,]\d{3,6}\]"
-    rb"(?: \["
-    + _LEVEL
-    + rb"\] (?:\[[\w./:<>-]{1,100}\] )?|\[[\w.]{1,100}\]\["
-    + _LEVEL
-    + rb"\] - )"
+    rb"|\[" + _DAY + rb" " + _HOUR + rb"[.,]\d{3,6}\](?: \[" + _LEVEL + rb"\] "
+    rb"(?:\[[\w./:<>-]{1,100}\] )?|\[(?!torch)[\w.]{1,100}\]\[" + _LEVEL + rb"\] - )"
     rb"|\[" + _LEVEL + rb"\|[\w./-]{1,100}:\d{1,6}\] " + _DAY + rb" " + _HOUR + rb",\d{3} >> "
-    rb"|" + _DAY + rb" " + _HOUR + rb",\d{3} - [\w.]{1,100} - " + _LEVEL + rb" - "
-    rb"|" + _LEVEL + rb":torch[\w.]{0,100}:"
+    rb"|" + _DAY + rb" " + _HOUR + rb",\d{3} - (?!torch)[\w.]{1,100} - " + _LEVEL + rb" - "
     rb"|\[" + _HOUR + rb"\] (?:DEBUG {4}|INFO {5}|WARNING {2}|ERROR {4}|CRITICAL )"
 )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracelens.report import Advice
+from tracelens.rules.log._alone_words import WORDS
 from tracelens.rules.log._parts import Part
 from tracelens.words import and_more, few, length, listed, number, plural
 
@@ -16,223 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["of"]
 
-_WHOLE = "Record the run into one file."
-
-
-class _Words(NamedTuple):
-    """What records of a kind are and mean, what is not in them, and how to get that."""
-
-    what: str
-    means: str
-    rest: str
-    env: str
-    text: str = _WHOLE
-    code: str | None = None
-
-
-_WORDS: Mapping[str, _Words] = {
-    "guards": _Words(
-        "guards of a compiled frame",
-        "They list what must hold for it to be used again, which is no failure.",
-        "Whether one of them fails, and how often, is told with the recompile.",
-        'TORCH_LOGS="recompiles,guards"',
-        "Record recompiles.",
-    ),
-    "dynamic": _Words(
-        "what became of single sizes",
-        "A symbol is a size that may change; that is no failure.",
-        "Which function, and whether it is compiled again, is not in them.",
-        'TORCH_LOGS="dynamic,recompiles"',
-        "Record sizes with the recompiles.",
-    ),
-    "cudagraphs": _Words(
-        "lines about CUDA graphs",
-        "Functions run once to warm up, are recorded, and are replayed from then on; nothing in "
-        "the lines was skipped.",
-        "Whether they are recorded again and again is in the rest of the run.",
-        'TORCH_LOGS="cudagraphs,recompiles"',
-        "Record at least ten steps.",
-    ),
-    "key_averages": _Words(
-        "the head or the foot of the profiler's table",
-        "",
-        "The rows, which tell where the time goes, are not in it.",
-        "",
-        "Print the table again, sorted by what matters.",
-        'print(prof.key_averages().table(sort_by="self_cuda_time_total", row_limit=30))',
-    ),
-    "compile_times": _Words(
-        "Dynamo's table of compile times",
-        "Phases contain one another, so that they do not add up.",
-        "How long the program ran besides, and how often it compiled, is not in it.",
-        'TORCH_LOGS="recompiles,graph_breaks"',
-        "If the first call is too slow, see what is compiled, and how often.",
-    ),
-    "output_code": _Words(
-        "a part of generated code",
-        "It is what Inductor made of a graph, and no error.",
-        "The whole module has the calls, the sizes and what runs beside it.",
-        'TORCH_LOGS="output_code,fusion"',
-        "Record the whole generated module.",
-    ),
-    "kernel_code": _Words(
-        "a generated kernel",
-        "It is what Inductor made of a part of a graph, and no error.",
-        "The whole module has the calls, the sizes and what runs beside it.",
-        'TORCH_LOGS="output_code,fusion"',
-        "Record the whole generated module.",
-    ),
-    "onednn_verbose": _Words(
-        "lines of oneDNN",
-        "",
-        "What share of a step that is, and what oneDNN refused before, is not in them.",
-        "ONEDNN_VERBOSE=profile,dispatch",
-        "Record all executions and refusals.",
-    ),
-    "mkl_verbose": _Words(
-        "calls of MKL",
-        "They name the routine, its sizes and its time.",
-        "What share of a step that is, is not in them.",
-        "ONEDNN_VERBOSE=profile,dispatch MKL_VERBOSE=1",
-    ),
-    "nsys_stats": _Words(
-        "a table of Nsight Systems",
-        "",
-        "Which kernels ran, and whether the device waited, is in other tables.",
-        "",
-        "Print the kernels and CUDA's calls.",
-        "nsys stats --report cuda_gpu_kern_sum,cuda_api_sum report.nsys-rep",
-    ),
-    "autotune": _Words(
-        "a search for kernels",
-        "Max-autotune times candidates, which is no error.",
-        "How long all searches took, and whether they come again, is in the rest of the run.",
-        'TORCH_LOGS="+inductor"',
-        "Record all searches.",
-    ),
-    "benchmarking": _Words(
-        "times of candidates for kernels",
-        "Inductor measures them to choose, which is no error.",
-        "Which was chosen, and for what, stands in the AUTOTUNE tables.",
-        'TORCH_LOGS="+inductor"',
-        "Record all searches.",
-    ),
-    "perf_hints": _Words(
-        "hints of Inductor's about a kernel",
-        "They say what it could not do better; most of them cost nothing.",
-        "Whether the kernel matters is told by a profile.",
-        'TORCH_LOGS="perf_hints,output_code"',
-        "Record the hints with the generated code.",
-    ),
-    "fusion": _Words(
-        "what Inductor fused, and what not",
-        "Most pairs that it keeps apart are better apart.",
-        "What the nodes compute is in the generated code.",
-        'TORCH_LOGS="fusion,output_code"',
-        "Record the generated code with the fusion log.",
-    ),
-    "schedule": _Words(
-        "nodes of Inductor's schedule",
-        "Each is a kernel, or a part of one; that is no error.",
-        "What they compute is in the generated code.",
-        'TORCH_LOGS="fusion,output_code"',
-        "Record the generated code with the fusion log.",
-    ),
-    "inductor_debug": _Words(
-        "what Inductor notes while it compiles",
-        "It is no error.",
-        "What became of it is in the generated code.",
-        'TORCH_LOGS="output_code,graph_breaks,recompiles"',
-    ),
-    "inductor_metrics": _Words(
-        "Inductor's own counts of a kernel",
-        "They tell how many bytes a kernel moves, which is no error.",
-        "What the kernel computes is in the generated code.",
-        'TORCH_LOGS="output_code"',
-    ),
-    "dynamo_debug": _Words(
-        "what Dynamo notes while it traces",
-        "It steps through the program's bytecode; that is no error.",
-        "Where it left the graph, and why, is told apart.",
-        'TORCH_LOGS="graph_breaks,recompiles"',
-        "Record breaks and recompiles only.",
-    ),
-    "trace_source": _Words(
-        "the lines that Dynamo traces",
-        "They are the program's, one after the other; that is no error.",
-        "Where it left the graph, and why, is told apart.",
-        'TORCH_LOGS="graph_breaks,recompiles"',
-        "Record breaks and recompiles only.",
-    ),
-    "bytecode": _Words(
-        "the bytecode that Dynamo made",
-        "It calls the compiled graph; that is no error.",
-        "Why a graph ends where it does is told with the graph break.",
-        'TORCH_LOGS="graph_breaks"',
-        "Record every break, with its place.",
-    ),
-    "graph_code": _Words(
-        "a traced FX graph",
-        "It is what Dynamo made of the program, one operation a line: what is compiled, not how "
-        "fast it is.",
-        "Graph breaks, recompiles and the generated code tell how it runs.",
-        'TORCH_LOGS="graph_breaks,recompiles,output_code"',
-    ),
-    "aot_graphs": _Words(
-        "a graph of AOTAutograd",
-        "It is what is compiled, one operation a line, not how fast it is.",
-        "Graph breaks, recompiles and the generated code tell how it runs.",
-        'TORCH_LOGS="graph_breaks,recompiles,output_code"',
-    ),
-    "compiled_autograd": _Words(
-        "what compiled autograd traced",
-        "It compiles the backward pass as one graph; that is no error.",
-        "Whether it is compiled again at each step is told with the recompile.",
-        'TORCH_LOGS="compiled_autograd_verbose,recompiles"',
-    ),
-    "ddp": _Words(
-        "how DDP's optimizer split the graph",
-        "Each bucket of gradients is a graph of its own, so that they can be sent early.",
-        "How long a step waits for them is in a trace.",
-        'TORCH_LOGS="ddp_graphs,graph_breaks"',
-    ),
-    "miopen": _Words(
-        "lines of MIOpen, AMD's library of convolutions",
-        "They are no error of torch's.",
-        "Which solvers ran is told with its commands.",
-        "MIOPEN_LOG_LEVEL=5 MIOPEN_ENABLE_LOGGING_CMD=1",
-    ),
-    "vllm_compile": _Words(
-        "lines of a server's start",
-        "They are steps of loading, compiling and capturing, and no error.",
-        "How long the start takes in all is told by its last line.",
-        "VLLM_LOGGING_LEVEL=DEBUG",
-        "Give the log from the first line to `init engine`.",
-    ),
-    "recompiles": _Words(
-        "a recompile",
-        "A compiled function did not fit a call, and was compiled again. Once or twice is usual.",
-        "How often that happens is in the rest of the run.",
-        'TORCH_LOGS="recompiles"',
-        "Record every recompile.",
-    ),
-    "graph_breaks": _Words(
-        "a graph break",
-        "Dynamo left the graph.",
-        "How often, and what it costs, is in the rest of the run.",
-        'TORCH_LOGS="graph_breaks"',
-        "Record every break, with its place.",
-    ),
-}
-
 
 def of(evidence: Evidence) -> Part | None:
     """Return what the log is, told by the kind that it holds most of; None where none is known."""
-    known = [kind for kind in evidence.kinds if kind in _WORDS]
+    known = [kind for kind in evidence.kinds if kind in WORDS]
     if not known:
         return None
     kind = max(known, key=lambda one: (evidence.kinds[one], one))
-    words = _WORDS[kind]
+    words = WORDS[kind]
     held = [row for row in evidence.rows() if _home(type(row.record)) == kind]
     told = _TOLD[kind](held) if kind in _TOLD else ""
     return Part(

@@ -1,0 +1,161 @@
+"""Short texts in which no rule finds anything are told for what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+
+GUARDS = "V0930 08:14:56.394000 2216 torch/_dynamo/guards.py:1342] [0/0] [__guards] "
+DYNAMIC = "I1014 03:52:39.376000 1397 torch/fx/experimental/symbolic_shapes.py:3545] [1/0] "
+CUDAGRAPHS = "I0419 11:12:04.474000 1405 torch/_inductor/cudagraph_trees.py:360] [__cudagraphs] "
+RUN = "onednn_verbose,v1,primitive,exec,cpu,"
+WEIGHTS = f"{RUN}reorder,jit:uni,undef,src:f32::blocked:abcd::f0 dst:f32::blocked:acdb::f0,,,"
+#: The text, words of the title or the message, and words of the advice.
+PARTS = {
+    "guards": (
+        (
+            f"{GUARDS}Python shape guard function:\n{GUARDS}def ___make_guard_fn(math, torch):\n"
+            f"{GUARDS}    def guard(L):\n"
+        ),
+        "guards of a compiled frame",
+        "recompiles",
+    ),
+    "sizes": (
+        (
+            f"{DYNAMIC}create_symbol s5 = 2 for L['x'].size()[1] [2, 4094] (_dynamo/variables/"
+            "builder.py:2276 in <lambda>), for more info run with "
+            'TORCHDYNAMO_EXTENDED_DEBUG_CREATE_SYMBOL="s5"\n'
+        ),
+        "1 symbol for `L['x'].size()[1]`",
+        "dynamic,recompiles",
+    ),
+    "CUDA graphs": (
+        f"{CUDAGRAPHS}recording cudagraph tree for graph without symints\n",
+        "lines about CUDA graphs",
+        "cudagraphs",
+    ),
+    "compile times": (
+        (
+            "TorchDynamo compilation metrics:\nFunction, Runtimes (s)\ncode_gen, 0.5000, 0.2500\n"
+            "_compile.compile_inner, 1.5000\n"
+        ),
+        "`_compile.compile_inner` 1.5 s, `code_gen` 0.75 s",
+        "graph_breaks",
+    ),
+    "times of torch's benchmarks": (
+        "TIMING: code_gen:17.57586 inductor_compile:42.55769 total_wall_time:87.70519\n",
+        "`total_wall_time` 87.7 s",
+        "graph_breaks",
+    ),
+    "the profiler's totals": (
+        "Self CPU time total: 2.400ms\nSelf CUDA time total: 24.000us\n",
+        "the host took 100 times as long as the device",
+        "key_averages",
+    ),
+    "calls that wait": (
+        (
+            " Time (%)  Total Time (ns)  Num Calls   Avg (ns)   Name \n"
+            " --------  ---------------  ---------  ----------  -----\n"
+            "     97.0       10,786,646          2  5393323.0    poll \n"
+            "      3.0          333,646          1   333646.0    read \n"
+        ),
+        "`poll`, 10.8 ms in 2 calls: a thread that waits, which costs nothing",
+        "nsys stats",
+    ),
+    "oneDNN with many reorders": (
+        (
+            f"{WEIGHTS}1x32x56x96,0.5\n{WEIGHTS}1x64x56x96,0.5\n{WEIGHTS}1x16x56x96,0.5\n"
+            f"{WEIGHTS}1x8x56x96,0.5\n{WEIGHTS}1x9x56x96,0.5\n"
+            f"{RUN}pooling,jit:avx2,forward_inference,src:f32::blocked:acdb::f0 dst:f32::blocked:"
+            "acdb::f0,,alg:pooling_max,mb1ic64_ih112oh56kh3sh2dh0ph0_iw112ow56kw3sw2dw0pw0,2.5\n"
+        ),
+        "50 % of it reorders",
+        "ONEDNN_VERBOSE=profile,dispatch",
+    ),
+    "Triton's first form": (
+        (
+            "Autotuner for function JITFunction(__main__:norm) finished after 4.15s; best config "
+            "selected: BLOCK: 512, num_warps: 8, num_ctas: 1, num_stages: 3;\n"
+        ),
+        "One search took 4.15 s, for `norm`",
+        "TRITON_CACHE_AUTOTUNING",
+    ),
+    "all timings of Triton's": (
+        (
+            "Printing ALL Multiple Triton autotuning Configs with timings in sorted order for "
+            "kernel JITFunction(attn):\nTriton autotune config: [BLOCK_M: 64, num_warps: 4]; "
+            "Triton autotune timing: [1.41, 1.40, 1.42]\n"
+        ),
+        "for `attn`",
+        "TRITON_CACHE_AUTOTUNING",
+    ),
+    "the report of CompileProfiler": (
+        "Torchdynamo Profiler Report\n===========================\n",
+        "CompileProfiler",
+        "graph_breaks,recompiles",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_is_told_with_what_would_settle_it(name: str, tmp_path: Path) -> None:
+    text, words, advice = PARTS[name]
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert (found.code, found.severity) == ("LOG001", "info")
+    assert words in f"{found.title} {found.message}"
+    assert advice in " ".join(f"{one.env} {one.code}" for one in found.advice)
+    assert found.evidence or name == "guards"  # its function says nothing about one guard
+
+
+def test_a_long_log_is_no_part(tmp_path: Path) -> None:
+    """Two-sided with the above: what is clean for a hundred lines is a recording, and clean."""
+    path = tmp_path / "run.log"
+    path.write_text(PARTS["sizes"][0] * 100, encoding="utf-8")
+    assert not analyze(str(path)).told
+
+
+def test_a_few_lines_of_torch_in_much_output_are_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(PARTS["sizes"][0] + "step 1 loss 0.5\n" * 20, encoding="utf-8")
+    assert not analyze(str(path)).told
+
+
+def test_who_ignores_the_rule_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(PARTS["sizes"][0], encoding="utf-8")
+    report = analyze(str(path), ignore=["LOG001"])
+    assert not report.findings
+    assert next(one for one in report.verdicts if one.code == "LOG001").verdict == "quiet"
+
+
+def test_explain_of_torch_2_0_lists_breaks(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(
+        "Dynamo produced 3 graphs, with 2 graph break and 6 ops. \n Break reasons: \n\n"
+        "1. call_function BuiltinVariable(print) [ConstantVariable(str)] {} \n"
+        '   File "/home/ana/proj/toy.py", line 16, in toy\n    print("woo")\n \n'
+        '2. generic_jump TensorVariable() \n   File "/home/ana/proj/toy.py", line 17, in toy\n'
+        "    if b.sum() < 0:\n",
+        encoding="utf-8",
+    )
+    report = analyze(str(path))
+    places = {(one.code, one.where.line) for one in report.told if one.where is not None}
+    assert {("GBR003", 16), ("GBR002", 17)} <= places
+
+
+def test_reasons_whose_indentation_is_lost_are_read(tmp_path: Path) -> None:
+    head = "V0703 10:34:13.273000 1403 torch/_dynamo/guards.py:2590] [0/1] [__recompiles] "
+    path = tmp_path / "pasted.txt"
+    path.write_text(
+        f"{head}Recompiling function f in /home/ana/proj/b.py:3\n"
+        f"{head}triggered by the following guard failure(s):\n{head}- 0/0: len(x) == 2\n",
+        encoding="utf-8",
+    )
+    report = analyze(str(path))
+    assert report.coverage.unread_lines == 0
+    assert "RCP017" in {one.code for one in report.findings}
