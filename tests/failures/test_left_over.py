@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import Report, analyze
+from tracelens.errors import SourceError
 
 TORCH = "/home/ana/venv/lib/python3.12/site-packages/torch"
 PREFIX = "W0302 10:11:12.123000 4242 torch/_dynamo/convert_frame.py:1280] "
@@ -117,6 +118,46 @@ CASES = {
 }
 
 
+#: How programs use a compiled model wrongly, or what is said in place of the cause; and what helps.
+USES = {
+    "names": (
+        (
+            "RuntimeError: Error(s) in loading state_dict for Net:\n"
+            '\tMissing key(s) in state_dict: "conv.weight".\n'
+            '\tUnexpected key(s) in state_dict: "_orig_mod.conv.weight".\n'
+        ),
+        "own-weights",
+    ),
+    "option": (
+        "RuntimeError: Unexpected optimization option cuda.epilogue, known options are ['a']\n",
+        "known-options",
+    ),
+    "mode": (
+        "RuntimeError: Unrecognized mode=fast, should be one of: default, reduce-overhead\n",
+        "known-options",
+    ),
+    "copy": ("TypeError: cannot pickle 'ConfigModuleInstance' object\n", "copy-before"),
+    "export": (
+        (
+            "torch.onnx._internal.exporter._errors.TorchExportError: Failed to export the model"
+            " with torch.export. This is step 1/3 of exporting the model to ONNX.\n"
+        ),
+        "export-alone",
+    ),
+    "threads": (
+        "RuntimeError: compiled_autograd.enable() requires no threads in backwards()\n",
+        "one-thread",
+    ),
+    "lost": (
+        (
+            "TypeError: BackendCompilerFailed.__init__() missing 1 required positional argument:"
+            " 'inner_exception'\n"
+        ),
+        "first-worker",
+    ),
+}
+
+
 def report(text: str, folder: Path) -> Report:
     path = folder / "pasted.txt"
     path.write_text(text, encoding="utf-8")
@@ -129,6 +170,27 @@ def test_what_is_left_is_told_first(case: str, tmp_path: Path) -> None:
     first = report(text, tmp_path).told[0]
     assert first.code == code
     assert words in f"{first.title} {first.message}"
+
+
+@pytest.mark.parametrize("case", USES)
+def test_wrong_uses_are_told_with_what_helps(case: str, tmp_path: Path) -> None:
+    text, advice = USES[case]
+    first = report(text, tmp_path).told[0]
+    assert first.code == "ERR000"
+    assert first.advice[0].id == advice
+
+
+@pytest.mark.parametrize("name", ["TorchRuntimeError", "UncapturedHigherOrderOpError"])
+def test_an_exception_that_only_torch_has_is_known_without_its_module(
+    name: str, tmp_path: Path
+) -> None:
+    assert report(f"{name}: it went wrong\n", tmp_path).told[0].code.startswith("ERR")
+
+
+def test_names_of_weights_that_no_compiler_changed_are_left_to_the_program(tmp_path: Path) -> None:
+    text = 'RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s): "conv.w".\n'
+    with pytest.raises(SourceError):
+        report(text, tmp_path)
 
 
 def test_what_torch_left_out_is_said_to_be_suppressed(tmp_path: Path) -> None:

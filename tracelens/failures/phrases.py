@@ -182,7 +182,7 @@ PHRASES = (
     ),
     Phrase(
         "recompute",
-        r"CheckpointError|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors",
+        r"CheckpointError|unexpectedlywronginactivationcheckpoint|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors",
     ),
     Phrase(
         "size-stride",
@@ -212,6 +212,26 @@ PHRASES = (
         r"Inferencetensors(?:donottrackversioncounter|cannotbesavedforbackward)"
         r"|Cannotsetversion_counterforinferencetensor|Inplaceupdatetoinferencetensoroutside",
     ),
+    Phrase(
+        "onnx-export", r"TorchExportError:|OnnxExporterError:|onnx\S{1,60}errors\.\w{1,40}Error:"
+    ),
+    Phrase(
+        "compiled-keys",
+        r"(?:Missingkey|Unexpectedkey|sizemismatch).{0,4000}?['\"](?P<key>(?:[\w.]{1,200}\.)?_orig_mod\.[\w.]{1,200})",
+    ),
+    Phrase(
+        "compile-option",
+        r"Unexpectedoptimizationoption(?P<option>[\w.]{1,80}?),known|Unexpectedoptimizationoption(?P<option_2>[\w.]{1,80})"
+        r"|Unrecognizedmode=(?P<mode>[\w-]{1,40}),shouldbeone|Eithermodeoroptionscanbespecified",
+    ),
+    Phrase(
+        "unpicklable-error",
+        r"BackendCompilerFailed\.__init__\(\)(?:ismissing|missing)",
+    ),
+    Phrase(
+        "unpicklable", r"cannotpickle'ConfigModuleInstance'|Can'tpickle.{0,200}?OptimizedModule"
+    ),
+    Phrase("backward-threads", r"compiled_autograd\.enable\(\)requiresnothreads"),
     Phrase("double-backward", r"doesnotcurrentlysupportdoublebackward"),
     Phrase("batched-backward", r"callacompiledbackwardfunctionwithinvmap/grad/vjp,which"),
     Phrase("cpu-pointer", r"cannotbeaccessedfromTriton"),

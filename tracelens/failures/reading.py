@@ -11,6 +11,7 @@ from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import function_cause, is_cut, raising
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, line_of, stands
+from tracelens.logs._own_errors import OWN_ERRORS
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
@@ -182,9 +183,8 @@ def _is_bug(last: Raised, frames: list[Traced]) -> bool:
 
 def _is_ours(last: Raised) -> bool:
     """Tell whether the exception is torch.compile's own, or speaks of it."""
-    return any(_OWN.match(error) for error in last.errors) or bool(
-        _SPEAKS.search(f"{last.message}{last.bare}")
-    )
+    named = any(_OWN.match(e) or e.rpartition(".")[2] in OWN_ERRORS for e in last.errors)
+    return named or bool(_SPEAKS.search(f"{last.message}{last.bare}"))
 
 
 def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:

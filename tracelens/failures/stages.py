@@ -74,7 +74,7 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
     (re.compile(r"/_inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),
-    (re.compile(r"/_dynamo/|/torch/_?export/|/torch/fx/experimental/symbolic"), "dynamo"),
+    (re.compile(r"/_dynamo/|/torch/_?export/"), "dynamo"),
     (re.compile(r"/torch/distributed/(?:distributed_c10d|_functional_collectives)"), "collective"),
 )
 _COMPILER = re.compile(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from tracelens.logs._own_errors import OWN_ERRORS
+
 __all__ = ["HINTS", "HOT", "TRIGGERS"]
 
 #: One of them is in every text that tells of a failure.
@@ -187,7 +189,10 @@ HINTS = re.compile(
     rb"|[/\\]tmp\w{2,20}[/\\]+(?:main|cuda_utils)\.c|CompiledKernel|JITFunction|PassManager::run|Fatal Python error|compilation subprocess|libcuda\.so|aot_autograd|nvcc fatal|InvalidBackend|is capturing"
     rb"|Triton Error|kernel image|Error in dlopen|DynamicLibraryError|AOTI|active drivers|fullgraph=True"
     rb"|CompiledFunction|from user code:|TooOldForTriton|TritonMissing|InvalidCxxCompiler"
-    rb"|requires \.target|EngineCore|Engine core init|Scheduler hit|LLVM ERROR: |TritonGPU|[Ii]nference tensor|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"
+    rb"|_orig_mod\.|torch\.onnx\.|optimization option|Unrecognized mode=|mode or options can|ConfigModuleInstance|in activation checkpoint"
+    rb"|"
+    + b"|".join(map(str.encode, OWN_ERRORS))
+    + rb"|requires \.target|EngineCore|Engine core init|Scheduler hit|LLVM ERROR: |TritonGPU|[Ii]nference tensor|CUDA error|HIP error|INTERNAL ASSERT FAILED|too old to be|tensors was saved|OMP: Error"
     rb"|LiveAllocations|FunctionalTensor|from Triton|aoti_torch_|evaluate_expr\(|[Ff]lex_?[Aa]ttention|flex_decoding"
     rb"|aot_export|register_fake|[Ff]ake (?:kernel|class|impl)|mounted with noexec|undefined symbol: \w{0,200}(?:c10|aoti)"
     rb"|torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d"

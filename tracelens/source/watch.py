@@ -30,6 +30,8 @@ MAX_HOT = 100_000
 #: Lines that are kept for what stands before them.
 MAX_LEAD = 2_000
 _TAB = ord("\t")
+#: What torch says below its error about the names of weights.
+_KEYS = (b"\tMissing key", b"\tUnexpected key")
 #: Bytes of a line; a line of JSON may hold a whole traceback.
 MAX_LINE, MAX_JSON = 4_000, 64_000
 
@@ -89,7 +91,7 @@ class Watch:
         some: list[bytes] = []
         for start, stop in stretches:
             part = lines[start:stop]
-            keep = [line[0] != _TAB for line in part]
+            keep = [line[0] != _TAB or line.startswith(_KEYS) for line in part]
             some += compress(part, keep)
             numbers += compress(range(number + start, number + stop), keep)
         return [at - number for at in self.look(some, numbers, may_tell=may_tell)]

@@ -11,6 +11,7 @@ from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_calls import CALLS
+from tracelens.rules.err._known_uses import USES
 
 __all__ = ["KNOWN", "TITLES"]
 
@@ -25,6 +26,9 @@ TITLES = {
     "cache-gone": "a file of the cache of compiled code is not there, or its path is too long",
     "capture": "an operation in a CUDA graph must not be recorded",
     "changed-in-place": "a result of a compiled function was changed in place before backward",
+    "backward-threads": "compiled autograd was switched on where backward runs in threads",
+    "compile-option": "torch.compile was given an option that this torch does not know",
+    "compiled-keys": "the weights are of a compiled model, and the model is not, or the reverse",
     "cpu-pointer": "a tensor in the CPU's memory reached a Triton kernel",
     "cut": "the traceback is cut before its error",
     "graph-pool": "a tensor of a CUDA graph lives on, and torch does not know of it",
@@ -35,6 +39,9 @@ TITLES = {
     "gpu-fault": "a kernel on the GPU touched memory that is not its own",
     "inference-tensor": "compiled code met a tensor that was made under inference_mode",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
+    "onnx-export": "the model could not be exported to ONNX",
+    "unpicklable": "a compiled model cannot be pickled or copied",
+    "unpicklable-error": "a worker failed while compiling, and its error was lost on the way",
     "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
 }
 
@@ -264,4 +271,5 @@ KNOWN = (
         proof="needs a GPU",
     ),
     *CALLS,
+    *USES,
 )

@@ -14,6 +14,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, words
 from tracelens.rules.err._known import KNOWN, TITLES
+from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class UnexplainedError(FailureRule):
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
             env="TORCH_COMPILE_DISABLE=1",
-            applies=lambda d: not d.is_apart,
+            applies=lambda d: not d.is_apart and d.cause not in MISUSED,
             basis="untestable",
             proof="it tells whose the error is, and removes nothing",
         ),
