@@ -1,5 +1,6 @@
 """The what-if table, with runs that are made up."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def test_what_is_known_when_the_time_is_up_is_told() -> None:
         rows = explore(lab, PROGRAM, on_rows=lambda rows: told.append(len(rows)))
     notes = {row["setting"]: row["note"] for row in rows}
     assert notes["freezing"] == "1 run, and an answer needs 3"
-    assert notes["dynamic sizes"] == "not tried: too little time was left"
+    assert notes["max-autotune"] == "not tried: too little time was left"
     assert told[:3] == [2, 3, 4], "a row is there as soon as it has run"
     assert told[-1] == len(rows)
 
@@ -289,3 +290,47 @@ def test_the_first_run_of_every_row_lowers_anew_and_the_others_do_not(tmp_path: 
     with FakeLab() as lab:
         tags.append(Sampler(lab, PROGRAM).side(UNCHANGED).workload.env[TAG])
     assert tags[0] == tags[1] != tags[2]
+
+
+class AtOnce(FakeLab):
+    """Runs settings at once; the C++ wrapper fails beside others as it does alone."""
+
+    def samples(self, sides: Sequence[Side]) -> list[tuple[Recorded, Run] | None]:
+        self.groups.append([side.knob.text for side in sides])
+        return [None if side.knob.text == "C++ wrapper" else self.sample(side) for side in sides]
+
+    groups: list[list[str]]
+
+
+def test_first_runs_are_made_at_once_beside_an_unchanged_one() -> None:
+    with AtOnce() as lab:
+        lab.groups = []
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
+    assert all(group[0] == "unchanged" for group in lab.groups)
+    begun = [name for group in lab.groups for name in group[1:]]
+    assert {"eager", "freezing", "max-autotune"} <= set(begun)
+    assert not [name for name in begun if name.startswith("threads")], "they wait by the clock"
+    assert len(begun) == len(set(begun)), "once each"
+    assert rows["freezing"]["speedup"] == 2.0
+    assert rows["freezing + max-autotune"]["speedup"] == 3.0
+    assert rows["C++ wrapper"]["note"].startswith("failed: it ended with exit code 1"), "alone, too"
+    assert lab.order.count("freezing") == 3
+
+
+def test_there_is_time_left_for_all_that_helps_though_it_compiles_long() -> None:
+    """Freezing and tuning take 200 s each, all others 40; together they take 360."""
+
+    class Slow(FakeLab):
+        def sample(self, side: Side) -> tuple[Recorded, Run]:
+            helps = sum(name in side.knob.text for name in ("freezing", "max-autotune"))
+            self.takes = 40 + 160 * helps
+            return super().sample(side)
+
+        def run_once(self, side: Side, of: object) -> Run:
+            self.takes = 40
+            return super().run_once(side, of)
+
+    with Slow(budget=1120) as lab:
+        rows = {row["setting"]: row for row in explore(lab, PROGRAM)}
+        assert lab.left >= 0
+    assert rows["freezing + max-autotune"]["speedup"] == 3.0

@@ -55,6 +55,7 @@ class Child:
         stopped: Callable[[], bool] | None = None,
         *,
         timed: bool = False,
+        turns: Mapping[str, Any] | None = None,
     ) -> Recorded:
         """Run a side with everything logged, or only what is rare, and return the analysis.
 
@@ -64,6 +65,7 @@ class Child:
             seconds: What it may take.
             stopped: Whether it is to end now, since nobody wants its answer any more.
             timed: Whether its steps are what is asked.
+            turns: With whom it takes turns.
 
         Raises:
             RunFailed: The program did not end well, or wrote nothing that is known.
@@ -76,6 +78,7 @@ class Child:
             log_tail=KEPT,
             enough=Enough(stopped, PATIENCE) if stopped else None,
             timed=timed,
+            turns=turns,
         )
         words = LastWords()
         try:

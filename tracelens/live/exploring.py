@@ -29,6 +29,8 @@ TABLE = "explore"
 TOGETHER = "what helps, together"
 #: Ratio from which on a setting is taken to help, before its interval is narrow.
 HELPS = 1.05
+#: Times longer than the longest row that the row of all that helps may take, at least.
+MARGIN = 1.5
 #: Rows between two unchanged runs, at most.
 ROWS = 5
 
@@ -120,8 +122,9 @@ class _Table:
                 batch = self._next()
             if not batch:
                 return
+            begun = self._sampler.begin([one.knob for one in batch if self._is_missing(one)])
             for one in batch:
-                self._once(one)
+                self._once(one, ran=one.knob.text in begun)
                 self.tell()
             self._sampler.run(UNCHANGED)
             self.tell()
@@ -143,9 +146,8 @@ class _Table:
 
     def _helpful(self) -> list[Knob]:
         """Return the settings that help as far as can be seen, the best first."""
-        gains = [(self._gain(one), one.knob) for one in self._tries if not one.note]
-        ranked = sorted((pair for pair in gains if pair[0] > HELPS), key=lambda pair: -pair[0])
-        return [knob for _, knob in ranked if knob is not EAGER]
+        ranked = sorted(filter(self._helps, self._tries), key=lambda one: -self._gain(one))
+        return [one.knob for one in ranked]
 
     def _gain(self, one: _Try) -> float:
         """Return by what a setting is faster, as far as is known; 1 where nothing is."""
@@ -185,17 +187,26 @@ class _Table:
         may_come = len(self._helpful()) > 1 or any(map(self._is_missing, self._tries))
         if not self._wants_together or not may_come:
             return 0.0
-        known = [self._sampler.sheet(one.knob).recorded for one in (self._base, *self._tries)]
-        longest = max((one.seconds for one in known if one is not None), default=0.0)
-        return longest + self._sampler.seconds(UNCHANGED)
+        usual, *others = (self._first(one) for one in (self._base, *self._tries))
+        # Each of what helps adds what it takes to compile.
+        more = sum(max(0.0, self._first(one) - usual) for one in self._tries if self._helps(one))
+        return max(MARGIN * max([usual, *others]), usual + more) + self._sampler.seconds(UNCHANGED)
+
+    def _first(self, one: _Try) -> float:
+        recorded = self._sampler.sheet(one.knob).recorded
+        return recorded.seconds if recorded is not None else 0.0
+
+    def _helps(self, one: _Try) -> bool:
+        return not one.note and one.knob is not EAGER and self._gain(one) > HELPS
 
     def _is_settled(self, one: _Try) -> bool:
         return self._sampler.is_settled(one.knob)
 
-    def _once(self, one: _Try) -> None:
-        """Run a row once more; where it fails, its note says how."""
+    def _once(self, one: _Try, *, ran: bool = False) -> None:
+        """Run a row once more, unless it just ``ran``; where it fails, its note says how."""
         try:
-            self._sampler.run(one.knob)
+            if not ran:
+                self._sampler.run(one.knob)
             self._look(one)
             if len(runs := self._sampler.runs(one.knob)) == 1:
                 refuse_few_steps([*self._sampler.runs(UNCHANGED)[:1], *runs])

@@ -70,7 +70,7 @@ class Lab(AbstractContextManager["Lab"]):
         bundle: Path | None = None,
     ) -> None:
         self._until = time.monotonic() + seconds
-        self._progress = on_progress or _silent
+        self._progress = on_progress or (lambda _: None)
         self._whole = whole
         self._at_once = at_once
         self._expected = expected
@@ -332,6 +332,14 @@ class Lab(AbstractContextManager["Lab"]):
         self._one_by_one = found is None
         return found
 
+    def samples(self, sides: Sequence[Side]) -> list[tuple[Recorded, Run] | None]:
+        """Do for sides at once and in turn what :meth:`sample` does; None for each left to it."""
+        usual = self.known(Side(sides[0].workload))
+        if usual is None or self.left < 1 or not turns.fits(sides, [usual] * len(sides)):
+            return [None] * len(sides)
+        seconds = min(self.left, len(sides) * (usual.seconds * TIMES + MORE))
+        return turns.samples_in_turns(self._child, sides, usual, self.folder("turns"), seconds)
+
     def sample(self, side: Side) -> tuple[Recorded, Run]:
         """Run a side once, timed, with what is rare logged; what it showed counts as recorded.
 
@@ -389,7 +397,3 @@ class Lab(AbstractContextManager["Lab"]):
         if self.left < 1:
             raise OutOfTime
         return min(seconds, self.left)
-
-
-def _silent(text: str) -> None:
-    del text

@@ -89,6 +89,8 @@ class Wishes:
     #: Whether its steps are what is asked: only rare events are logged, nothing of each step, and
     #: what the first calls return is told.
     timed: bool = False
+    #: With whom it takes turns, see :mod:`tracelens.live.turns`.
+    turns: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,13 @@ def _timed(wishes: Wishes, folder: Path, base: Mapping[str, str]) -> dict[str, s
     plain = {name: text for name, text in base.items() if name != "TORCH_LOGS_FORMAT"}
     plain["TORCH_LOGS"] = _torch_logs(base.get("TORCH_LOGS", ""), RARE)
     return injection.environment(
-        wishes.knob, folder / TOLD, base=plain, logs=RARE, sync=True, outputs=True
+        wishes.knob,
+        folder / TOLD,
+        base=plain,
+        logs=RARE,
+        sync=True,
+        outputs=True,
+        turns=wishes.turns,
     )
 
 

@@ -37,9 +37,7 @@ def levers(threads: int, *, gpu: bool) -> list[Knob]:
     """
     found = [
         Knob("freezing", config={"torch._inductor.config.freezing": True}),
-        Knob("max-autotune", compile={"mode": "max-autotune"}),
         Knob("dynamic sizes", compile={"dynamic": True}),
-        Knob("C++ wrapper", config={"torch._inductor.config.cpp_wrapper": True}),
         Knob(
             "lower float32 precision",
             config={"torch.set_float32_matmul_precision": "high" if gpu else "medium"},
@@ -49,6 +47,9 @@ def levers(threads: int, *, gpu: bool) -> list[Knob]:
     found.append(Knob("channels_last", layout="channels_last"))
     if gpu:
         found.append(Knob("reduce-overhead", compile={"mode": "reduce-overhead"}))
+    # What compiles long comes late: it is what the time may not suffice for.
+    found.append(Knob("max-autotune", compile={"mode": "max-autotune"}))
+    found.append(Knob("C++ wrapper", config={"torch._inductor.config.cpp_wrapper": True}))
     counts = {1, threads // 2, load.processors()} - {0, threads}
     found += [Knob(f"threads: {n}", env={"OMP_NUM_THREADS": str(n)}) for n in sorted(counts)]
     return found

@@ -96,6 +96,27 @@ class Sampler:
         self._place += 1
         self._lab.run_cache.keep_sheet(side, sheet)
 
+    def begin(self, knobs: Sequence[Knob]) -> set[str]:
+        """Give settings their first runs at once, and return the names of those that have them.
+
+        Beside them runs the unchanged program, where its CPU time is what counts.
+        """
+        chosen = [knob for knob in knobs if clocks.choose(knob, self._known(knob)) == "cpu"]
+        if len(chosen) < 2:
+            return set()
+        self._lab.say(f"running {len(chosen)} settings at once")
+        every = [UNCHANGED, *chosen]
+        found = self._lab.samples([self.side(knob) for knob in every])
+        ran = [(knob, one) for knob, one in zip(every, found, strict=True) if one is not None]
+        for knob, (recorded, run) in ran:
+            sheet = self.sheet(knob)
+            sheet.recorded = sheet.recorded or recorded
+            self._lab.believe(self.side(knob), sheet.recorded)
+            sheet.runs.append((self._place, self._call, run))
+            self._place += 1
+            self._lab.run_cache.keep_sheet(self.side(knob), sheet)
+        return {knob.text for knob, _ in ran}
+
     def seconds(self, knob: Knob) -> float:
         """Return what the next run of a setting will take, as far as is known."""
         sheet = self.sheet(knob)

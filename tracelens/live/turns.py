@@ -13,10 +13,11 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from tracelens.live import load
 from tracelens.live.ahead import available
@@ -28,7 +29,9 @@ from tracelens.live.sides import driven
 from tracelens.live.steps import Steps
 from tracelens.live.workload import Side
 
-__all__ = ["Turns", "fits", "in_turns"]
+__all__ = ["Turns", "fits", "in_turns", "samples_in_turns"]
+
+_Found = TypeVar("_Found")
 
 #: Runs that are made at once, at most, and the share of the free memory that they may take.
 MOST, MEMORY_SHARE = 6, 0.6
@@ -176,44 +179,111 @@ def in_turns(
         folder: An empty one.
         seconds: What they may take.
     """
-    stop = threading.Event()
-    try:
-        turns = Turns(folder / "turns", len(sides))
-    except OSError:  # the path is too long, or the system has no such sockets
-        return None
 
-    def one(place: int) -> Steps | None:
-        spec = {"address": str(folder / "turns"), "place": place, "seconds": seconds}
-        told = folder / str(place)
-        told.mkdir()
+    def make(place: int, spec: Mapping[str, Any], stop: threading.Event) -> Steps:
         try:
             return child.plain(
                 sides[place],
-                told,
+                _within(folder, place),
                 seconds,
                 plenty=known[place][1],
-                turns=spec | _steps_of(sides[place], known[place][0]),
+                turns={**spec, "seconds": seconds, **_steps_of(sides[place], known[place][0])},
                 stopped=stop.is_set,
             )[0]
         except (RunFailed, KeyboardInterrupt):
-            stop.set()
+            stop.set()  # the others are of no use without it
+            raise
+
+    made = _at_once(folder, len(sides), make)
+    whole = [steps for steps in made.found if steps is not None and _is_alone(steps)]
+    if len(whole) < len(sides):
+        return None
+    each = made.seconds / len(sides)
+    return [run_of(steps, each, "step", made.strain) for steps in whole]
+
+
+def samples_in_turns(
+    child: Child, sides: Sequence[Side], usual: Recorded, folder: Path, seconds: float
+) -> list[tuple[Recorded, Run] | None]:
+    """Run sides with what is rare logged, at once and in turn; None for each that gives no answer.
+
+    Args:
+        child: What runs one of them.
+        sides: What to run.
+        usual: What the recorded run of the unchanged program showed: its calls are the steps.
+        folder: An empty one.
+        seconds: What they may take.
+    """
+
+    def make(place: int, spec: Mapping[str, Any], stop: threading.Event) -> Recorded:
+        return child.recorded(
+            sides[place],
+            _within(folder, place),
+            seconds,
+            stop.is_set,
+            timed=True,
+            turns={**spec, "seconds": seconds, **_steps_of(sides[place], usual)},
+        )
+
+    made = _at_once(folder, len(sides), make)
+    # What it would have taken alone, as a guess: nobody but they shared the idle processors.
+    alone = made.seconds * min(1.0, load.processors() / len(sides))
+
+    def told(each: Recorded | None) -> tuple[Recorded, Run] | None:
+        if each is None or not _is_alone(each.steps):
+            return None
+        return replace(each, seconds=alone), run_of(each.steps, alone, "step", made.strain)
+
+    return [told(each) for each in made.found]
+
+
+class _Made(NamedTuple, Generic[_Found]):
+    """What runs at once gave: None for each that failed, or did not take its turns."""
+
+    found: list[_Found | None]
+    #: What all of them took, and under which conditions each was.
+    seconds: float
+    strain: Strain
+
+
+def _at_once(
+    folder: Path,
+    count: int,
+    make: Callable[[int, Mapping[str, Any], threading.Event], _Found],
+) -> _Made[_Found]:
+    """Start runs at once, and give them turns."""
+    stop = threading.Event()
+    elsewhere, before, began = load.busy_elsewhere(), load.Usage.now(), time.monotonic()
+    try:
+        turns = Turns(folder / "turns", count)
+    except OSError:  # the path is too long, or the system has no such sockets
+        return _Made([None] * count, 0.0, Strain(elsewhere, before))
+
+    def one(place: int) -> _Found | None:
+        try:
+            return make(place, {"address": str(folder / "turns"), "place": place}, stop)
+        except (RunFailed, KeyboardInterrupt):
             return None
         finally:
             turns.leave(place)
 
-    elsewhere, before, began = load.busy_elsewhere(), load.Usage.now(), time.monotonic()
-    with turns, ThreadPoolExecutor(len(sides)) as pool:
+    with turns, ThreadPoolExecutor(count) as pool:
         try:
-            found = list(pool.map(one, range(len(sides))))
+            found = list(pool.map(one, range(count)))
         except BaseException:
             stop.set()
             raise
-    whole = [each for each in found if each is not None and _is_alone(each)]
-    if turns.is_mixed or len(turns.seen) < len(sides) or len(whole) < len(sides):
-        return None
-    each = (time.monotonic() - began) / len(sides)
-    strain = Strain(elsewhere, load.Usage.now().since(before).shared(len(sides)))
-    return [run_of(steps, each, "step", strain) for steps in whole]
+    if turns.is_mixed:
+        found = [None] * count
+    found = [each if place in turns.seen else None for place, each in enumerate(found)]
+    used = load.Usage.now().since(before).shared(count)
+    return _Made(found, time.monotonic() - began, Strain(elsewhere, used))
+
+
+def _within(folder: Path, place: int) -> Path:
+    made = folder / str(place)
+    made.mkdir()
+    return made
 
 
 def _steps_of(side: Side, known: Recorded | None) -> dict[str, Any]:
