@@ -283,6 +283,14 @@ def test_a_cost_that_is_not_known_says_what_would_show_it(
         assert needs in shown
 
 
+def test_beyond_a_limit_only_a_trace_shows_what_eager_calls_cost(one: Report) -> None:
+    source = one.inputs[0].model_copy(update={"kinds": {"recompiles": 1}})
+    for is_hit, needs in ((True, "a profiler trace"), (False, "TORCH_TRACE=trace_dir")):
+        told = finding("RCP006", data={"is_hit": is_hit})
+        report = with_(one, told, inputs=(source,))
+        assert needs in _first.unknown_cost(told, report)
+
+
 def test_what_guards_take_at_each_call_is_no_unknown_cost(one: Report) -> None:
     guards = finding("GRD001").model_copy(update={"data": {"us": 910.0}})
     report = with_(one, guards)

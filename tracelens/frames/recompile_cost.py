@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 from tracelens.dynamo.phases import FramePhases
 from tracelens.dynamo.recompile_history import Step
@@ -65,8 +68,8 @@ def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
         if seconds := exact or _seconds(step, frame):
             times.append(seconds)
             measured += exact is not None
-        elif 0 < (frame.until_next or 0) <= MAX_BOUND and len(frame.of(Recompile)) == 1:
-            times.append(frame.until_next or 0.0)
+        elif 0 < (bound := _until_next(step, frame, frames)) <= MAX_BOUND:
+            times.append(bound)
             bounds += 1
     if not times:
         return None
@@ -79,6 +82,36 @@ def cost_of(steps: Iterable[Step], frames: Table[Frame]) -> Cost | None:
         return Cost(ms=ms, basis="upper_bound", of=what)
     what = f"time from the log line of the recompile to its guards, for {entries}"
     return Cost(ms=ms, basis="estimated", of=what)
+
+
+def _until_next(step: Step, frame: Frame, frames: Table[Frame]) -> float:
+    """Return the seconds from ``step`` to the next compilation that the log tells of; else 0.
+
+    After a reset of Dynamo a compile id stands for several compilations: then it is the next
+    recompile of the process, which nothing but a recompile's line tells.
+    """
+    if len(frame.of(Recompile)) == 1:
+        return frame.until_next or 0.0
+    times = _recompiles(frames)[step.place.process]
+    at = bisect_right(times, step.place.when or 0.0)
+    return times[at] - (step.place.when or 0.0) if step.place.when and at < len(times) else 0.0
+
+
+#: When each process recompiled, by the table of frames.
+_TIMES: WeakKeyDictionary[Table[Frame], Mapping[tuple[str, str], Sequence[float]]]
+_TIMES = WeakKeyDictionary()
+
+
+def _recompiles(frames: Table[Frame]) -> Mapping[tuple[str, str], Sequence[float]]:
+    """Return the times of the recompiles of each process, in order."""
+    if frames not in _TIMES:
+        found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for row in frames:
+            for place, seen in row.record.sightings:
+                if isinstance(seen.record, Recompile) and place.when is not None:
+                    found[place.process].append(place.when)
+        _TIMES[frames] = defaultdict(list, {key: sorted(times) for key, times in found.items()})
+    return _TIMES[frames]
 
 
 def measured_ms(steps: Iterable[Step], frames: Table[Frame]) -> float:

@@ -156,7 +156,9 @@ def unknown_cost(finding: Finding, report: Report) -> str:
 
 
 def _runs_eagerly(finding: Finding) -> bool:
-    """Whether a break gave up its function each time: nothing of it was compiled after it."""
+    """Whether what it costs are eager calls: of what was given up each time, or beyond a limit."""
+    if finding.code.startswith("RCP") and finding.data.get("is_hit"):
+        return True
     given_up = finding.data.get("skipped")
     return (
         finding.code.startswith("GBR")

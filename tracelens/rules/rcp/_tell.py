@@ -46,8 +46,7 @@ def tell(
 ) -> Finding:
     """Return the finding about ``group``: where, which lines, and what the compilations took.
 
-    No cost where they had to be compiled anyway, nor where the limit is hit: that finding is about
-    the whole function.
+    No cost where they had to be compiled anyway.
     """
     history = group.history
     place = history.code(group.first, trees)
@@ -65,7 +64,7 @@ def tell(
         count=len(steps),
         where=user_code.where(place),
         evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-        cost=cost_of(steps, frames) if is_avoidable and not group.is_hit else None,
+        cost=cost_of(steps, frames) if is_avoidable else None,
         advice=rule.advise(data),
         data=data,
         harmless=harmless,

@@ -194,7 +194,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             count=len(steps),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
-            cost=cost if certain or heavy else None,
+            cost=cost,
             advice=self.advise(data),
             data=data,
         )
