@@ -150,6 +150,20 @@ def test_rates_are_those_of_the_calls_whose_kernels_are_there() -> None:
     assert row["share_of_bound"] == pytest.approx(flops / 989e12 / 200e-6, rel=1e-3)
 
 
+def test_fills_belong_to_the_product_that_asks_for_them() -> None:
+    shapes = {"Input Dims": [[4096, 4096], [4096, 4096]], "Input type": [BF16, BF16]}
+    events = [span("cpu_op", "aten::mm", 300, 50, args={"External id": 7, **shapes})]
+    for call, number in ((1, 7), (2, 8)):
+        args = {"External id": number, "correlation": call}
+        events += [
+            span("cuda_runtime", "cudaMemsetAsync", 300 + call, 1, args=args),
+            span("gpu_memset", "Memset (Device)", 310 + call, 1, pid=0, args={"correlation": call}),
+        ]
+    events.append(span("kernel", "nvjet", 320, 100, pid=0, args={"External id": 7}))
+    (row,) = tables(read(events))["ops"]
+    assert (row["n"], row["sum_ms"]) == (1, 0.101)
+
+
 def test_shapes_whose_bytes_are_torn_tell_nothing() -> None:
     shapes = {"Input Dims": [[4096, 4096], [4096, 4096]], "Input type": ["float", "float"]}
     events = [

@@ -95,7 +95,7 @@ def _convolved(
 
 
 def by_hand(path: Path) -> dict[str, list[Rate]]:
-    """Return the rates of a trace: kernels are summed by the operator that launched them."""
+    """Return the rates of a trace: kernels and fills are summed by the operator that asked."""
     events = msgspec.json.decode(gzip.decompress(path.read_bytes()), strict=False)["traceEvents"]
     calls: dict[Any, tuple[str, str, int]] = {}
     for event in events:
@@ -115,6 +115,16 @@ def by_hand(path: Path) -> dict[str, list[Rate]]:
             args = event.get("args") or {}
             number = args.get("External id", args.get("external id"))
             if number in calls:
+                spent[number] += event["dur"]
+    asked = {
+        event["args"].get("correlation"): event["args"].get("External id")
+        for event in events
+        if "emset" in event.get("name", "") and event.get("cat") == "cuda_runtime"
+    }
+    for event in events:
+        if event.get("cat") == "gpu_memset":
+            number = asked.get(event["args"].get("correlation"))
+            if number in spent:
                 spent[number] += event["dur"]
     sums: defaultdict[tuple[str, str, int], list[float]] = defaultdict(list)
     for number, us in spent.items():

@@ -79,6 +79,7 @@ class Devices:
 
     def _take_fills(self, name: Name) -> None:
         self.activities.add(name, name.waiting)
+        self.products.fills(name.waiting)
         for event in name.waiting:
             stream = self._stream(event, name)
             stream.copies += 1

@@ -22,6 +22,8 @@ __all__ = ["Products", "Work"]
 #: Operators whose kernels are waited for, and distinct shapes that are told apart.
 MAX_OPERATORS = 200_000
 MAX_SHAPES = 5_000
+#: Fills, and calls that ask for one.
+MAX_FILLS = 200_000
 
 
 @dataclass(slots=True)
@@ -53,6 +55,25 @@ class Products:
         #: Operators of which a kernel was seen.
         self._begun: set[Any] = set()
         self._annotated: dict[str, Work] = {}
+        #: Call -> the operator in which it is, and the fills with their calls: libraries clear
+        #: counters before some products.
+        self._asked: dict[Any, Any] = {}
+        self._fills: list[tuple[Any, float]] = []
+
+    def asks(self, events: list[Complete]) -> None:
+        """Take in calls that ask for fills."""
+        for event in events:
+            args = event.args
+            if args is not None and isinstance(args.correlation, int | str):
+                if len(self._asked) >= MAX_FILLS:
+                    return
+                self._asked[args.correlation] = args.external
+
+    def fills(self, events: list[Complete]) -> None:
+        """Take in fills: they belong to the operator that asked for them."""
+        for event in events[: MAX_FILLS - len(self._fills)]:
+            if event.args is not None and isinstance(event.args.correlation, int | str):
+                self._fills.append((event.args.correlation, event.dur))
 
     def follow(self) -> None:
         """Take in what is waiting: operators first, since they start the kernels."""
@@ -73,7 +94,13 @@ class Products:
         self.kernels.clear()
 
     def found(self) -> Iterator[Work]:
-        """Yield everything whose kernels were seen."""
+        """Yield everything whose kernels were seen, with the fills that go with them."""
+        for call, us in self._fills:
+            asker = self._asked.get(call)
+            filled = self._by_id.get(asker) if isinstance(asker, int | str) else None
+            if filled is not None and filled.count:
+                filled.us += us
+        self._fills.clear()
         for work in (*self._by_shape.values(), *self._annotated.values()):
             if work is not None and work.us > 0:
                 yield work

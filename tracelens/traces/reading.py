@@ -84,7 +84,7 @@ class Reading:
         self.operators = Operators(self.names)
         self.devices = Devices()
         self.host = Host()
-        self.runtime = Runtime(self.host)
+        self.runtime = Runtime(self.host, self.devices.products)
         self.spans = Spans()
         self.memory = Memory()
         #: Calls of Python functions of the list in hand.

@@ -15,6 +15,7 @@ from tracelens.traces.device import Busy, Calls
 from tracelens.traces.host import Host, Kind
 from tracelens.traces.idle import SLOW_CALL_US, SLOW_COPY_US, SLOW_LAUNCH_US, Waits
 from tracelens.traces.names import Name
+from tracelens.traces.products import Products
 
 __all__ = ["Runtime"]
 
@@ -27,7 +28,7 @@ Step: TypeAlias = Callable[[str, list[Complete]], None]
 class Runtime:
     """The calls of one trace."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, products: Products) -> None:
         #: Calls that launch kernels, and that wait for the device.
         self.launches, self.waits = Calls(), Calls()
         #: What asks for an activity, with the number that it shares with it.
@@ -40,6 +41,7 @@ class Runtime:
         self.capturing = Calls()
         self._begun, self._ended = array("d"), array("d")
         self._host = host
+        self._products = products
 
     def taker(self, record: RuntimeCall) -> Callable[[Name], None]:
         """Return what takes in the events of one name."""
@@ -81,6 +83,7 @@ class Runtime:
 
     def _copies(self, name: str, events: list[Complete]) -> None:
         if "emset" in name or "Fill" in name:
+            self._products.asks(events)
             return
         slow = [event for event in events if event.dur >= SLOW_COPY_US]
         self.syncs.add(name, slow)
