@@ -59,11 +59,13 @@ class Cudagraphs(Log):
         "Running eager of function ",
         "Running warmup of function ",
         "recording cudagraph tree for ",
+        "Recording cudagraph tree for ",
     )
     prefixed = True
     begins = re.compile(
         r"skipping cudagraphs? (?:due to |for unknown )|disabling cudagraphs due to "
         r"|cudagraph partition due to "
+        r"|(?:\[\d+/\d+\] )?[Rr]ecording cudagraph tree for (?:symint key|graph without) "
     )
     continues = re.compile(r' +File "|    +\S|input name: |\.$')
 

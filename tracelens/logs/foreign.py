@@ -19,7 +19,8 @@ class Foreign(Log):
     switch = "a dump or a log of another tool"
     partial = True
     begins = re.compile(
-        r" {0,4}== triton_\w{1,40} category kernels ==$|Torchdynamo Profiler Report$"
+        r"==\d{1,10}== (?:API calls|Profiling result):| {2,12}API calls:  +\d{1,3}\.\d\d%  "
+        r"| {0,4}== triton_\w{1,40} category kernels ==$|Torchdynamo Profiler Report$"
         r"|(?:%s )?CompilationMetrics\(compile_id="
         r"|// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
         r"|#(?:blocked|mma|shared)\d* = #(?:ttg|triton_gpu|ttng)\."
@@ -42,6 +43,8 @@ class ForeignLine(Record):
     executorch: Flag = False
     #: Times of the kernels of one generated module, run by itself.
     kernel_times: Flag = False
+    #: The tables of CUDA's profiler before Nsight Systems.
+    nvprof: Flag = False
     #: What ``CompileProfiler`` prints.
     compile_report: Flag = False
     #: A compilation's numbers, as Python prints the object.

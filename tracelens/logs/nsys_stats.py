@@ -19,6 +19,7 @@ class NsysStats(Log):
     switch = "nsys stats report.nsys-rep"
     begins = re.compile(
         r" {0,4}Time ?\(%\)  +Total Time  ?\(?|"
+        r" {1,8}\d{1,3}\.\d  +[\d,]+  +[\d,]+(?:  +[\d,]+(?:\.\d+)?){4,5}  +[A-Za-z]|"
         r" {0,4}\*\* (?:CUDA (?:API|GPU Kernel|GPU MemOps \(by (?:Time|Size)\)) Summary|OS Runtime)"
     )
     continues = re.compile(
@@ -41,6 +42,20 @@ class Row(Record):
     cells: tuple[str, ...] = ()
 
 
+#: The columns of rows whose head was not pasted.
+_USUAL = (
+    "Time (%)",
+    "Total Time (ns)",
+    "Num Calls",
+    "Avg (ns)",
+    "Med (ns)",
+    "Min (ns)",
+    "Max (ns)",
+    "StdDev (ns)",
+    "Name",
+)
+
+
 class NsysTable(Record):
     """One table: its columns by name, and the cells of its rows."""
 
@@ -54,10 +69,11 @@ class NsysTable(Record):
 
     def typed(self) -> Iterator[NsysRow]:
         """Yield the rows; a name that holds two blanks takes more than one cell."""
-        count = next((c for c in ("Num Calls", "Instances", "Count") if c in self.header), "")
+        header = self.header or _USUAL
+        count = next((c for c in ("Num Calls", "Instances", "Count") if c in header), "")
         for cells in (row.cells for row in self.rows):
-            last = len(self.header) - 1
-            named = dict(zip(self.header, (*cells[:last], "  ".join(cells[last:])), strict=False))
+            last = len(header) - 1
+            named = dict(zip(header, (*cells[:last], "  ".join(cells[last:])), strict=False))
             calls, total = _number(named.get(count, "")), _number(named.get("Total Time (ns)", ""))
             if calls is not None and total is not None:
                 yield NsysRow(named.get("Name", ""), int(calls), total / 1e6)

@@ -57,7 +57,7 @@ class PrintedProfile(Joined):
         cls, *, averages: Table[KeyAverages], reports: Table[NsysTable]
     ) -> Iterator[Seen[PrintedProfile]]:
         """Yield one per table of torch, and one for all tables of Nsight Systems."""
-        for seen in averages:
+        for seen in (row for row in averages if row.record.header or row.record.totals):
             yield Seen(_of_torch(seen), seen.count, seen.places, seen.text)
         tables = list(reports)
         if tables:

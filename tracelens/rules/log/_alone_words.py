@@ -207,6 +207,13 @@ WORDS: Mapping[str, Words] = {
         'TORCH_LOGS="recompiles"',
         "Record every recompile.",
     ),
+    "explain": Words(
+        "what torch._dynamo.explain found",
+        "It lists no reason of a graph break: the call was traced as one graph.",
+        "Whether other calls are compiled again is not in it.",
+        'TORCH_LOGS="graph_breaks,recompiles"',
+        "Record breaks and recompiles of a whole run.",
+    ),
     "graph_breaks": Words(
         "a graph break",
         "Dynamo left the graph.",

@@ -68,6 +68,17 @@ _FOREIGN = {
             env='TORCH_LOGS="output_code,fusion"',
         ),
     ),
+    "nvprof": (
+        "a table of nvprof",
+        (
+            "It sums up CUDA's calls and kernels. Time in `cudaMemcpyAsync` or a `Synchronize` is "
+            "mostly time in which the host waits for the kernels before it."
+        ),
+        Advice(
+            text="Newer GPUs need Nsight Systems; its tables are read here.",
+            code="nsys profile --stats=true python app.py",
+        ),
+    ),
     "compile_report": (
         "the report of Dynamo's CompileProfiler",
         (
