@@ -12,20 +12,21 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, total
 from tracelens.evidence import Evidence, Place, Seen
+from tracelens.frames import gathered
 from tracelens.logs import Joined, Record
-from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.output_code import OutputModule
-from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.logs.torch_trace import CompilationMetrics
+
+if TYPE_CHECKING:
+    from tracelens.logs.output_code import OutputModule
+    from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["Frame", "Sighting", "tables"]
 
@@ -35,17 +36,6 @@ DIGITS = 10
 MAX_ROWS = 200
 
 R = TypeVar("R", bound=Record)
-
-#: The record types that a frame gathers by the compile id of their place.
-GATHERED: tuple[type[Record], ...] = (
-    CompilationMetrics,
-    Recompile,
-    RecompileLimit,
-    GraphBreak,
-    GuardTree,
-    OutputModule,
-    FramePhases,
-)
 
 
 class Sighting(NamedTuple):
@@ -92,9 +82,21 @@ class Frame(Joined):
         return [s.seen for s in every if isinstance(s.seen.record, kind)]
 
     @property
+    def metrics(self) -> list[Seen[CompilationMetrics]]:
+        """What Dynamo measured."""
+        kind = gathered.imported(gathered.METRICS)
+        return [] if kind is None else self.of(kind)
+
+    @property
+    def modules(self) -> list[Seen[OutputModule]]:
+        """The modules that were generated."""
+        kind = gathered.imported(gathered.MODULE)
+        return [] if kind is None else self.of(kind)
+
+    @property
     def compile_seconds(self) -> float | None:
         """How long the compilation took: as Dynamo measured it, else from the clocks of the log."""
-        for metrics in self.of(CompilationMetrics):
+        for metrics in self.metrics:
             if metrics.record.entire_frame_compile_time_s is not None:
                 return metrics.record.entire_frame_compile_time_s
         measured = self._phase(FRAME)
@@ -118,13 +120,13 @@ class Frame(Joined):
     @classmethod
     def walks(cls) -> tuple[type[Record], ...]:
         """What is gathered, by whatever id."""
-        return (*(kind for kind in GATHERED if kind is not FramePhases), AutotuneTable)
+        return tuple(gathered.every())
 
     @classmethod
     def join(cls, evidence: Evidence) -> Iterator[Seen[Frame]]:
         """Gather the records by input, writer and compile id."""
         groups: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)
-        for kind in GATHERED:
+        for kind in gathered.held(evidence):
             for place, seen in evidence.table(kind).events():
                 if place.frame:
                     groups[place.compilation].append(Sighting(place, seen))
@@ -241,9 +243,10 @@ def _codes(
 
 def _code_of(sightings: list[Sighting]) -> dict[str, Any]:
     """Return the code object that the records name: structured logs and recompilations do."""
+    metrics = gathered.imported(gathered.METRICS)
     for _, seen in sightings:
         record = seen.record
-        if isinstance(record, CompilationMetrics) and record.co_name:
+        if metrics is not None and isinstance(record, metrics) and record.co_name:
             return {
                 "function": record.co_name,
                 "file": record.co_filename,
@@ -256,11 +259,14 @@ def _code_of(sightings: list[Sighting]) -> dict[str, Any]:
 
 def _add_tables(evidence: Evidence, groups: dict[tuple[str, str, str], list[Sighting]]) -> None:
     """Give each AUTOTUNE table, which has no compile id, to the code that is generated after it."""
+    module, table = gathered.imported(gathered.MODULE), gathered.imported(gathered.TABLE)
+    if module is None or table is None:
+        return
     modules: defaultdict[str, list[tuple[int, tuple[str, str, str]]]] = defaultdict(list)
-    for place, _ in evidence.table(OutputModule).events():
+    for place, _ in evidence.table(module).events():
         if place.frame:
             modules[place.input].append((place.line, place.compilation))
-    for place, seen in evidence.table(AutotuneTable).events():
+    for place, seen in evidence.table(table).events():
         after = modules[place.input]
         index = bisect_left(after, (place.line,))
         if index < len(after):
@@ -284,7 +290,7 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
 
 
 def _row(frame: Frame) -> dict[str, Any]:
-    modules = [seen.record for seen in frame.of(OutputModule)]
+    modules = [seen.record for seen in frame.modules]
     seconds, later = frame.compile_seconds, frame.backward_seconds
     return {
         "frame": frame.id,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracelens.frames import Frame
-from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _cost(found: list[Frame], what: str) -> Cost | None:
     seconds = [frame.compile_seconds or 0.0 for frame in found]
     if not sum(seconds):
         return None
-    exact = all(frame.of(CompilationMetrics) for frame in found)
+    exact = all(frame.metrics for frame in found)
     entries = "1 entry" if len(found) == 1 else f"{len(found)} entries"
     return Cost(
         ms=sum(seconds) * 1000,

@@ -14,17 +14,11 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.logs import Joined
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.report import Cost
 
 __all__ = ["CompiledFrame", "cost_of", "measured_ms"]
-
-
-#: Records that are made when a compilation ends, or near its end.
-ENDS = (CompilationMetrics, FramePhases, GuardTree, OutputModule)
 
 
 #: Seconds to the next compilation beyond which they say nothing of this one.
@@ -130,7 +124,7 @@ def _by_compilation(frames: Table[Frame]) -> dict[tuple[str, str, str], Frame]:
 
 def _measured(frame: Frame) -> float | None:
     """Return the seconds that Dynamo measured, where the compile id was given once."""
-    metrics = frame.of(CompilationMetrics)
+    metrics = frame.metrics
     if len(metrics) != 1 or len(frame.of(Recompile)) != 1 or metrics[0].count != 1:
         return None
     return metrics[0].record.entire_frame_compile_time_s
@@ -148,5 +142,9 @@ def _seconds(step: Step, frame: Frame) -> float | None:
         is_tree = isinstance(seen.record, GuardTree) and place.when is not None
         if is_tree and step.place.line < place.line < end:
             return (place.when or 0.0) - (step.place.when or 0.0)
-    told = any(isinstance(seen.record, ENDS) for _, seen in frame.sightings)
-    return frame.compile_seconds if told and len(later) == 1 else None
+    return frame.compile_seconds if _ends(frame) and len(later) == 1 else None
+
+
+def _ends(frame: Frame) -> bool:
+    """Tell whether there are records that are made when a compilation ends, or near its end."""
+    return bool(frame.metrics or frame.modules or frame.of(FramePhases) or frame.of(GuardTree))

@@ -10,9 +10,7 @@ from tracelens.dynamo.breaks import BreakSite, by_place, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.frames import Frame
-from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
@@ -134,9 +132,11 @@ class ManySmallGraphs(Rule):
 
 def _size(frame: Frame) -> int | None:
     """Return how many kernels and library calls a frame's first code has; None without code."""
-    modules = frame.of(OutputModule)
+    modules = frame.modules
     if not modules or frame.entry:
         return None
+    from tracelens.logs._statements import ExternCall, KernelCall  # noqa: PLC0415 -- code was read
+
     steps = modules[0].record.steps
     return sum(isinstance(step.code, ExternCall | KernelCall) for step in steps)
 
