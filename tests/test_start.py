@@ -34,6 +34,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 RULES = FIXTURES / "rules"
 ONEDNN = RULES / "ONE001-reference-kernel-dispatch" / "fires-lstm-training.log"
 OUTPUT_CODE = RULES / "IND012-device-copy-in-graph" / "fires-one-small-tensor.log"
+GUARDS = RULES / "GRD001-guard-latency-high" / "quiet-2.6.log"
 RECOMPILES = FIXTURES / "logs" / "recompiles" / "fn-x-n.log"
 
 RUN = """
@@ -126,6 +127,12 @@ def test_a_compile_log_imports_little_else(cache: Path) -> None:
     assert "output_code" in kinds(modules)
     assert len(kinds(modules)) <= 16, kinds(modules)
     assert not kinds(modules) & {"chrome_trace", "cudagraphs", "graph_code", "onednn_verbose"}
+
+
+def test_a_log_of_guards_imports_nothing_of_generated_code(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(GUARDS), "-q")
+    assert {"guards", "recompiles"} <= kinds(modules)
+    assert not kinds(modules) & {"output_code", "autotune", "torch_trace"}
 
 
 def test_a_text_log_imports_nothing_of_structured_ones(cache: Path) -> None:
