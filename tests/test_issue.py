@@ -87,6 +87,16 @@ def test_the_words_to_search_are_the_rare_ones() -> None:
     assert "breaks" not in search(one)
 
 
+def test_the_lines_of_a_program_are_no_words_to_search() -> None:
+    lines = ["Graph break in user code at ~/proj/infer.py:9", "Failed to trace builtin operator"]
+    one = finding(
+        title="`print` breaks the graph at proj/infer.py:9",
+        message='proj/infer.py:9: `print("shape", x.shape)`. The function is cut in two.',
+        evidence=[{"input": "run.log", "line": n, "text": t} for n, t in enumerate(lines, 1)],
+    )
+    assert search(one) == ["print", "Failed", "trace", "builtin", "operator"]
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [

@@ -52,6 +52,8 @@ MAX_EVIDENCE, MAX_WORDS, MAX_YOURS = 12, 8, 20
 _PACKAGE = re.compile(r"(?:site|dist)-packages>?/([A-Za-z_]\w{0,60})")
 _FILE = re.compile(r"(?<![\w./~<>+-])[\w.~<>/+-]{1,200}\.pyx?(?::\d{1,7})?(?!\w)")
 _WORD = re.compile(r"[A-Za-z_][\w.]{3,60}")
+#: A line of the program, as messages quote it.
+_QUOTED = re.compile(r"`?[^\s`]{1,200}\.pyx?:\d{1,7}`?: `[^`]{0,400}`")
 #: Words that every issue has.
 _COMMON = frozenset(
     """
@@ -99,11 +101,17 @@ def title(finding: Finding) -> str:
 
 
 def search(finding: Finding) -> list[str]:
-    """Return the words by which the same issue can be found, the rarest kinds first."""
+    """Return the words by which the same issue can be found, the rarest kinds first.
+
+    Files and lines of the program are nobody else's; what torch says about it, others have met.
+    """
     said = " ".join(part for part in (finding.title, finding.message) if part)
+    said = _FILE.sub("", _QUOTED.sub("", said))
     marked = [word for part in re.findall(r"`([^`]{3,80})`", said) for word in _WORD.findall(part)]
-    plain = [word for word in _WORD.findall(finding.title) if word.lower() not in _COMMON]
-    return list(dict.fromkeys([*marked, *plain]))[:MAX_WORDS]
+    logged = [e.text for e in finding.evidence if "," not in e.text and not _FILE.search(e.text)]
+    plain = " ".join([_FILE.sub("", finding.title), *logged[:1]])
+    rest = [word for word in _WORD.findall(plain) if word.lower() not in _COMMON]
+    return list(dict.fromkeys([*marked, *rest]))[:MAX_WORDS]
 
 
 def body(report: Report, finding: Finding, script: str) -> str:
