@@ -1,5 +1,5 @@
 """A product that is copied only because the program says so."""
-# logs: output_code
+# logs: output_code,graph_code
 
 import torch
 

@@ -134,12 +134,12 @@ class LayoutConversionKernels(Rule):
         Remedy(
             id="find-line",
             text=lambda data: (
-                f"The comment above `{data.kernel}` in the generated code names the operators that "
-                "ask for the copy: change their lines, if the copies matter."
+                "A log with this switch names the line that asks for the copy; the comment above "
+                f"`{data.kernel}` in the generated code names its operators."
             ),
             when="copies of whose line the log has nothing",
             applies=lambda data: not data.is_placed and data.cause == "copy",
-            env="TORCH_LOGS=output_code",
+            env="TORCH_LOGS=output_code,graph_code",
             proof="it records more",
             basis="untestable",
         ),

@@ -151,8 +151,9 @@ def groups(
         key = (*history.definition, "" if by_function else about(step))
         group = by_identity.setdefault(key, Group(owner(step)))
         group.steps += change
+    last = max((history.steps[-1].number for history in histories(recompiles)), default=0)
     for group in by_identity.values():
-        group.limit, group.is_hit = limit_of(group.history.definition, limits)
+        group.limit, group.is_hit = limit_of(group.history.definition, limits, last)
     return list(by_identity.values())
 
 
@@ -166,16 +167,23 @@ def is_more_than_once(group: Group) -> bool:
 
 
 def limit_of(
-    definition: tuple[str, str, int], limits: Table[RecompileLimit] | None
+    definition: tuple[str, str, int], limits: Table[RecompileLimit] | None, last: int = 0
 ) -> tuple[int, bool]:
-    """Return how many entries a function may have, and whether Dynamo gave up on it."""
+    """Return how many entries a function may have, and whether Dynamo gave up on it.
+
+    Args:
+        definition: The function.
+        limits: The functions that Dynamo gave up on.
+        last: The highest number of an entry in the log. One beyond the limit says that the program
+            has raised it, to what is not known: at least so far that more fit.
+    """
     limit, hit = DEFAULT_LIMIT, False
     for _, seen in limits.events() if limits is not None else ():
         record = seen.record
         if not record.is_accumulated:
             limit = record.limit
         hit = hit or (record.function, record.file, record.line) == definition
-    return limit, hit
+    return (limit if last <= limit else last + 3), hit
 
 
 def _changes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import History, histories
@@ -20,10 +21,16 @@ from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import NUMBERS
 from tracelens.rules.rcp._changes import limit_of, owner
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
+from tracelens.words import is_whole
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
 
 __all__ = ["NearRecompileLimit"]
 
 MAX_NAMED = 4
+#: The limit, as torch 2.7 calls it and as it was called before.
+_SETTINGS = ("torch._dynamo.config.recompile_limit", "torch._dynamo.config.cache_size_limit")
 
 
 class NearRecompileLimit(Rule):
@@ -97,15 +104,19 @@ class NearRecompileLimit(Rule):
         *,
         limits: Table[RecompileLimit],
         trees: Table[GuardTree],
+        settings: Table[Setting],
     ) -> Iterator[Finding]:
         """Yield one finding per function, about its fullest history."""
+        given = _given(settings)
         fullest: dict[tuple[str, str, int], History] = {}
         for history in histories(recompiles):
             held = fullest.get(history.definition)
             if held is None or len(held.steps) < len(history.steps):
                 fullest[history.definition] = history
+        highest = max((history.steps[-1].number for history in fullest.values()), default=0)
         for definition, history in fullest.items():
-            limit, is_hit = limit_of(definition, limits)
+            limit, is_hit = limit_of(definition, limits, highest)
+            limit = given or limit
             entries = history.steps[-1].number + 1
             if is_hit or not limit - 1 <= entries <= limit:
                 continue
@@ -125,6 +136,12 @@ class NearRecompileLimit(Rule):
                 advice=self.advise(data),
                 data=data,
             )
+
+
+def _given(settings: Table[Setting]) -> int:
+    """Return the limit that the program has set, as its configuration in the log says; else 0."""
+    told = {row.record.value for row in settings if row.record.name in _SETTINGS}
+    return max((int(value) for value in told if is_whole(value)), default=0)
 
 
 def _causes(history: History) -> str:
