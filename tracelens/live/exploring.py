@@ -27,6 +27,8 @@ __all__ = ["TABLE", "TOGETHER", "explore", "levers"]
 TABLE = "explore"
 #: Name of the row of all that helps, where there is no such row.
 TOGETHER = "what helps, together"
+#: How the note of a row begins that got no run.
+LEFT_OUT = "not tried"
 #: Ratio from which on a setting is taken to help, before its interval is narrow.
 HELPS = 1.05
 #: Times longer than the longest row that the row of all that helps may take, at least.
@@ -126,8 +128,9 @@ class _Table:
             for one in batch:
                 self._once(one, ran=one.knob.text in begun)
                 self.tell()
-            self._sampler.run(UNCHANGED)
-            self.tell()
+            if not all(one.knob.text in begun for one in batch):
+                self._sampler.run(UNCHANGED)  # rows that began at once had one beside them
+                self.tell()
 
     def _is_missing(self, one: _Try) -> bool:
         """Return whether a row still has to get its first run."""
@@ -230,7 +233,7 @@ class _Table:
         self._is_over = True
         for one in self._tries:
             if self._is_missing(one):
-                one.note = "not tried: too little time was left"
+                one.note = f"{LEFT_OUT}: too little time was left"
 
     def tell(self) -> None:
         """Tell the rows as they are now."""
@@ -252,7 +255,12 @@ class _Table:
         if is_there or not self._is_over or not self._is_standard:
             return
         helpful = [knob.text for knob in self._helpful()]
+        is_whole = any(self._sampler.runs(one.knob) for one in self._tries) and not any(
+            one.note.startswith(LEFT_OUT) for one in self._tries
+        )
         said = "too little time was left" if self._wants_together else "no setting helps"
+        if not helpful and not is_whole:
+            said = "of those that ran, none helps"
         if helpful:
             said = f"of those that ran, only {helpful[0]} helps" if len(helpful) == 1 else said
         yield {"setting": TOGETHER, "note": f"not tried: {said}"}

@@ -23,7 +23,7 @@ from tracelens.live.workload import Side
 __all__ = ["SoFar", "Timer", "threads_of", "timing_of"]
 
 Of = Literal["step", "run"]
-#: Ratio of wall times below which less CPU time is no gain, where that ratio is sure enough.
+#: Ratio of wall times below which less CPU time is no gain.
 WAITED = 0.9
 
 
@@ -288,7 +288,7 @@ def timing_of(
     blocks = tuple(Block(*(run.times for run in block)) for block in read)
     busy = conditions.busy([run.strain for block in runs for run in block], threads_of(sides))
     judged = judge(blocks, of=of, floor=floor_of(clock, busy=busy))
-    judged = _waited(judged, runs, clock, of)
+    judged = _waited(judged, runs, clock, of, busy=busy)
     said = {"clock": "CPU time" if clock == "cpu" else "wall"}
     return Timing(judged, of, blocks, crowding(runs) | said)
 
@@ -299,12 +299,17 @@ def threads_of(sides: Sequence[Recorded]) -> int:
     return int(said) if said.isdigit() else 1
 
 
-def _waited(judged: Judgement, runs: Sequence[tuple[Run, ...]], clock: Clock, of: Of) -> Judgement:
-    """Return the answer, unless what uses less CPU time takes longer all the same."""
+def _waited(
+    judged: Judgement, runs: Sequence[tuple[Run, ...]], clock: Clock, of: Of, *, busy: bool
+) -> Judgement:
+    """Return the answer, unless what uses less CPU time takes longer all the same.
+
+    Where others were at work, that has to be sure: the wall clock is theirs as well.
+    """
     if judged.answer != "faster" or clock == "wall":
         return judged
     wall = judge([Block(*(run.times for run in block)) for block in runs], of=of)
-    if wall.ratio > WAITED or wall.high >= judged.ratio:  # or it may well be a gain there, too
+    if wall.ratio > WAITED or (busy and wall.high >= 1):
         return judged
     words = f"it uses less CPU time ({judged.ratio:.2f} times), and takes longer all the same"
     return replace(judged, answer="unclear", reason=words)
