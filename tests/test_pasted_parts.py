@@ -112,6 +112,15 @@ def test_a_part_is_told_with_what_would_settle_it(name: str, tmp_path: Path) -> 
     assert found.evidence or name == "guards"  # its function says nothing about one guard
 
 
+def test_lines_of_onednn_whose_times_are_cut_are_told_without_them(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    lines = [f"{WEIGHTS}{size}x32x56x96,0" for size in range(1, 8)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert found.code == "LOG001"
+    assert "`reorder` on `jit:uni`, without times" in found.message
+
+
 def test_a_long_log_is_no_part(tmp_path: Path) -> None:
     """Two-sided with the above: what is clean for a hundred lines is a recording, and clean."""
     path = tmp_path / "run.log"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tracelens.errors import blame
 from tracelens.report import Outcome
 
 if TYPE_CHECKING:
@@ -50,11 +51,18 @@ def answered(
     from tracelens.rules.log.log_incomplete import LogIncomplete  # noqa: PLC0415 -- seldom needed
 
     rule = LogIncomplete()
-    told = list(rule.alone(evidence))
+    try:
+        told = list(rule.alone(evidence))
+    except Exception as error:  # a broken rule must not take the report down
+        crashed = {"verdict": Outcome.CRASHED, "reason": blame(error)}
+        return [_changed(one, crashed) for one in verdicts], findings
     asked.setdefault(PASTED, rule)
     fired = {"verdict": Outcome.FIRED, "reason": ""} if told else {}
-    new = [one.model_copy(update=fired) if one.code == PASTED else one for one in verdicts]
-    return new, [*findings, *told]
+    return [_changed(one, fired) for one in verdicts], [*findings, *told]
+
+
+def _changed(verdict: Verdict, update: dict[str, Any]) -> Verdict:
+    return verdict.model_copy(update=update) if verdict.code == PASTED else verdict
 
 
 def _answers(finding: Finding) -> bool:

@@ -65,6 +65,10 @@ def _onednn(rows: list[Seen[Record]]) -> str:
     names = sorted(spent, key=lambda name: -spent[name])
     moved = sum(ms for name, ms in spent.items() if name.startswith("`reorder`"))
     total = sum(spent.values())
+    if not total:
+        slow = " A reference implementation (`ref`) is slow." if "on `ref" in str(names) else ""
+        most = f"{', '.join(sorted(names)[:3])}{and_more(len(names), 3)}"
+        return f"They show {most}, without times.{slow}"
     if len(names) > 1 and moved >= MUCH_MOVED * total:
         return (
             f"They show {length(total)}, {100 * moved / total:.0f} % of it reorders, which copy a "
