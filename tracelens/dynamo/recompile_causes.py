@@ -25,6 +25,8 @@ from tracelens.logs.recompiles import (
 
 __all__ = ["Cause", "cause_of", "is_captured", "ranked"]
 
+#: What ``force_parameter_static_shapes`` is about; freezing a parameter is none of them.
+_SHAPES = frozenset({"size", "stride", "rank"})
 _MISMATCHES = {
     "size": "RCP002",
     "dispatch key set": "RCP011",
@@ -76,7 +78,7 @@ def _(check: Aliasing, hint: str = "") -> Cause:
 @cause_of.register
 def _(check: TensorMismatch, hint: str = "") -> Cause:
     del hint
-    if "parameter" in check.note:
+    if "parameter" in check.note and check.what in _SHAPES:
         return Cause("RCP018", f"the shape of the parameter `{check.source}`", check.expected)
     at = "" if check.index is None else f" in dimension {check.index}"
     code = _MISMATCHES.get(check.what, "RCP011")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.guard_facts import without_gradients
 from tracelens.dynamo.recompile_history import histories
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs._stack import StackFrame
+from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import MAX_DIGITS, GuardFailure, Recompile, Source, TensorMismatch
 from tracelens.logs.recording import CalledWith
 from tracelens.remedies import Remedy
@@ -31,8 +33,16 @@ class RemainderData(FindingData):
     last: int
     #: The source is a variable of the compiled function.
     is_variable: bool = False
+    #: Whether all that was compiled ran without gradients; None where the log does not say.
+    is_inference: bool | None = None
     #: The functions that the batch recompiled: file and line of each.
     functions: tuple[tuple[str, int], ...] = ()
+
+
+def _padded(data: RemainderData) -> str:
+    """Return the line that adds rows of zeros, for a tensor of any number of dimensions."""
+    x = data.source
+    return f"{x} = torch.cat([{x}, {x}.new_zeros({data.usual} - len({x}), *{x}.shape[1:])])"
 
 
 class NeedlessDynamicKernel(Rule):
@@ -57,7 +67,8 @@ class NeedlessDynamicKernel(Rule):
     torch. So without the recording's line nothing is reported, nor with any other change of a size.
 
     ## What to do
-    Drop the last batch or pad it.
+    In training, drop the last batch. Where every row counts, as in inference, mark the dimension as
+    dynamic before the first call, or pad the batch.
 
     ## How a live run confirms it
     The program runs with ``dynamic=False``. Confirmed when the steps after the change get faster;
@@ -81,21 +92,37 @@ class NeedlessDynamicKernel(Rule):
                 f"Drop the batch of {data.last}, with `drop_last=True` of the DataLoader or by "
                 f"leaving it out of your loop; or pad it to {data.usual}."
             ),
-            when="the smaller batch is the last of a data set",
+            when="the log does not show inference",
+            applies=lambda data: not data.is_inference,
             code="DataLoader(dataset, batch_size=batch_size, drop_last=True)",
             basis="tested",
             proof="tests/advice/DYN003/drop-last.py",
         ),
         Remedy(
             "mark-dynamic",
-            "Where the last batch must count: mark the dimension before the first call, and one "
-            "compilation serves both sizes.",
+            lambda data: (
+                ("Mark" if data.is_inference else "Where the last batch must count: mark")
+                + " the dimension before the first call, and one compilation serves both sizes."
+            ),
             when="a tensor that the compiled function is given",
             applies=lambda data: data.is_variable,
             code=lambda data: f"torch._dynamo.maybe_mark_dynamic({data.source}, 0)",
             since="2.3",
             basis="tested",
             proof="tests/advice/DYN003/mark-dynamic.py",
+        ),
+        Remedy(
+            "pad",
+            lambda data: (
+                f"Or pad the batch of {data.last} to {data.usual}, and leave out the rows of the "
+                "result that it did not have: this changes nothing where rows do not depend on "
+                "each other."
+            ),
+            when="a tensor that the compiled function is given, in inference",
+            applies=lambda data: bool(data.is_inference) and data.is_variable,
+            code=_padded,
+            basis="tested",
+            proof="tests/advice/DYN003/pad.py",
         ),
     )
 
@@ -105,6 +132,7 @@ class NeedlessDynamicKernel(Rule):
         *,
         sizes: Table[CalledWith],
         frames: Table[Frame],
+        guards: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding for the whole log, however many functions the batch went through."""
         steps = [
@@ -123,7 +151,7 @@ class NeedlessDynamicKernel(Rule):
             and (back := _return(sizes, next(iter(pairs)))) is not None
         ):
             every = [step for history in histories(recompiles) for step in history.steps]
-            yield self._finding(steps, back, cost_of(every, frames))
+            yield self._finding(steps, back, cost_of(every, frames), without_gradients(guards))
 
     def causes(self, finding: Finding) -> Iterator[Story]:
         """Tell why each of the functions was compiled for another size."""
@@ -136,6 +164,7 @@ class NeedlessDynamicKernel(Rule):
         steps: list[tuple[Place, Seen[Recompile], GuardFailure]],
         back: Seen[CalledWith],
         cost: Cost | None,
+        is_inference: bool | None,
     ) -> Finding:
         _, first, failure = steps[0]
         record = first.record
@@ -148,6 +177,7 @@ class NeedlessDynamicKernel(Rule):
             usual=int(expected),
             last=int(actual),
             is_variable=isinstance(source, Source) and source.is_variable,
+            is_inference=is_inference,
             functions=tuple(dict.fromkeys((s.record.file, s.record.line) for _, s, _ in steps)),
         )
         return self.finding(
@@ -183,7 +213,7 @@ def _line(failure: GuardFailure, own: StackFrame) -> list[StackFrame]:
 def _is_remainder(change: tuple[int | None, str, str]) -> bool:
     """Whether it is the first dimension that got smaller; 1 gets an entry of its own by design."""
     index, expected, actual = change
-    known = all(one.isdecimal() and len(one) < MAX_DIGITS for one in (expected, actual))
+    known = all(n.isdecimal() and len(n) < MAX_DIGITS for n in (expected, actual))
     return index == 0 and known and 1 < int(actual) < int(expected)
 
 
@@ -191,10 +221,9 @@ def _return(
     sizes: Table[CalledWith], change: tuple[int | None, str, str]
 ) -> Seen[CalledWith] | None:
     """Return the line that shows the usual size again after the smaller one, and no other size."""
-    usual, smaller = int(change[1]), int(change[2])
+    change_back = int(change[1]), int(change[2]), int(change[1])
     for row in sizes:
-        seen = row.record.sizes
-        if seen[:3] == (usual, smaller, usual) and set(seen) == {usual, smaller}:
+        if (seen := row.record.sizes)[:3] == change_back and set(seen) == set(change_back):
             return row
     return None
 

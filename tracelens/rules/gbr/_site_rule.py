@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
+from tracelens.dynamo.guard_facts import one_module
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Knob
 from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_break
 from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
@@ -106,7 +108,7 @@ LIBRARY = (
     Remedy(
         "compile-inner",
         "Compile the modules that do not reach this line, instead of what calls them all.",
-        when="the break is in an installed package",
+        when="the break is in an installed package, and the guards name more than one module",
         applies=lambda data: bool(data.package),
         basis="tested",
         proof="tests/advice/GBR007/compile-inner.py",
@@ -135,12 +137,18 @@ class SiteRule(Rule):
     Data = BreakData
 
     def check(
-        self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak], frames: Table[Frame]
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
+        alone = one_module(trees)
         for site in sites(breaks, self.families, setup=setup):
             if self.wanted(site):
-                finding = self.about(site)
+                finding = without_inner(self.about(site)) if alone else self.about(site)
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
                     finding = finding.model_copy(update={"cost": cost})
                 yield finding
@@ -204,6 +212,12 @@ class SiteRule(Rule):
         """Say why there is nothing to do; empty where there is."""
         del site
         return ""
+
+
+def without_inner(finding: Finding) -> Finding:
+    """Return the finding without the advice to compile what does not reach its line."""
+    advice = tuple(one for one in finding.advice if one.id != "compile-inner")
+    return finding.model_copy(update={"advice": advice})
 
 
 def cold_start(file: str, line: int) -> Story:

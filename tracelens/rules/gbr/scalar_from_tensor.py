@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -28,6 +29,10 @@ def _kept(data: BreakData) -> str | None:
     if ".item()" not in code or code.startswith(CONTROL) or any(word in code for word in LEAVES):
         return None
     return code.replace(".item()", ".detach()" if "append(" in code else "")
+
+
+#: In a package such a number mostly becomes a size, and an operator that needs it raises.
+_CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
 
 
 class ScalarFromTensor(SiteRule):
@@ -93,8 +98,13 @@ class ScalarFromTensor(SiteRule):
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
             "(math, NumPy, range), the graph breaks there instead.",
-            when="no branch or loop of Python depends on the number in the same line",
-            applies=lambda data: not data.name and not data.code.startswith(CONTROL),
+            when="no branch or loop of Python depends on the number in the same line, and no "
+            "package turns it into a number of Python there",
+            applies=lambda data: (
+                not data.name
+                and not data.code.startswith(CONTROL)
+                and not (data.package and _CONVERTED.search(data.code))
+            ),
             setting="torch._dynamo.config.capture_scalar_outputs = True",
             env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
             since="2.1",

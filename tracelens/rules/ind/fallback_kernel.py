@@ -35,6 +35,8 @@ __all__ = ["FallbackKernel"]
 LARGE = 1 << 20
 #: Calls per call of the graph that are worth one: a scan in every layer.
 MANY = 16
+#: Bytes up to which a few calls are not worth a change of the program.
+TINY, FEW = 1 << 10, 4
 
 
 class FallbackKernel(Rule):
@@ -55,7 +57,8 @@ class FallbackKernel(Rule):
     algebra, sorting, Fourier transforms, random numbers, collectives, and operators of your own.
     Only scans, searches, padding and pooling backward, and element-wise operators are reported
     here, the rest in one note of severity ``none``. Below 1 MiB per call it is a note: the launch
-    is all that it costs. Complex numbers are IND010, scatters IND009.
+    is all that it costs. Up to four calls that move 1 KiB in all are nothing to act on. Complex
+    numbers are IND010, scatters IND009.
 
     ## What to do
     Compute it once, outside of the compiled function, where it depends on sizes only; or write it
@@ -137,6 +140,7 @@ class FallbackKernel(Rule):
         frame = None
         if first is not None:
             frame = user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
+        tiny = 0 < moved <= TINY and len(calls) <= FEW
         grave = moved >= LARGE or len(calls) >= MANY
         dtypes = {str(read.dtype) for call in calls for read in call.operands if read.dtype}
         data = self.Data(
@@ -153,6 +157,7 @@ class FallbackKernel(Rule):
             evidence=one.quotes(),
             advice=self.advise(data),
             data=data,
+            harmless=f"it moves {size(moved)}: a launch is all that it costs" if tiny else None,
         )
 
     def _note(self, right: list[Fallback]) -> Finding:

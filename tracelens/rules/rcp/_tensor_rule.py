@@ -38,6 +38,11 @@ class TensorRule(RecompileRule):
         del group
         return False
 
+    def harmless(self, group: Group) -> str | None:
+        """Say why nothing can be done about it; None where something can."""
+        shared = is_torch_wrapper(group.history.file) and self.is_another_module(group)
+        return _SHARED if shared else None
+
     def completed(self, finding: Finding, group: Group) -> Finding:
         """Return the finding with what the rule alone knows of ``group``."""
         del group
@@ -58,11 +63,10 @@ class TensorRule(RecompileRule):
                 named = {"function": group.history.function, "source": str(check.source)}
                 title = self.title.format(**named, values=", ".join(group.values))
                 message = self.message(group, check)
-                shared = is_torch_wrapper(group.history.file) and self.is_another_module(group)
                 told = tell(
                     *(self, group, frames, trees),
                     title=title,
                     message=message,
-                    harmless=_SHARED if shared else None,
+                    harmless=self.harmless(group),
                 )
                 yield self.completed(told, group)

@@ -10,7 +10,7 @@ from tracelens.dynamo.recompile_history import Step, histories
 from tracelens.evidence import Table
 from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
-from tracelens.frames.recompile_cost import measured_ms
+from tracelens.frames.recompile_cost import cost_of, measured_ms
 from tracelens.logs.recompiles import Recompile
 from tracelens.rules.rcp._changes import owner
 from tracelens.words import length
@@ -30,35 +30,36 @@ MIN_PART = 0.1
 class Weight(NamedTuple):
     """What one process spent on compiling, and what on recompiles for sizes, as Dynamo measured it.
 
-    Of several ranks, which compile side by side, the slowest counts. The clocks of a log are too
-    coarse to turn a note into a warning.
+    Of several ranks, which compile side by side, the slowest counts. Without measured seconds the
+    clocks of the log are taken; they are too coarse for a warning, and good enough for information.
     """
 
     whole_ms: float
     sizes_ms: float
+    is_measured: bool = True
 
     @classmethod
     def of(
         cls, recompiles: Table[Recompile], frames: Table[Frame], seconds: Table[CompileSeconds]
     ) -> Weight:
-        """Add up what was measured; nothing where nothing was."""
+        """Add up what was measured, else what the clocks tell."""
         whole = [1000 * r.record.seconds for r in seconds if r.record.basis == "measured"]
-        if not whole:
-            return cls(0.0, 0.0)
+        measured = bool(whole)
+        whole = whole or [1000 * row.record.seconds for row in seconds]
         by_process: defaultdict[tuple[str, str], list[Step]] = defaultdict(list)
         for history in histories(recompiles):
             for step in history.steps:
                 if owner(step).code in SIZES:
                     by_process[step.place.process].append(step)
-        each = [measured_ms(steps, frames) for steps in by_process.values()]
-        return cls(max(whole), max(each, default=0.0))
+        each = [_taken(steps, frames, measured=measured) for steps in by_process.values()]
+        return cls(max(whole, default=0.0), max(each, default=0.0), measured)
 
     def heavy(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return what ``steps`` took, where compile time went to sizes; else an empty text.
 
         It is a part of a sentence: ``96 s of the 3.2 min that compiling took``.
         """
-        if self.sizes_ms < max(MIN_MS, MIN_SHARE * self.whole_ms):
+        if not self.is_measured or self.sizes_ms < max(MIN_MS, MIN_SHARE * self.whole_ms):
             return ""
         return self._part(steps, frames, MIN_PART)
 
@@ -69,6 +70,16 @@ class Weight(NamedTuple):
         return self._part(steps, frames, NOTE_SHARE)
 
     def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
-        ms = measured_ms(steps, frames)
+        ms = _taken(steps, frames, measured=self.is_measured)
         part = f"{length(ms)} of the {length(self.whole_ms)} that compiling took"
+        if not self.is_measured:
+            part = f"about {part}, by the clocks of the log"
         return part if ms >= max(least * self.whole_ms, 1.0) else ""
+
+
+def _taken(steps: Sequence[Step], frames: Table[Frame], *, measured: bool) -> float:
+    """Return the milliseconds that ``steps`` took; none where the clocks give only a bound."""
+    if measured:
+        return measured_ms(steps, frames)
+    cost = cost_of(steps, frames)
+    return (cost.ms or 0.0) if cost is not None and cost.basis == "estimated" else 0.0

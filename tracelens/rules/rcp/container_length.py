@@ -13,7 +13,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ContainerLength"]
@@ -27,6 +27,12 @@ _ONCE = {
     False: " Two do no harm.",
     True: " An imported module keeps it: once it is filled, it stays.",
 }
+
+
+def _is_own(data: RecompileData) -> bool:
+    """Whether the program can change the container: it makes it, or passes it."""
+    found = _is_of_import(data.source) or _is_of_call(data.source)
+    return not found and (not data.package or data.is_variable)
 
 
 class ContainerLength(RecompileRule):
@@ -79,7 +85,7 @@ class ContainerLength(RecompileRule):
             "stack",
             "Stack the items in one tensor, whose size can be a symbol.",
             when="a container of the program's",
-            applies=lambda data: not (_is_of_import(data.source) or _is_of_call(data.source)),
+            applies=_is_own,
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
         ),
@@ -87,7 +93,7 @@ class ContainerLength(RecompileRule):
             "allocate",
             "Or keep one length: allocate all items up front.",
             when="a container of the program's",
-            applies=lambda data: not (_is_of_import(data.source) or _is_of_call(data.source)),
+            applies=_is_own,
             basis="tested",
             proof="tests/advice/RCP017/allocate.py",
         ),
@@ -107,6 +113,18 @@ class ContainerLength(RecompileRule):
             applies=lambda data: _is_of_import(data.source),
             basis="tested",
             proof="tests/advice/RCP017/call-first.py",
+        ),
+        Remedy(
+            "compile-inner",
+            "Compile the modules that do not reach this line, instead of what calls them all.",
+            when="a container that an installed package keeps",
+            applies=lambda data: (
+                bool(data.package)
+                and not data.is_variable
+                and not (_is_of_import(data.source) or _is_of_call(data.source))
+            ),
+            basis="tested",
+            proof="tests/advice/GBR007/compile-inner.py",
         ),
     )
 

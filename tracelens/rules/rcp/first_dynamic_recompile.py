@@ -71,7 +71,7 @@ class FirstDynamicRecompile(RecompileRule):
     unknown.
     Where ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
     least, it is a warning: that start-up time is spared by one line. Where this one took three
-    tenths, and all of them 20 s, it is information.
+    tenths, and all of them 20 s, it is information, also by the clocks of a log.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
@@ -13,6 +13,17 @@ from tracelens.rules.rcp._tensor_rule import TensorRule
 __all__ = ["RequiresGradMismatch"]
 
 
+def _is_kept(source: str) -> bool:
+    """Whether a module holds the tensor; torch's own wrapper calls the module ``fn``."""
+    return source.startswith("self.") or "_buffers[" in source
+
+
+def _is_state(data: RecompileData) -> bool:
+    """Whether a module keeps the tensor, and its first call found it without a gradient."""
+    first = data.guards[0].expected if data.guards else ""
+    return _is_kept(data.source) and first.endswith("0")
+
+
 class RequiresGradMismatch(TensorRule):
     """A function is called with a tensor that requires a gradient, and with one that does not.
 
@@ -20,6 +31,9 @@ class RequiresGradMismatch(TensorRule):
     Whether an input requires a gradient decides what is compiled: with a backward graph or without.
     The first layer gets the data, which does not; every later layer of the same class gets an
     activation, which does. So the layers' common code is compiled twice.
+
+    A module that keeps a tensor from call to call, as the membrane of a spiking neuron, finds one
+    without a gradient in its first call only.
 
     ## What it looks like
     The flag of the entry, which has two values only:
@@ -29,7 +43,8 @@ class RequiresGradMismatch(TensorRule):
         [0/1] [__recompiles]     - 0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0
 
     ## When it is harmless
-    Always bounded: two entries per tensor, times the entries for sizes.
+    Always bounded: two entries per tensor, times the entries for sizes. A parameter that is frozen
+    once, as before fine-tuning, is a note.
 
     ## What to do
     Nothing in most programs. Where start-up time or the number of entries matters, compile the
@@ -61,6 +76,19 @@ class RequiresGradMismatch(TensorRule):
 
     remedies = (
         Remedy(
+            "call-first",
+            lambda data: (
+                "Call the model once before it is compiled, with a batch as it comes in training: "
+                f"that call leaves in `{data.source}` what later calls find there."
+            ),
+            when="a tensor that a module keeps, without a gradient in the first call",
+            applies=_is_state,
+            code="model(x)  # then torch.compile(model)",
+            basis="tested",
+            proof="tests/advice/RCP012/call-first.py",
+            knob=Knob("called once before it is compiled", call={"eager_first": True}),
+        ),
+        Remedy(
             "same-flag",
             "Give the tensor one flag before the compiled function: `requires_grad_()` where "
             "any call needs the gradient.",
@@ -73,8 +101,12 @@ class RequiresGradMismatch(TensorRule):
             "compile-model",
             "Compile the model and not its layers: only the first of them gets inputs without "
             "a gradient.",
-            when="a module is the first that is compiled: nothing around it is",
-            applies=lambda data: getattr(data, "frame", None) == 0 and data.function == "forward",
+            when="an argument of a module that is the first compiled: nothing around it is",
+            applies=lambda data: (
+                data.is_variable
+                and getattr(data, "frame", None) == 0
+                and data.function == "forward"
+            ),
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
         ),
@@ -82,12 +114,25 @@ class RequiresGradMismatch(TensorRule):
 
     title = "`{function}` is compiled with and without a gradient for `{source}`"
 
+    def harmless(self, group: Group) -> str | None:
+        """Leave out parameters that a program froze once, as before fine-tuning."""
+        check = group.first.check
+        if (
+            isinstance(check, TensorMismatch)
+            and check.expected.endswith("1")
+            and "_parameters[" in str(check.source)
+            and len(group.steps) == 1
+        ):
+            return "the program froze it once, and each phase of a training needs an entry"
+        return super().harmless(group)
+
     def message(self, group: Group, check: TensorMismatch) -> str:
         """Say what differed."""
+        kept = _is_kept(str(check.source))
         return (
             f"An entry was compiled for `{check.source}` with {check.expected}, and then "
             f"the flag was the other one: {group.times}. There are two values, so it ends "
-            "there."
+            "there." + (" The module keeps the tensor from call to call." if kept else "")
         )
 
     def completed(self, finding: Finding, group: Group) -> Finding:

@@ -1,0 +1,38 @@
+"""What the guards of a log say about the program as a whole."""
+
+from __future__ import annotations
+
+import re
+
+from tracelens.evidence import Table
+from tracelens.logs.guards import GuardTree
+
+__all__ = ["one_module", "without_gradients"]
+
+#: What a module holds itself; what stands before it is the module.
+_MEMBERS = re.compile(r"\._parameters|\._buffers|\.(?:weight|bias)$")
+
+
+def one_module(trees: Table[GuardTree]) -> bool:
+    """Tell whether all that the guards say of modules is about a single one, in one frame.
+
+    Then there is no other module that could be compiled in its place.
+    """
+    modules = {
+        (place.frame.partition("/")[0], _MEMBERS.split(guard.source)[0])
+        for place, row in trees.events()
+        for guard in row.record.guards
+        if guard.is_manager and _MEMBERS.search(guard.source)
+    }
+    return len(modules) == 1
+
+
+def without_gradients(trees: Table[GuardTree]) -> bool | None:
+    """Tell whether every compiled frame demands that gradients are off; None where none says."""
+    states = {
+        guard.state.get("grad_mode")
+        for row in trees
+        for guard in row.record.guards
+        if guard.is_global
+    }
+    return None if not states or None in states else not any(states)
