@@ -66,6 +66,32 @@ EXPORT = (
     f'  File "{TORCH}/export/dynamic_shapes.py", line 91, in __call__\n'
     "TypeError: 'Dim' object is not callable\n"
 )
+END = (
+    '  File "/home/ana/proj/model.py", line 30, in forward\n    x = self.first(x)\n\n'
+    'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information\n\n'
+    "You can suppress this exception and fall back to eager by setting:\n"
+    "    import torch._dynamo\n    torch._dynamo.config.suppress_errors = True\n"
+)
+COLAB = (
+    f"[{TORCH}/_inductor/graph.py](https://localhost:8080/#) in run_node(self, n)\n"
+    "    497     with override:\n--> 499         result = super().run_node(n)\n\n"
+    "RuntimeError: no such buffer\n"
+)
+ARROWS = (
+    f"File {TORCH}/_dynamo/convert_frame.py:404, in convert_frame.<locals>._convert_frame(frame)\n"
+    "    403 try:\n--> 404     result = inner_convert(frame, cache_size, hooks)\n"
+)
+RAISED = (
+    "Traceback (most recent call last):\n"
+    f'  File "{TORCH}/_dynamo/eval_frame.py", line 675, in _fn\n'
+    "    raise e.remove_dynamo_frames() from None  # see TORCHDYNAMO_VERBOSE=1\n"
+    f'  File "{TORCH}/_dynamo/output_graph.py", line 1583, in _call_user_compiler\n'
+)
+OLD = (
+    "subprocess.CalledProcessError: Command '['/usr/bin/g++', '-shared', '-fopenmp',"
+    " '-o/tmp/torchinductor_ana/io/cio.so', '/tmp/torchinductor_ana/io/cio.cpp']' returned non-zero"
+    " exit status 1.\n"
+)
 CASES = {
     "logged, the error there": (logged(FRAMES + ERROR), "ERR017", "KeyError"),
     "logged, cut before the error": (logged(FRAMES), "ERR000", "cut before its error"),
@@ -90,6 +116,11 @@ CASES = {
         "ERR011",
         "sm_80",
     ),
+    "the end alone": (END, "ERR000", "cut before its error"),
+    "Colab's frames": (COLAB, "ERR000", "Inductor lowered"),
+    "a notebook's arrows": (ARROWS, "ERR000", "cut before its error"),
+    "one frame below the line that raises": (RAISED, "ERR000", "cut before its error"),
+    "the command of torch 2.0": (OLD, "ERR007", "returned non-zero"),
     "a dump of Triton's code": (
         (
             "LLVM ERROR: Unsupported rounding mode for conversion.\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tracelens.failures.stages import is_compiler
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
-__all__ = ["function_cause", "is_cut", "raising"]
+__all__ = ["function_cause", "is_cut", "is_end", "raising"]
 
 #: What a cut text is about where no name in it tells.
 CUT = "cut"
@@ -24,6 +24,8 @@ _RAISES = re.compile(
 )
 #: The line of source that IPython and rich point at.
 _POINTS = re.compile(r"\s{0,8}(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s")
+#: How Dynamo raises an error anew.
+_REMOVES = "raise e.remove_dynamo_frames()"
 #: Exceptions that say nothing by their names.
 _BASES = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
 #: Exceptions that none but torch's compiler raises.
@@ -42,6 +44,7 @@ _COMPILES = frozenset(
 _OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc"}
 #: A dump of the stacks of a process that is alive, not of an error.
 _DUMPED = ("most recent call first", "Stack (most recent call last)")
+_SUPPRESS = "You can suppress this exception"
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -80,6 +83,12 @@ def _is_alone(episode: Episode, frames: Sequence[Traced]) -> bool:
     )
 
 
+def is_end(episode: Episode, raised: Sequence[Raised]) -> bool:
+    """Tell whether there is no more than what torch prints below its error."""
+    said = [item for item in episode.items if isinstance(item, Said) and not item.logged]
+    return not raised and any(_SUPPRESS in item.text for item in said)
+
+
 def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:
     """Tell whether all there is of an error is the way to it, through the compiler.
 
@@ -94,5 +103,5 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
     if raising(episode):
         name = raising(episode).rpartition(".")[2]
         return any(compiler) or "Dynamo" in name or name in _COMPILES
-    shown = any(_POINTS.match(text) for text in said)
+    shown = any(_POINTS.match(text) or _REMOVES in text for text in said)
     return any(compiler[-2:]) and sum(compiler) >= (1 if shown else MIN_FRAMES)

@@ -203,7 +203,7 @@ PHRASES = (
     ),
     Phrase(
         "graph-pool",
-        r"(?P<allocator>cudaMallocAsync)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|checkPoolLiveAllocations"
+        r"(?P<allocator>cudaMallocAsync)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|curr_block->next==nullptr|checkPoolLiveAllocations"
         r"|accessedtensor\(?s?\)?.{0,4000}?isnottrackedasoutput|allocationsinthecudagraphpool",
     ),
     Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
@@ -300,7 +300,7 @@ PHRASES = (
     ),
     Phrase(
         "generated-cpp",
-        r"CppCompileError|C\+\+compileerror|"
+        r"CppCompileError|C\+\+compileerror|Command'\['[^']{0,200}(?:g\+\+|clang\+\+|c\+\+)'.{1,3000}?/torchinductor_[^']{1,200}\.cpp'\]'returnednon-zero|"
         + _HASHED
         + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
     ),
@@ -330,7 +330,7 @@ PHRASES = (
         "engine-start",
         r"EngineCorefailedtostart|Enginecoreinitializationfailed|EngineprocessfailedtostartError"
         r"|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart"
-        r"|Schedulerhitanexception",
+        r"|(?:Scheduler|WorkerProc|EngineCore)hitanexception|EngineCoreencounteredafatal",
     ),
     # Torch writes it below whatever it does not know.
     Phrase(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
-from tracelens.failures.cut import function_cause, is_cut, raising
+from tracelens.failures.cut import function_cause, is_cut, is_end, raising
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, line_of, stands
 from tracelens.logs._own_errors import OWN_ERRORS
@@ -85,6 +85,7 @@ def told(episode: Episode) -> Told | None:
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
     cut = is_cut(episode, raised, frames)
     found = [one for one in found if cut or stands(one[0], one[1], episode, raised, frames)]
+    cut = cut or (not found and is_end(episode, raised))
     engine = [one for one in found if one[0] == ENGINE]
     found = [one for one in found if one[0] != ENGINE]
     own = False

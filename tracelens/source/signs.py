@@ -96,6 +96,7 @@ TRIGGERS = (
     b"EngineCore failed",
     b"hit an exception",
     "\u2771".encode(),
+    b"--> ",
 )
 
 #: Places in a line that tell of a failure, or of the way to it; what is not sure alone is followed

@@ -46,6 +46,9 @@ _LEAVES_OUT = re.compile(
 )
 #: The head of a frame in a box that was too narrow for it.
 _BROKEN = re.compile(r"(?:[A-Za-z]:\\|[/~])(?:[^\s:]{12,400}|\S{1,400}\.py:\d{1,6}(?: in)?)$")
+#: The head of a frame without its line, and the line of source that is pointed at.
+_UNNUMBERED = re.compile(r"\s{0,4}(?:[A-Za-z]:)?[~/\\][^\s:]{1,300}\.py in \w")
+_ARROW = re.compile(r"\s{0,8}-{2,5}> (\d{1,6})\b")
 #: Line ends that were printed as two characters, in a traceback that is.
 _ESCAPED = (rb"\n  File ", rb"\nTraceback (most recent")
 
@@ -83,7 +86,21 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
             continue
         parts = _bare(text).split("\\n") if any(one in line for one in _ESCAPED) else [_bare(text)]
         rows.extend(Bare(number, part, logged, leaves_out) for part in parts)
+    for rows in found.values():
+        _number(rows)
     return found
+
+
+def _number(rows: list[Bare]) -> None:
+    """Give frames of older notebooks, and of Colab, the line number that an arrow points at."""
+    frame: int | None = None
+    for at, row in enumerate(rows):
+        if _UNNUMBERED.match(row.text):
+            frame = at
+        elif frame is not None and (arrow := _ARROW.match(row.text)):
+            place, _, function = rows[frame].text.partition(" in ")
+            rows[frame] = rows[frame]._replace(text=f"{place}:{arrow[1]} in {function}")
+            frame = None
 
 
 def _joined(start: str, rest: str) -> str:
