@@ -43,8 +43,8 @@ that only these figures are held out:
 The third round was made of what had been missing: titles alone, texts cut before their error,
 exports, C++ wrappers, Windows in other languages, oneDNN's and recompiles' lines alone. Of the
 last two, half are cut in the middle of a traceback by the search that found them. The threads of
-all but the first two and what was said of each are in [held.json](campaigns/held.json), under `pastes`.
-The judge is the author of the mends.
+all but the first two and what was said of each are in [held.json](campaigns/held.json), under
+`pastes`. The judge is the author of the mends.
 """
 
 #: Other texts that a rule is about: the words that people search the page for.
