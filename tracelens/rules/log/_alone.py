@@ -40,6 +40,7 @@ def of(evidence: Evidence) -> Part | None:
         ),
         evidence.kinds[kind],
         [row.quote() for row in few(held)],
+        whole=words.whole,
     )
 
 

@@ -19,6 +19,8 @@ class Words(NamedTuple):
     env: str
     text: str = _WHOLE
     code: str | None = None
+    #: It is a log of its own, not a part of one of torch's.
+    whole: bool = False
 
 
 WORDS: Mapping[str, Words] = {
@@ -85,6 +87,7 @@ WORDS: Mapping[str, Words] = {
         "They name the routine, its sizes and its time.",
         "What share of a step that is, is not in them.",
         "ONEDNN_VERBOSE=profile,dispatch MKL_VERBOSE=1",
+        whole=True,
     ),
     "nsys_stats": Words(
         "a table of Nsight Systems",
@@ -93,6 +96,7 @@ WORDS: Mapping[str, Words] = {
         "",
         "Print the kernels and CUDA's calls.",
         "nsys stats --report cuda_gpu_kern_sum,cuda_api_sum report.nsys-rep",
+        whole=True,
     ),
     "autotune": Words(
         "a search for kernels",
@@ -192,6 +196,7 @@ WORDS: Mapping[str, Words] = {
         "They are no error of torch's.",
         "Which solvers ran is told with its commands.",
         "MIOPEN_LOG_LEVEL=5 MIOPEN_ENABLE_LOGGING_CMD=1",
+        whole=True,
     ),
     "vllm_compile": Words(
         "lines of a server's start",
@@ -199,6 +204,7 @@ WORDS: Mapping[str, Words] = {
         "How long the start takes in all is told by its last line.",
         "VLLM_LOGGING_LEVEL=DEBUG",
         "Give the log from the first line to `init engine`.",
+        whole=True,
     ),
     "recompiles": Words(
         "a recompile",
@@ -213,6 +219,7 @@ WORDS: Mapping[str, Words] = {
         "Whether other calls are compiled again is not in it.",
         'TORCH_LOGS="graph_breaks,recompiles"',
         "Record breaks and recompiles of a whole run.",
+        whole=True,
     ),
     "graph_breaks": Words(
         "a graph break",

@@ -54,7 +54,8 @@ class LogIncomplete(Rule):
 
     Or only a part of a record was pasted, such as why a function was compiled again, without
     the function; rows of a table without its head; a kernel without its log. Or the log is another
-    tool's: of Triton's own autotuner, Helion, OpenVINO, XLA, ExecuTorch.
+    tool's: of Triton's own autotuner, Helion, OpenVINO, XLA, ExecuTorch. A text of up to 60 lines
+    in which no rule finds anything is told for what it is as well, and not just called clean.
 
     ## When it is harmless
     When the part that matters is there. A cut is therefore a note, of severity ``none``; it
