@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.render import Options
+from tracelens.render.text import Text
 
 GUARDS = "V0930 08:14:56.394000 2216 torch/_dynamo/guards.py:1342] [0/0] [__guards] "
 DYNAMIC = "I1014 03:52:39.376000 1397 torch/fx/experimental/symbolic_shapes.py:3545] [1/0] "
@@ -168,3 +170,18 @@ def test_reasons_whose_indentation_is_lost_are_read(tmp_path: Path) -> None:
     report = analyze(str(path))
     assert report.coverage.unread_lines == 0
     assert "RCP017" in {one.code for one in report.findings}
+
+
+def test_who_says_what_was_recorded_has_a_clean_log(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(PARTS["guards"][0], encoding="utf-8")
+    assert [finding.code for finding in analyze(str(path)).told] == ["LOG001"]
+    assert not analyze(str(path), recorded_with=["guards", "recompiles"]).told
+
+
+def test_what_a_short_log_is_has_no_unknown_cost(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(PARTS["guards"][0], encoding="utf-8")
+    said = Text.render(analyze(str(path)), Options())
+    assert "a short log: guards of a compiled frame" in said
+    assert "unknown" not in said

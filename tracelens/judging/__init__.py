@@ -81,7 +81,8 @@ def judge(
             verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
         verdicts.append(verdict)
         findings += found
-    if len(every) >= len(manifest.current().rules) and not _mutes(ignore, every):
+    is_whole = bool(recorded_with)  # whoever knows what was on has not pasted a part
+    if len(every) >= len(manifest.current().rules) and not _mutes(ignore, every) and not is_whole:
         verdicts, findings = answered(evidence, inputs, asked, verdicts, findings)
     foreign = {facts.code: facts.distribution for _, facts in every if facts.distribution}
     tellers = packs.tellers(asked, foreign)

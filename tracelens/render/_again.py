@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tracelens.render import _words
 from tracelens.render._absent import merged, missing, settings_of
-from tracelens.render._first import unknown_cost
+from tracelens.render._first import NO_TIME, unknown_cost
 from tracelens.report import Report
 
 __all__ = ["Again", "again"]
@@ -42,7 +42,8 @@ def again(report: Report) -> Again | None:
     if any(f.code.startswith("ERR") or f.data.get("ended_program") for f in report.told):
         return None
     kinds = {kind for source in report.inputs for kind in source.kinds}
-    unknown = [words for f in report.told if (words := unknown_cost(f, report))]
+    costs = (unknown_cost(finding, report) for finding in report.told)
+    unknown = [words for words in costs if words and not words.startswith(NO_TIME)]
     absent = missing(report)
     if "recording" in kinds:
         wants = [words for words in unknown if "profiler trace" in words]

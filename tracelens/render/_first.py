@@ -8,13 +8,16 @@ from tracelens.render import _words
 from tracelens.report import Cost, Finding, Report, Severity, two_digits
 from tracelens.words import length
 
-__all__ = ["unknown_cost", "verdict"]
+__all__ = ["NO_TIME", "unknown_cost", "verdict"]
+
+#: How the words about a finding begin that costs no time.
+NO_TIME = "none in time"
 
 #: Families of rules whose findings are about a failure, a result or the log: no cost in time.
 _NOT_TIME = {
-    "ERR": "none in time: it is a failure, not a cost",
-    "NUM": "none in time: it is about results, not time",
-    "LOG": "none in time: it is about the log, not the program",
+    "ERR": f"{NO_TIME}: it is a failure, not a cost",
+    "NUM": f"{NO_TIME}: it is about results, not time",
+    "LOG": f"{NO_TIME}: it is about the log, not the program",
     "ENV": "unknown: it slows down everything",
 }
 _TRACE = (("chrome_trace",), "a profiler trace (`tracelens run --trace`)")

@@ -156,7 +156,8 @@ class LogIncomplete(Rule):
             *_others.openvino(nodes),
             *_others.foreign(foreign),
         ):
-            yield self._told(part)
+            rest = "" if part.whole else ", without the log around it"
+            yield self._told(part, f"{part.what}{rest}")
         by_input: dict[str, list[tuple[str, int]]] = {}
         for gap in gaps:
             by_input.setdefault(gap.first.input, []).append((gap.record.what, gap.first.line))
@@ -176,13 +177,13 @@ class LogIncomplete(Rule):
         """Yield what a short log is in which nothing else is found."""
         part = _alone.of(evidence)
         if part is not None:
-            yield self._told(part)
+            yield self._told(part, part.what if part.whole else f"a short log: {part.what}")
 
-    def _told(self, part: _parts.Part) -> Finding:
+    def _told(self, part: _parts.Part, title: str) -> Finding:
         return self.finding(
             "part",
             part.what,
-            title=part.what if part.whole else f"{part.what}, without the log around it",
+            title=title,
             message=f"{part.means} {part.rest}".rstrip(),
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
