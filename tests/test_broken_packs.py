@@ -462,6 +462,7 @@ def test_what_a_pack_would_have_written_was_watched(tmp_path: Path) -> None:
 def test_a_pack_that_never_ends_is_ended(tmp_path: Path, recording: Path) -> None:
     """The zoo itself: one command that hangs fails one test, by name."""
     write(tmp_path / "site", both(HEALTHY, check("import time; time.sleep(3600); yield")))
+    later = {"TRACELENS_PACK_SECONDS": "4"}  # than the limit: not what ends it
     with pytest.raises(AssertionError, match=r"tracelens analyze .*SIGALRM"):
-        tracelens(tmp_path, "analyze", str(recording), limit=3)
+        tracelens(tmp_path, "analyze", str(recording), limit=3, settings=later)
     assert tracelens(tmp_path, "--version").returncode == 0

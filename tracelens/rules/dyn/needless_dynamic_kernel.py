@@ -19,6 +19,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules import Rule
+from tracelens.words import plural
 
 __all__ = ["NeedlessDynamicKernel"]
 
@@ -170,7 +171,7 @@ class NeedlessDynamicKernel(Rule):
         record = first.record
         _, expected, actual = _pair(failure)
         source = failure.check.source if isinstance(failure.check, TensorMismatch) else "the input"
-        more = f" and {len(steps) - 1} more functions" if len(steps) > 1 else ""
+        more = f" and {plural(len(steps) - 1, 'more function')}" if len(steps) > 1 else ""
         own = StackFrame(file=record.file, line=record.line, function=record.function)
         data = RemainderData(
             source=str(source),
