@@ -146,3 +146,34 @@ def test_the_compute_library_is_not_frozen_and_thawed() -> None:
     assert b"_frozen_param" in gzip.decompress(log.read_bytes())
     (finding,) = (found for found in analyze(str(log)).findings if found.code == "IND003")
     assert finding.advice[0].text.startswith("Not together with `TORCHINDUCTOR_FREEZING` = `0`")
+
+
+def test_what_is_set_is_said_to_be_and_no_more() -> None:
+    switch = Advice(text="Record.", env='TORCH_LOGS="recompiles"')
+    (left,) = fitting(said(switch), None, {"TORCH_LOGS": "recompiles"}).advice
+    assert left.text == 'Record a longer part of the run: it has `TORCH_LOGS="recompiles"` already.'
+    (left,) = fitting(said(FREEZE), None, {"TORCHINDUCTOR_FREEZING": "1"}).advice
+    assert left.text == "This run has `torch._inductor.config.freezing = True` already."
+
+
+def test_what_comes_after_an_advice_goes_with_it() -> None:
+    eager = Advice(text="See whether it is the compiler.", env="TORCH_COMPILE_DISABLE=1")
+    then = Advice(text="If it is gone then, find the stage.")
+    assert fitting(said(eager, then, OTHER), None, {}).advice == (eager, then, OTHER)
+    there = {"TORCH_COMPILE_DISABLE": "1"}
+    left = fitting(said(eager, then, OTHER), None, there).advice
+    assert [advice.id for advice in left] == ["float32"]
+
+
+def test_a_list_that_takes_both_contradicts_nobody() -> None:
+    one, two = (
+        Advice(text="See.", env=f"PYTORCH_CUDA_ALLOC_CONF={value}")
+        for value in ("expandable_segments:True", "backend:native")
+    )
+    assert [found.advice for found in agreeing([said(one), said(two)])] == [(one,), (two,)]
+
+
+def test_what_is_written_in_capitals_stays_so() -> None:
+    graphs = Advice(text="CUDA graphs need it.", env="TORCHINDUCTOR_FREEZING=1")
+    *_, last = agreeing([said(THAW, code="ONE001"), said(graphs)])
+    assert "CUDA graphs need it." in last.advice[0].text

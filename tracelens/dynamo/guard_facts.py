@@ -16,7 +16,7 @@ _MEMBERS = re.compile(r"\._parameters|\._buffers|\.(?:weight|bias)$")
 def one_module(trees: Table[GuardTree]) -> bool:
     """Tell whether all that the guards say of modules is about a single one, in one frame.
 
-    Then there is no other module that could be compiled in its place.
+    Then there is no other module that could be compiled in its place, if it is not itself a child.
     """
     modules = {
         (place.frame.partition("/")[0], _MEMBERS.split(guard.source)[0])
@@ -24,7 +24,7 @@ def one_module(trees: Table[GuardTree]) -> bool:
         for guard in row.record.guards
         if guard.is_manager and _MEMBERS.search(guard.source)
     }
-    return len(modules) == 1
+    return len(modules) == 1 and "_modules[" not in next(iter(modules))[1]
 
 
 def without_gradients(trees: Table[GuardTree]) -> bool | None:

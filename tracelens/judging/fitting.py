@@ -22,8 +22,12 @@ _SET = re.compile(r"(?:^|; ?|\n)(torch\.[\w.]{1,120}) = ([^;\n#]{1,120})")
 _VARIABLE = re.compile(r"(?:^|\s)([A-Z][A-Z0-9_]{1,80})=(\S{1,200})")
 #: Log kinds that show how a run was set.
 _TELLING = frozenset({"inductor_debug", "torch_trace", "variables"})
-#: What is only logged, and where: one may be asked for after the other.
-_OF_LOGS = re.compile(r"TORCH_LOGS|TORCH_TRACE|\w*VERBOSE\w*|\w*DEBUG\w*|\w+_DIR|\w+_ROOT")
+#: What is only logged, and where, and what takes a list: one may be asked for after the other.
+_OF_LOGS = re.compile(
+    r"TORCH_LOGS|TORCH_TRACE|\w*VERBOSE\w*|\w*DEBUG\w*|\w+_DIR|\w+_ROOT|PYTORCH_(?:CUDA_)?ALLOC_CONF"
+)
+#: Begins an advice for what comes of the one before it.
+_AFTER = "If it is gone then"
 
 
 def fitted(findings: Iterable[Finding], torch: str | None, evidence: Evidence) -> list[Finding]:
@@ -52,7 +56,13 @@ def fitting(
     release = _parts(torch)
     held = [advice for advice in finding.advice if not _is_past(advice, release)]
     held = [advice for advice in held if not _is_to_come(advice, release)] or held
-    new = [advice for advice in held if not _is_set(advice, settings or {})]
+    new: list[Advice] = []
+    set_already = False
+    for advice in held:
+        set_already = _is_set(advice, settings or {}) or (
+            set_already and advice.text.startswith(_AFTER)
+        )
+        new += [] if set_already else [advice]
     return _with(finding, new or [_already(advice) for advice in held[:1]])
 
 
@@ -134,7 +144,9 @@ def _is_set(advice: Advice, settings: Mapping[str, str]) -> bool:
 
 def _already(advice: Advice) -> Advice:
     what = advice.setting or advice.env
-    text = f"This run has `{what}` already: it did not help here."
+    text = f"This run has `{what}` already."
+    if not assigned(advice):
+        text = f"Record a longer part of the run: it has `{what}` already."
     return advice.model_copy(
         update={"text": text, "setting": None, "env": None, "code": None, "knob": None}
     )
@@ -144,7 +156,8 @@ def _instead(advice: Advice, name: str, value: str, by: Finding) -> Advice:
     """Return an advice that is for those who do not follow the other one."""
     lead = f"Not together with `{name}` = `{value}`, which {by.code} advises: "
     text = advice.text.removeprefix("Or ")
-    return advice.model_copy(update={"text": f"{lead}{text[:1].lower()}{text[1:]}"})
+    first = text[:1].lower() if text[1:2].islower() else text[:1]
+    return advice.model_copy(update={"text": f"{lead}{first}{text[1:]}"})
 
 
 def _with(finding: Finding, advice: list[Advice]) -> Finding:

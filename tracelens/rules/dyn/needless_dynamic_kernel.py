@@ -119,9 +119,9 @@ class NeedlessDynamicKernel(Rule):
                 "result that it did not have: this changes nothing where rows do not depend on "
                 "each other."
             ),
-            when="a tensor that the compiled function is given, in inference",
-            applies=lambda data: bool(data.is_inference) and data.is_variable,
-            code=_padded,
+            when="inference",
+            applies=lambda data: bool(data.is_inference),
+            code=lambda data: _padded(data) if data.is_variable else None,
             basis="tested",
             proof="tests/advice/DYN003/pad.py",
         ),

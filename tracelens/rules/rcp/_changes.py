@@ -87,12 +87,12 @@ class Group:
     def entries(self) -> int:
         """Compiled entries of the fullest of the functions; at the limit the last one is not."""
         last = max(history.steps[-1].number for history, _ in self.steps)
-        return min(last + 1, self.limit)
+        return min(last + 1, self.limit) if self.limit else last + 1
 
     @property
     def is_crowded(self) -> bool:
         """Whether one of the functions has no more than one entry left."""
-        return self.entries >= self.limit - 1
+        return bool(self.limit) and self.entries >= self.limit - 1
 
 
 def owner(step: Step) -> Cause:
@@ -169,13 +169,13 @@ def is_more_than_once(group: Group) -> bool:
 def limit_of(
     definition: tuple[str, str, int], limits: Table[RecompileLimit] | None, last: int = 0
 ) -> tuple[int, bool]:
-    """Return how many entries a function may have, and whether Dynamo gave up on it.
+    """Return how many entries a function may have, if known, and whether Dynamo gave up on it.
 
     Args:
         definition: The function.
         limits: The functions that Dynamo gave up on.
         last: The highest number of an entry in the log. One beyond the limit says that the program
-            has raised it, to what is not known: at least so far that more fit.
+            has raised it, to what is not known: 0.
     """
     limit, hit = DEFAULT_LIMIT, False
     for _, seen in limits.events() if limits is not None else ():
@@ -183,7 +183,7 @@ def limit_of(
         if not record.is_accumulated:
             limit = record.limit
         hit = hit or (record.function, record.file, record.line) == definition
-    return (limit if last <= limit else last + 3), hit
+    return (limit if last <= limit else 0), hit
 
 
 def _changes(

@@ -99,7 +99,7 @@ class RecompileData(FindingData):
     #: In all, and of the function that was recompiled most.
     recompiles: int = 1
     most: int = 1
-    #: Entries in use of the fullest function, its limit, and whether that was hit.
+    #: Entries in use of the fullest function, its limit (0: not known), and whether that was hit.
     entries: int = 0
     limit: int = 8
     is_hit: bool = False
@@ -129,7 +129,7 @@ class RecompileData(FindingData):
     @property
     def is_crowded(self) -> bool:
         """Whether the function has no more than one entry left."""
-        return self.entries >= self.limit - 1
+        return bool(self.limit) and self.entries >= self.limit - 1
 
 
 @singledispatch

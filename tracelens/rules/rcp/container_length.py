@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -29,9 +30,19 @@ _ONCE = {
 }
 
 
+def _is_of_call(data: RecompileData) -> bool:
+    """Whether it is what a wrapper was called with: by position, or by name.
+
+    The name tells a function that takes ``*args`` for itself from one that hands them on.
+    """
+    if data.source not in {"args", "kwargs"}:
+        return False
+    return bool(data.package) or data.function in user_code.WRAPPERS or "wrap" in data.function
+
+
 def _is_own(data: RecompileData) -> bool:
     """Whether the program can change the container: it makes it, or passes it."""
-    found = _is_of_import(data.source) or _is_of_call(data.source)
+    found = _is_of_import(data.source) or _is_of_call(data)
     return not found and (not data.package or data.is_variable)
 
 
@@ -101,7 +112,7 @@ class ContainerLength(RecompileRule):
             "one-form",
             "Call it in one form: with the same arguments by position, and the same by name.",
             when="the arguments of a call",
-            applies=lambda data: _is_of_call(data.source),
+            applies=_is_of_call,
             basis="tested",
             proof="tests/advice/RCP017/one-form.py",
         ),
@@ -121,7 +132,7 @@ class ContainerLength(RecompileRule):
             applies=lambda data: (
                 bool(data.package)
                 and not data.is_variable
-                and not (_is_of_import(data.source) or _is_of_call(data.source))
+                and not (_is_of_import(data.source) or _is_of_call(data))
             ),
             basis="tested",
             proof="tests/advice/GBR007/compile-inner.py",
@@ -163,11 +174,6 @@ class ContainerLength(RecompileRule):
 def _is_of_import(source: str) -> bool:
     """Whether it is a global of another module than the function's own."""
     return "__import_" in source
-
-
-def _is_of_call(source: str) -> bool:
-    """Whether it is what a wrapper was called with: by position, or by name."""
-    return source in {"args", "kwargs"}
 
 
 def _severity(group: Group) -> Severity:

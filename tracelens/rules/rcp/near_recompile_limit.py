@@ -118,7 +118,7 @@ class NearRecompileLimit(Rule):
             limit, is_hit = limit_of(definition, limits, highest)
             limit = given or limit
             entries = history.steps[-1].number + 1
-            if is_hit or not limit - 1 <= entries <= limit:
+            if is_hit or not limit or not limit - 1 <= entries <= limit:
                 continue
             last = history.steps[-1]
             left = "none is left" if entries == limit else "one is left"

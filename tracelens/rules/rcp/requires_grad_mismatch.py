@@ -14,8 +14,11 @@ __all__ = ["RequiresGradMismatch"]
 
 
 def _is_kept(source: str) -> bool:
-    """Whether a module holds the tensor; torch's own wrapper calls the module ``fn``."""
-    return source.startswith("self.") or "_buffers[" in source
+    """Whether a module holds the tensor, and no parameter: no call changes the flag of those.
+
+    Torch's own wrapper calls the module ``fn``.
+    """
+    return "_parameters[" not in source and (source.startswith("self.") or "_buffers[" in source)
 
 
 def _is_state(data: RecompileData) -> bool:
@@ -115,7 +118,7 @@ class RequiresGradMismatch(TensorRule):
     title = "`{function}` is compiled with and without a gradient for `{source}`"
 
     def harmless(self, group: Group) -> str | None:
-        """Leave out parameters that a program froze once, as before fine-tuning."""
+        """Leave out parameters that were frozen, as before fine-tuning: once is all there is."""
         check = group.first.check
         if (
             isinstance(check, TensorMismatch)
@@ -123,7 +126,7 @@ class RequiresGradMismatch(TensorRule):
             and "_parameters[" in str(check.source)
             and len(group.steps) == 1
         ):
-            return "the program froze it once, and each phase of a training needs an entry"
+            return "it is a parameter, with a gradient and without one: two entries, and no more"
         return super().harmless(group)
 
     def message(self, group: Group, check: TensorMismatch) -> str:

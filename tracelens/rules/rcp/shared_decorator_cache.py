@@ -90,6 +90,7 @@ class SharedDecoratorCache(RecompileRule):
         for group in groups(self.code, recompiles, limits, by_function=True):
             function, models = group.history.function, _models(group)
             full = "all" if group.entries == group.limit else f"{group.entries}"
+            used = f"{full} of {group.limit} are used." if group.limit else f"{full} are used."
             yield tell(
                 self,
                 group,
@@ -97,7 +98,7 @@ class SharedDecoratorCache(RecompileRule):
                 trees,
                 title=f"{models} models share the entries of `{function}`",
                 message=f"`{function}` is one code object, whatever it wraps. The entries of all "
-                f"models count together: {full} of {group.limit} are used.",
+                f"models count together: {used}",
                 severity=Severity.WARNING if group.is_hit else Severity.INFO,
                 is_avoidable=False,
             )

@@ -1,0 +1,79 @@
+"""What is advised about a recompile fits the guard, and its numbers are those of the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+HEAD = "V1122 09:15:3{}.073000 528 torch/_dynamo/guards.py:5396] [0/{}] [__recompiles] "
+
+
+def recompiled(function: str, *reasons: str) -> str:
+    """Return a log in which every entry of a function fails for the reason of its number."""
+    lines: list[str] = []
+    for number, reason in enumerate(reasons, 1):
+        head = HEAD.format(number, number)
+        lines += [
+            f"{head}Recompiling function {function} in /home/ana/proj/net.py:14",
+            f"{head}    triggered by the following guard failure(s):",
+            f"{head}    - 0/{number - 1}: {reason}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def told(code: str, text: str, folder: Path) -> Finding:
+    path = folder / "run.log"
+    path.write_text(text, encoding="utf-8")
+    (found,) = (one for one in analyze(str(path)).findings if one.code == code)
+    return found
+
+
+def ids(finding: Finding) -> list[str]:
+    return [advice.id for advice in finding.advice]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_advised"),
+    [("self.membrane", True), ("self._modules['backbone']._parameters['weight']", False)],
+)
+def test_a_call_leaves_state_and_no_flag_of_a_parameter(
+    source: str, is_advised: bool, tmp_path: Path
+) -> None:
+    reason = f"tensor '{source}' requires_grad mismatch. expected requires_grad=0"
+    found = told("RCP012", recompiled("forward", reason), tmp_path)
+    assert ("call-first" in ids(found)) == is_advised
+
+
+@pytest.mark.parametrize(("function", "form"), [("total", False), ("wrapper", True)])
+def test_who_takes_args_for_itself_is_not_told_to_call_in_one_form(
+    function: str, form: bool, tmp_path: Path
+) -> None:
+    reasons = [f"len(args) == {length}" for length in (2, 3, 4)]
+    found = told("RCP017", recompiled(function, *reasons), tmp_path)
+    assert ("one-form" in ids(found)) == form
+    assert ("stack" in ids(found)) != form
+
+
+@pytest.mark.parametrize(("last", "said"), [(2, "3 of 8 are used"), (14, "15 are used")])
+def test_a_raised_limit_is_not_made_up(last: int, said: str, tmp_path: Path) -> None:
+    text = (FIXTURES / "RCP030-shared-decorator-cache" / "fires-classes.log").read_text()
+    assert "[0/2]" in text
+    found = told("RCP030", text.replace("[0/2]", f"[0/{last}]"), tmp_path)
+    assert said in found.message
+
+
+def test_a_batch_of_inference_is_padded_whatever_it_is_called(tmp_path: Path) -> None:
+    text = (FIXTURES / "DYN003-needless-dynamic-kernel" / "fires-scored.log").read_text()
+    named = text.replace("'x'", "'kwargs['input_ids']'").replace(
+        "L['x']", "L['kwargs']['input_ids']"
+    )
+    assert named != text
+    (advice,) = told("DYN003", named, tmp_path).advice
+    assert (advice.id, advice.code) == ("pad", None)
+    whole = told("DYN003", text, tmp_path)
+    assert [one.code is not None for one in whole.advice if one.id == "pad"] == [True]
