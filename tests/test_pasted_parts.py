@@ -185,3 +185,31 @@ def test_what_a_short_log_is_has_no_unknown_cost(tmp_path: Path) -> None:
     said = Text.render(analyze(str(path)), Options())
     assert "a short log: guards of a compiled frame" in said
     assert "unknown" not in said
+
+
+#: The last line of the profiler's table, alone.
+FOOT = "Self CPU time total: 2.314ms\n"
+
+
+@pytest.mark.parametrize("before", ["", "step 1\n" * 100, f"{GUARDS}def f():\n"])
+def test_the_foot_of_a_table_has_no_rows_and_no_columns(before: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{before}{FOOT}", encoding="utf-8")
+    report = analyze(str(path))
+    assert not [one for one in report.verdicts if one.verdict == "crashed"]
+    assert "TRC022" not in {one.code for one in report.findings}
+
+
+def test_what_a_paste_is_does_not_hide_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule is asked twice: a crash in the first turn is told all the same."""
+
+    def crash(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr("tracelens.rules.log._parts.of_tables", crash)
+    path = tmp_path / "pasted.txt"
+    path.write_text(FOOT, encoding="utf-8")
+    verdict = next(one for one in analyze(str(path)).verdicts if one.code == "LOG001")
+    assert verdict.verdict == "crashed"

@@ -41,6 +41,8 @@ def answered(
         verdicts: Those of all rules.
         findings: What they found.
     """
+    if any(one.code == PASTED and one.verdict is Outcome.CRASHED for one in verdicts):
+        return verdicts, findings  # what it finds here must not hide that
     lines = sum(source.lines for source in inputs)
     if not 0 < lines <= MAX_LINES or any(map(_answers, findings)):
         return verdicts, findings

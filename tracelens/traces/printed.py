@@ -52,6 +52,11 @@ class PrintedProfile(Joined):
         """Whether torch's own profiler printed it."""
         return isinstance(self.table.record, KeyAverages)
 
+    @property
+    def is_foot(self) -> bool:
+        """Whether it is the totals below a table, without its columns."""
+        return not (self.table.record.header or self.table.record.rows)
+
     @classmethod
     def join(
         cls, *, averages: Table[KeyAverages], reports: Table[NsysTable]

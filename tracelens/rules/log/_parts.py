@@ -155,7 +155,7 @@ def of(
 
 def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
     """Yield the rows of the profiler's tables whose head is missing."""
-    held = [row for row in averages if not row.record.header]
+    held = [row for row in averages if row.record.rows and not row.record.header]
     if not held:
         return
     rows = [one for seen in held for one in seen.record.averages()]
