@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tracelens.failures.home import is_at_home
 from tracelens.failures.stages import is_compiler
+from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
 __all__ = ["function_cause", "is_cut", "is_end", "raising"]
@@ -28,7 +30,7 @@ _POINTS = re.compile(r"\s{0,8}(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s")
 _REMOVES = "raise e.remove_dynamo_frames()"
 #: Exceptions that say nothing by their names.
 _BASES = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
-#: Exceptions that none but torch's compiler raises.
+#: Exceptions of torch's compiler; the generic ones only where something else tells of it.
 _COMPILES = frozenset(
     {
         "BackendCompilerFailed",
@@ -102,6 +104,8 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
     compiler = [is_compiler(frame.place) or _compiles(frame.place) for frame in frames]
     if raising(episode):
         name = raising(episode).rpartition(".")[2]
+        if name in GENERIC_ERRORS:
+            return any(compiler) or is_at_home(episode)
         return any(compiler) or "Dynamo" in name or name in _COMPILES
     shown = any(_POINTS.match(text) or _REMOVES in text for text in said)
     return any(compiler[-2:]) and sum(compiler) >= (1 if shown else MIN_FRAMES)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import function_cause, is_cut, is_end, raising
+from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.stages import is_compiler, is_generated
-from tracelens.failures.standing import item_at, line_of, stands
-from tracelens.logs._own_errors import OWN_ERRORS
+from tracelens.failures.standing import item_at, stands
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
@@ -96,7 +96,7 @@ def told(episode: Episode) -> Told | None:
         cause = function_cause(frames) if wraps else _refined(cause, raised, frames)
     elif cut:
         cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
-    elif (last := _last(episode, raised)) is not None and (_is_unknown(frames) or _is_ours(last)):
+    elif (last := _last(episode, raised)) is not None and (_is_ours(last, episode, frames)):
         cause = "internal-compiler" if _is_bug(last, frames) else "unknown"
         index, facts = episode.items.index(last), {}
     elif engine:
@@ -113,6 +113,7 @@ def told(episode: Episode) -> Told | None:
     return Told(
         cause=cause,
         facts=facts
+        | _met(cause, frames)
         | ({"cut": raising(episode) or "yes"} if cut else {})
         | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),
         chain=_chain(raised, episode.items[start]),
@@ -182,9 +183,11 @@ def _is_bug(last: Raised, frames: list[Traced]) -> bool:
     return last.errors[-1] in _BUGS and _MAKES.search(place) is not None
 
 
-def _is_ours(last: Raised) -> bool:
-    """Tell whether the exception is torch.compile's own, or speaks of it."""
-    named = any(_OWN.match(e) or e.rpartition(".")[2] in OWN_ERRORS for e in last.errors)
+def _is_ours(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
+    """Tell whether the exception is torch.compile's own, or speaks of it, or of its frames."""
+    if _is_unknown(frames):
+        return True
+    named = any(_OWN.match(e) or is_own_name(e, episode) for e in last.errors)
     return named or bool(_SPEAKS.search(f"{last.message}{last.bare}"))
 
 
@@ -201,6 +204,12 @@ def _own(frames: list[Traced]) -> dict[str, str]:
     """Return what is to be known of an error of the program's own."""
     loads = any("/torch/utils/data/_utils/worker" in one.place.replace("\\", "/") for one in frames)
     return {"worker": "yes"} if loads else {}
+
+
+def _met(cause: str, frames: list[Traced]) -> dict[str, str]:
+    """Return that it was no compiled code which met a tensor of inference mode."""
+    eager = cause == "inference-tensor" and not any(is_compiler(one.place) for one in frames)
+    return {"eager": "yes"} if eager else {}
 
 
 def _message_start(episode: Episode, index: int, cause: str) -> int:

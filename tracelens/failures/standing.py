@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tracelens.failures.home import Item, is_elsewhere, line_of
 from tracelens.failures.stages import is_compiler
-from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
+from tracelens.logs.failures import Episode, Raised, Traced
 
 __all__ = ["Item", "item_at", "line_of", "stands"]
 
-Item = Traced | Raised | Diagnostic | Said
 #: What a compiler says itself, without an exception.
 _SAYS = re.compile(
     r"raised:|Error in codegen for|MLIR pass pipeline|LLVM ERROR:"
@@ -52,21 +52,17 @@ _LET_GO = (
 )
 
 
-def line_of(item: Item) -> str:
-    """Return a line as it was printed."""
-    if isinstance(item, Raised):
-        return f"{item.lead}{': '.join(item.errors)}: {item.message}{item.bare}"
-    if isinstance(item, Diagnostic):
-        return item.diagnostic
-    if isinstance(item, Said):
-        return item.text
-    return f'File "{item.place}", line {item.number}, in {item.function}'
-
-
 def stands(
     cause: str, at: int, episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]
 ) -> bool:
     """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
+    elsewhere = is_elsewhere(cause, item_at(episode, at), episode)
+    return not elsewhere and _stands(cause, at, episode, raised, frames)
+
+
+def _stands(
+    cause: str, at: int, episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]
+) -> bool:
     line = line_of(item_at(episode, at))
     if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
         return _has_context(episode, at) if "LLVM ERROR:" in line else _is_told(episode, raised)

@@ -1,8 +1,21 @@
-"""The exceptions that none but torch's compiler and exporter raise."""
+"""The exceptions of torch's compiler and exporter, and which of them others have, too."""
 
 from __future__ import annotations
 
-__all__ = ["OWN_ERRORS"]
+__all__ = ["GENERIC_ERRORS", "OWN_ERRORS"]
+
+#: Names that other programs give to exceptions of their own.
+GENERIC_ERRORS = frozenset(
+    {
+        "ConstraintViolationError",
+        "InfiniteGeneratorError",
+        "MetadataMismatchError",
+        "RecompileError",
+        "SpecViolationError",
+        "Unsupported",
+        "UserError",
+    }
+)
 
 #: Notebooks print them without their modules.
 OWN_ERRORS = (

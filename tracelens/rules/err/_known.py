@@ -13,7 +13,7 @@ from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_calls import CALLS
 from tracelens.rules.err._known_uses import USES
 
-__all__ = ["KNOWN", "TITLES"]
+__all__ = ["KNOWN", "TITLES", "title_of"]
 
 _NO_MODULE = re.compile(r"No module named ['\"]([A-Za-z_][\w.]{0,100})['\"]")
 #: Cause -> what the title says of it, before the message.
@@ -44,6 +44,13 @@ TITLES = {
     "unpicklable-error": "a worker failed while compiling, and its error was lost on the way",
     "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
 }
+#: The same of code that is not compiled.
+_EAGER = "autograd met a tensor that was made under inference_mode"
+
+
+def title_of(data: FailureData) -> str:
+    """Return what the title says of a known cause; empty for others."""
+    return _EAGER if data.facts.get("eager") else TITLES.get(data.cause, "")
 
 
 def _is_illegal_access(data: FailureData) -> bool:

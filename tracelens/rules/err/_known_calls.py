@@ -45,7 +45,7 @@ CALLS = (
         "Tensors that are made under `torch.inference_mode()` have no version counter, and autograd"
         " cannot use them later: run it under `torch.no_grad()`, which costs little more, or clone"
         " what was made there (weights, caches, masks) outside of it.",
-        code="with torch.no_grad(): compiled(x)  # not torch.inference_mode()",
+        code="with torch.no_grad(): model(x)  # not torch.inference_mode()",
         applies=lambda d: d.cause == "inference-tensor",
         when="inference_mode",
         proof="https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode",

@@ -13,7 +13,7 @@ from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, words
-from tracelens.rules.err._known import KNOWN, TITLES
+from tracelens.rules.err._known import KNOWN, TITLES, title_of
 from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
 
@@ -86,7 +86,7 @@ class UnexplainedError(FailureRule):
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
             env="TORCH_COMPILE_DISABLE=1",
-            applies=lambda d: not d.is_apart and d.cause not in MISUSED,
+            applies=lambda d: not (d.is_apart or d.cause in MISUSED or d.facts.get("eager")),
             basis="untestable",
             proof="it tells whose the error is, and removes nothing",
         ),
@@ -127,8 +127,8 @@ class UnexplainedError(FailureRule):
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
         first = first_line(data.message.removeprefix(f"{data.exception}: "))
-        if data.cause in TITLES:
-            return f"{TITLES[data.cause]}: {first}" if first else TITLES[data.cause]
+        if title := title_of(data):
+            return f"{title}: {first}" if first else title
         told = first if not first or first.startswith(name) else f"{name}: {first}"
         ended = "the program ended in an error" if data.ended_program else "an error in the log"
         return f"{ended}: {told or name}"
