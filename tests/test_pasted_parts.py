@@ -213,3 +213,42 @@ def test_what_a_paste_is_does_not_hide_a_crash(
     path.write_text(FOOT, encoding="utf-8")
     verdict = next(one for one in analyze(str(path)).verdicts if one.code == "LOG001")
     assert verdict.verdict == "crashed"
+
+
+REFERENCE = f"{RUN}softmax,ref:any,forward_inference,src:f32::blocked:ab::f0,,,8x8,0.002\n"
+REORDER = (
+    f"{RUN}reorder,ref:any,undef,src:f32::blocked:ab::f0 dst:f32::blocked:ba::f0,,,8x8,0.001\n"
+)
+PRODUCT = (
+    f"{RUN}matmul,brg:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 "
+    "dst:f32::blocked:ab::f0,,,8x8:8x8,0.12\n"
+)
+NO_TIMES = REFERENCE.replace("0.002\n", "0\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (REFERENCE + PRODUCT * 6, "; the reference implementation is `softmax` on `ref:any`."),
+        (REORDER + PRODUCT, "; the reference implementation is `reorder` on `ref:any`."),
+        (NO_TIMES * 6, "without times, a reference implementation, which is slow."),
+        (REFERENCE, "`softmax` on `ref:any`, a reference implementation, which is slow."),
+        (PRODUCT * 2, "; none of it is a reference implementation."),
+        (PRODUCT * 6, "; none of it is a reference implementation."),
+    ],
+)
+def test_a_reference_implementation_in_a_few_lines_is_named(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert found.code == "LOG001"
+    assert said in found.message
+
+
+def test_a_few_lines_add_nothing_to_a_finding_on_a_reference_implementation(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    slow = PRODUCT.replace(",cpu,", ",gpu,").replace("brg:avx512_core", "ocl:ref:any")
+    path.write_text(slow, encoding="utf-8")
+    assert {one.code for one in analyze(str(path)).told} == {"ONE001"}

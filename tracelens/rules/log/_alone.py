@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.report import Advice
+from tracelens.rules.log import _references
 from tracelens.rules.log._alone_words import WORDS
 from tracelens.rules.log._parts import Part
 from tracelens.words import and_more, few, length, listed, number, plural
@@ -57,9 +58,10 @@ def _onednn(rows: list[Seen[Record]]) -> str:
     from tracelens.logs.onednn_verbose import PrimitiveExec  # noqa: PLC0415 -- of few logs
 
     spent: dict[str, float] = {}
+    runs = [row.record for row in rows if isinstance(row.record, PrimitiveExec)]
     for row in rows:
         if isinstance(row.record, PrimitiveExec):
-            name = f"`{row.record.primitive}` on `{row.record.impl}`"
+            name = _references.named(row.record)
             spent[name] = spent.get(name, 0.0) + (row.ms or 0.0)
     if not spent:
         return "They tell what oneDNN made or checked, and no execution."
@@ -67,9 +69,8 @@ def _onednn(rows: list[Seen[Record]]) -> str:
     moved = sum(ms for name, ms in spent.items() if name.startswith("`reorder`"))
     total = sum(spent.values())
     if not total:
-        slow = " A reference implementation (`ref`) is slow." if "on `ref" in str(names) else ""
         most = f"{', '.join(sorted(names)[:3])}{and_more(len(names), 3)}"
-        return f"They show {most}, without times.{slow}"
+        return f"They show {most}, without times{_references.told(runs)}."
     if len(names) > 1 and moved >= MUCH_MOVED * total:
         return (
             f"They show {length(total)}, {100 * moved / total:.0f} % of it reorders, which copy a "
@@ -77,10 +78,7 @@ def _onednn(rows: list[Seen[Record]]) -> str:
             "throughout (channels_last) avoids them; of weights, freezing or packing them once."
         )
     most = ", ".join(f"{name} {length(spent[name])}" for name in names[:3])
-    return (
-        f"They show {most}{and_more(len(names), 3)}; none of it is a reference implementation, "
-        "and nothing in so few lines is out of place."
-    )
+    return f"They show {most}{and_more(len(names), 3)}{_references.told(runs)}."
 
 
 def _dynamic(rows: list[Seen[Record]]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
+from tracelens.rules.log import _references
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def of(
         yield Part(words.what, words.means, words.rest, advice, _count(held), quotes)
     if len(rows):
         yield _choices(list(rows))
-    if 0 < execs.count <= FEW_LINES and not len(versions):
+    few_runs = 0 < execs.count <= FEW_LINES and not len(versions)
+    if few_runs and not _references.has_own_finding(execs):
         yield _lines(list(execs))
 
 
@@ -298,10 +300,8 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
 
 
 def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
-    told = {f"`{row.record.primitive}` on `{row.record.impl}`": None for row in rows}
-    slow = any(row.record.impl.startswith("ref") for row in rows)
-    verdict = "which is the slow reference" if slow else "and no reference implementation"
-    means = f"They show {', '.join(told)}, {verdict}."
+    shown = dict.fromkeys(_references.named(row.record) for row in rows)
+    means = f"They show {', '.join(shown)}{_references.told(row.record for row in rows)}."
     if any(not row.record.impl for row in rows):
         means = (
             "They show `gemm_api`, oneDNN's BLAS-like interface: a product that is called without "

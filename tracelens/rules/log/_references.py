@@ -1,0 +1,47 @@
+"""Which of a few executions of oneDNN ran on a reference implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tracelens.onednn.implementations import COMPUTE, Grade, grade
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Seen
+    from tracelens.logs.onednn_verbose import PrimitiveExec
+
+__all__ = ["has_own_finding", "named", "told"]
+
+#: So long a reference implementation is a finding of its own, whatever it computes.
+LONG_MS = 1.0
+
+
+def named(run: PrimitiveExec) -> str:
+    """Return what ran, and how, for a sentence."""
+    return f"`{run.primitive}` on `{run.impl}`"
+
+
+def told(runs: Iterable[PrimitiveExec]) -> str:
+    """Return the end of a sentence about these runs: which of them are slow, if any."""
+    shown = {named(run): _is_slow(run) for run in runs}
+    slow = [name for name, is_slow in shown.items() if is_slow]
+    if not slow:
+        return "; none of it is a reference implementation"
+    if len(slow) == len(shown):
+        return ", a reference implementation, which is slow"
+    if len(slow) == 1:
+        return f"; the reference implementation is {slow[0]}"
+    return f"; the reference implementations are {', '.join(slow)}"
+
+
+def has_own_finding(rows: Iterable[Seen[PrimitiveExec]]) -> bool:
+    """Tell whether ONE001 tells of one of them: a slow one that computes much, or takes long."""
+    return any(
+        _is_slow(row.record) and (row.record.primitive in COMPUTE or (row.ms or 0.0) >= LONG_MS)
+        for row in rows
+    )
+
+
+def _is_slow(run: PrimitiveExec) -> bool:
+    return grade(run.primitive, run.impl) is Grade.REFERENCE
