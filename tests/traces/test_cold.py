@@ -53,6 +53,13 @@ def test_what_starts_a_millisecond_after_its_call_is_queued() -> None:
     assert idle([*first, *soon]) == {"not_launched": 1_099}
 
 
+def test_a_long_call_between_kernels_makes_no_context() -> None:
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    again = [call("cudaEventQuery", 200, 80_000), call("cudaLaunchKernel", 80_200, 5, 2)]
+    found = idle([*first, *again, ran("gemm", 80_210, 90, 2)])
+    assert found == {"not_launched": pytest.approx(80_110)}
+
+
 def test_a_stream_that_has_run_before_waits_for_the_host_not_for_earlier_work() -> None:
     same = [dict(event, tid=7) if event["name"] == "arange" else event for event in EARLIER]
     assert "earlier work" not in rows(read([*same, *steady(20_120, 60, 10)]))

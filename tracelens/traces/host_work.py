@@ -17,6 +17,8 @@ class Work(StrEnum):
     RANDOM = "random"
     #: Buffers of a DistributedDataParallel model are sent to all ranks before each forward.
     BUFFERS = "buffers"
+    #: Something is logged, shown, or saved.
+    REPORTS = "reports"
     #: A library launches, or works for its launches.
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.
@@ -26,11 +28,19 @@ class Work(StrEnum):
 
 
 _PREPARES = re.compile(
-    r"(?:^|[/._])(?:datasets?|dataloaders?|data|pil|cv2|librosa|soundfile|scipy|pandas|torchvision"
+    r"(?:^|[/._])(?:datasets?|dataloaders?|data(?!_parallel)|pil|cv2|librosa|soundfile|scipy|pandas|torchvision"
     r"/transforms|transforms|imageio|torchaudio|h5py|pyarrow)(?:/|\.py\(|_)"
     r"|collate|pre_?process|image_process|feature_extract|tokeniz|augment|decode_image|read_image"
-    r"|load_image|read_video|__getitem__|(?:load|read|prepare|make|get|next|fetch)_?(?:the_)?batch",
+    r"|load_image|read_video|__getitem__|(?:load|read|prepare|make|get|next|fetch)_?(?:the_)?batch(?!_(?:norm|size))",
     re.IGNORECASE,
+)
+# `torch/utils/checkpoint.py` and the like compute again what was not kept, and save nothing.
+_REPORTS = re.compile(
+    r"(?:^|/)(?:wandb|tqdm|tensorboard\w*|mlflow|logging|loguru|matplotlib|safetensors)(?:/|\.py\()"
+    r"|torch/serialization\.py|torch/distributed/checkpoint/|/model_checkpoint\.py"
+    r"|training/checkpointing\.py"
+    r"|: _?(?:log|save|print|report)(?:_(?:metrics?|scalars?|images?|stats|loss(?:es)?|progress"
+    r"|results?|checkpoints?|model|state|pretrained))?$",
 )
 _RANDOM = re.compile(
     r"aten::(?:randn?|randint|randperm|rand_like|randn_like|randint_like"
@@ -38,10 +48,11 @@ _RANDOM = re.compile(
 )
 _LIBRARIES = re.compile(
     r"^(?:torch|triton|transformers|diffusers|vllm|sglang|flashinfer|flash_attn|xformers|deepspeed"
-    r"|megatron|accelerate|lightning|pytorch_lightning|torchvision|torchaudio|timm|peft|tqdm|numpy"
+    r"|megatron|accelerate|lightning|pytorch_lightning|torchvision|torchaudio|timm|peft"
     r"|bitsandbytes|apex|fairscale|torchrec|fbgemm_gpu|transformer_engine|aiter|torchao"
     r"|torch_geometric|ultralytics|tensorrt_llm)/"
 )
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
 def work_of(frame: str, operator: str) -> Work:
@@ -52,8 +63,17 @@ def work_of(frame: str, operator: str) -> Work:
         return Work.RANDOM
     if not frame:
         return Work.OPERATOR
-    path = frame.replace("\\", "/")
-    file = path.rpartition("-packages/")[2]
-    if _PREPARES.search(file):
+    line = _short(frame.replace("\\", "/"))
+    if _REPORTS.search(line):
+        return Work.REPORTS
+    if _PREPARES.search(line):
         return Work.PREPARES
-    return Work.LIBRARY if "-packages/" in path or _LIBRARIES.match(file) else Work.OWN
+    return Work.LIBRARY if _LIBRARIES.match(line) else Work.OWN
+
+
+def _short(frame: str) -> str:
+    """Return a frame from its package on; where the program lies says nothing about its work."""
+    _, installed, file = frame.rpartition("-packages/")
+    if installed or not _ABSOLUTE.match(frame):
+        return file
+    return "/".join(frame.split("/")[-2:])

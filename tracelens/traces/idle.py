@@ -23,7 +23,7 @@ __all__ = ["Cause", "Idle", "Piece", "Waits", "cause_of"]
 
 #: A launch that takes longer loads code first, or makes a context. Microseconds.
 SLOW_LAUNCH_US = 1_000.0
-#: Any other call that takes as long makes the context first. Microseconds.
+#: Any other call that takes as long, before a device did anything, makes the context. Microseconds.
 SLOW_CALL_US = 50_000.0
 #: A copy that keeps the host for longer waits for the device, or for its own bytes.
 SLOW_COPY_US = 20.0

@@ -37,6 +37,8 @@ class Runtime:
         self.syncs = Calling()
         #: When a thread was in calls that wait, and in calls that prepare the device.
         self.blocking, self.starting = Waits(), Waits()
+        #: When it was in other calls that take long: the first of them makes the context.
+        self.long = Waits()
         #: Recording of graphs.
         self.capturing = Calls()
         self._begun, self._ended = array("d"), array("d")
@@ -101,7 +103,9 @@ class Runtime:
             self.starting.add((event.pid, event.tid), event.ts, event.ts + event.dur)
 
     def _others(self, _: str, events: list[Complete]) -> None:
-        self._starts("", [event for event in events if event.dur >= SLOW_CALL_US])
+        for event in events:
+            if event.dur >= SLOW_CALL_US:
+                self.long.add((event.pid, event.tid), event.ts, event.ts + event.dur)
 
     def captured(self) -> Busy:
         """Return when graphs were recorded: from a beginning to the first end after it."""

@@ -217,7 +217,9 @@ def _cold(reading: Reading, start: float, busy: Busy) -> float:
     """Return for how long the runtime was made ready before a device did anything."""
     if not busy.starts:
         return 0.0
-    return sum(reading.runtime.starting.anywhere().within([(start, busy.starts[0])]))
+    runtime = reading.runtime
+    ready = Busy.union([runtime.starting.anywhere(), runtime.long.anywhere()])
+    return sum(ready.within([(start, busy.starts[0])]))
 
 
 def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str, float]]:

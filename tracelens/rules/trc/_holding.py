@@ -77,8 +77,10 @@ REMEDIES = (
         id="rarely",
         text="Do it every N steps only, if it reports or saves.",
         code="if step % 100 == 0: report()",
-        when="a line of the program: the work may log or check",
-        applies=lambda data: bool(data.frame) and (data.on_cpu or data.work == Work.OWN),
+        when="what logs or saves, or a line of the program: it may",
+        applies=lambda data: (
+            bool(data.frame) and (data.on_cpu or data.work in {Work.OWN, Work.REPORTS})
+        ),
         basis="untestable",
         proof="it depends on what the line does",
     ),
