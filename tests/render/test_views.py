@@ -355,6 +355,8 @@ def test_kernels_of_a_trace_are_not_called_generated(reports: dict[str, Report])
     assert view("kernels").applies(report)
     (sheet,) = view("device-kernels").sheets(report)
     assert sheet.rows == [timed]
+    (sheet,) = view("kernels").sheets(report)
+    assert sheet.rows == [written]
 
 
 def test_one_compilation_is_no_picture(reports: dict[str, Report]) -> None:

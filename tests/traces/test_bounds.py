@@ -51,6 +51,26 @@ def test_attention_far_below_the_rate_of_the_device(
     assert (finding and [each.id for each in finding.advice]) == advice
 
 
+@pytest.mark.parametrize(
+    ("device", "dtype", "told"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "c10::Half", True),
+        ("NVIDIA A100-SXM4-80GB", "float", False),
+        ("Tesla T4", "c10::Half", False),
+        ("Tesla V100-SXM2-16GB", "c10::Half", False),
+    ],
+)
+def test_attention_of_cudnn_is_advised_where_it_exists(
+    tmp_path: Path, device: str, dtype: str, told: bool
+) -> None:
+    what = (ATTENTION[0], dtype, "aten::_efficient_attention_forward", 3)
+    header = {"deviceProperties": [{"id": 0, "name": device}]}
+    finding = found(tmp_path, calls(what, 275e3), **header)["TRC009"]
+    assert [each.id for each in finding.advice] == (["attention-backend"] if told else [])
+    # Where cuDNN has no kernel for a call, the next one computes it.
+    assert all("SDPBackend.MATH" in str(each.code) for each in finding.advice)
+
+
 # 3 x 8192 x 8192 x 4 bytes are 0.805 GB; an MI300X moves 5,300 of them a second.
 @pytest.mark.parametrize(
     ("what", "us", "told"),

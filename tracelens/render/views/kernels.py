@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tracelens.render import _words
 from tracelens.render._rows import number, word
-from tracelens.render.views import Listing, View
+from tracelens.render.views import Listing, Sheet, View
 from tracelens.report import Report
 
 __all__ = ["Kernels", "coloured"]
@@ -41,8 +41,16 @@ class Kernels(View):
     @classmethod
     def applies(cls, report: Report) -> bool:
         """Whether there is generated code: the kernels of a trace are a view of their own."""
-        written = any("kernel" in row for row in report.tables.get("kernels", ()))
-        return written or bool(report.tables.get("kernel_code"))
+        return bool(_written(report) or report.tables.get("kernel_code"))
+
+    @classmethod
+    def sheets(cls, report: Report) -> Iterator[Sheet]:
+        """Yield the tables, without what ran on a device: that is a view of its own."""
+        for sheet in super().sheets(report):
+            if sheet.rows is not report.tables.get("kernels"):
+                yield sheet
+            elif rows := _written(report):
+                yield sheet._replace(rows=rows)
 
     @classmethod
     def listings(cls, report: Report) -> Iterator[Listing]:
@@ -63,6 +71,10 @@ class Kernels(View):
             said = f"{_from(row)}{_for(origin)}{rest}".strip()
             lines = [("c", f"# {line}\n") for line in _list(origin.get("lines"))[:MAX_LINES]]
             yield Listing(title, [*lines, *coloured(code)], said)
+
+
+def _written(report: Report) -> list[dict[str, Any]]:
+    return [row for row in report.tables.get("kernels", ()) if "kernel" in row]
 
 
 def _origins(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -19,6 +19,8 @@ class Below(FindingData):
     products: bool
     #: Whether attention, and what memory limits, are among them.
     attention: bool = False
+    #: Whether cuDNN can compute some of that attention: of 16 bits, on Ampere or later.
+    cudnn: bool = False
     streaming: bool = False
 
 
@@ -46,11 +48,13 @@ REMEDIES = (
         id="attention-backend",
         text="Try the other implementations of attention, and measure: cuDNN's is often the "
         "fastest on Hopper and later.",
-        when="attention is among them, on a GPU of NVIDIA",
-        applies=lambda data: data.attention and not data.device.startswith("AMD"),
+        when="attention of 16 bits is among them, on a GPU of NVIDIA from Ampere on",
+        applies=lambda data: data.cudnn,
         code="from torch.nn.attention import SDPBackend, sdpa_kernel\n"
-        "with sdpa_kernel(SDPBackend.CUDNN_ATTENTION): model(x)",
-        since="2.5",
+        "order = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION,\n"
+        "         SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]\n"
+        "with sdpa_kernel(order, set_priority=True): model(x)",
+        since="2.6",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html",
     ),
     Remedy(

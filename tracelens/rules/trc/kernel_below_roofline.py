@@ -125,9 +125,10 @@ class KernelBelowRoofline(Rule):
                 and found.reached < BARS[row.record.kind][0]
             ]
             if low:
-                yield self._finding(name, sorted(low, key=lambda one: -one.lost), busy)
+                order = sorted(low, key=lambda one: -one.lost)
+                yield self._finding(name, order, busy, ampere=_is_ampere(name, limits))
 
-    def _finding(self, device: str, low: list[_Reached], busy: float) -> Finding:
+    def _finding(self, device: str, low: list[_Reached], busy: float, *, ampere: bool) -> Finding:
         ms = sum(one.row.record.ms for one in low)
         first = low[0]
         kinds = {one.row.record.kind for one in low}
@@ -141,6 +142,7 @@ class KernelBelowRoofline(Rule):
             odd=odd,
             products="product" in kinds,
             attention="attention" in kinds,
+            cudnn=ampere and any(_is_half_attention(one.row.record) for one in low),
             streaming="memory" in kinds,
         )
         return self.finding(
@@ -192,6 +194,15 @@ def _told(one: _Reached) -> str:
     what = f"`{work.what}` {work.shape} {work.dtype}".rstrip()
     each = length(work.ms / work.count)
     return f"{what} takes {each} a call, {percent(one.reached)} of the rate of {one.bound}"
+
+
+def _is_ampere(device: str, limits: DataSheet) -> bool:
+    """Whether it is a GPU of NVIDIA from Ampere on: those are the ones that know bfloat16."""
+    return limits.bf16 and not device.startswith("AMD")
+
+
+def _is_half_attention(work: KernelWork) -> bool:
+    return work.kind == "attention" and work.dtype in {"f16", "bf16"}
 
 
 def _is_odd(work: KernelWork) -> bool:
