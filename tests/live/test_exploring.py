@@ -317,6 +317,20 @@ def test_first_runs_are_made_at_once_beside_an_unchanged_one() -> None:
     assert lab.order.count("freezing") == 3
 
 
+def test_where_nothing_unchanged_ran_beside_rows_that_began_at_once_it_runs_after_them() -> None:
+    class Unequal(AtOnce):
+        def samples(self, sides: Sequence[Side]) -> list[tuple[Recorded, Run] | None]:
+            return [None, *super().samples(sides)[1:]]
+
+    names = ["eager", "freezing", "max-autotune", "dynamic sizes"]
+    with Unequal() as lab:
+        lab.groups = []
+        explore(lab, PROGRAM, asked=names, standard=False)
+    assert lab.groups == [["unchanged", "eager", "freezing"]]
+    last = lab.order.index("freezing")
+    assert lab.order[last + 1] == "unchanged"
+
+
 def test_there_is_time_left_for_all_that_helps_though_it_compiles_long() -> None:
     """Freezing and tuning take 200 s each, all others 40; together they take 360."""
 

@@ -1,6 +1,7 @@
 """Runs that take turns: one at a time makes steps, and what waits holds up nobody for ever."""
 
 import os
+import socket
 import sys
 import threading
 import time
@@ -60,25 +61,23 @@ def burn() -> None:
 
 
 def test_one_run_alone_goes_on_at_once_and_the_wait_is_not_its_time(tmp_path: Path) -> None:
-    with Turns(tmp_path / "turns", 1) as given:
+    with Turns(tmp_path / "turns", 1):
         run = asking(tmp_path, 0)
         for _ in range(3):
             run.before()
             burn()
-    assert given.given == 3
+    assert not run._over
     assert run._journal.shift > 0
-    assert [row[:2] for row in run._journal.rows] == [("waited", -1)] * 3
+    assert [row[:2] for row in run._journal.rows] == [("waited", -1)] * 3, "a turn each"
 
 
 def test_nobody_begins_before_everybody_has_come_or_gone(tmp_path: Path) -> None:
     with Turns(tmp_path / "turns", 2) as given:
         run = asking(tmp_path, 0)
         began = time.monotonic()
-        given_before = given.given
         timer = _later(0.3, lambda: given.leave(1))
         run.before()
         timer.join(timeout=LIMIT)
-    assert given_before == 0
     assert time.monotonic() - began >= 0.3
     assert given.seen == {0}
 
@@ -92,18 +91,42 @@ def test_a_second_process_of_a_run_ends_the_turns_for_all(tmp_path: Path) -> Non
     assert given.is_mixed
 
 
+def test_who_comes_after_the_turns_have_ended_goes_on_alone(tmp_path: Path) -> None:
+    ended = threading.Event()
+    with Turns(tmp_path / "turns", 3, on_mixed=ended.set):
+        others = [_later(0, asking(tmp_path, 0).before) for _ in range(2)]
+        assert ended.wait(LIMIT), "the runs are of no use any more"
+        late = asking(tmp_path, 1, seconds=90)
+        others.append(_later(0, late.before))
+        for other in others:
+            other.join(timeout=60)
+        assert not any(other.is_alive() for other in others)
+        assert late._over
+
+
+def test_a_process_that_ends_before_it_says_who_it_is_takes_no_turn_away(tmp_path: Path) -> None:
+    with Turns(tmp_path / "turns", 1) as given:
+        with socket.socket(socket.AF_UNIX) as short:
+            short.settimeout(LIMIT)
+            short.connect(str(tmp_path / "turns"))
+        run = asking(tmp_path, 0, seconds=30)
+        run.before()
+        assert not run._over
+    assert not given.is_mixed
+
+
 def test_who_holds_a_turn_for_long_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "HELD", 0.2)
-    with Turns(tmp_path / "turns", 2) as given:
+    with Turns(tmp_path / "turns", 2):
         first, second = asking(tmp_path, 0), asking(tmp_path, 1)
         waits = _later(0, first.before)
         second_waits = _later(0, second.before)
         waits.join(timeout=LIMIT)
         second_waits.join(timeout=LIMIT)
         assert [waits.is_alive(), second_waits.is_alive()] == [False, False]
-    assert given.given == 2
+        assert [first._over, second._over] == [False, False], "each had its turn"
 
 
 def test_where_nobody_gives_turns_a_run_goes_on_alone(tmp_path: Path) -> None:
@@ -130,9 +153,11 @@ def test_warm_up_waits_for_nobody(tmp_path: Path) -> None:
         ({"steps": Steps(marker=(0, "step"))}, True),
         ({"steps": Steps()}, False),
         ({"steps": Steps(marker=(0, "step")), "memory": 1 << 60}, False),
+        ({"steps": Steps(marker=(0, "step"), seconds=(2.4, 2.4, 9.0))}, True),
+        ({"steps": Steps(marker=(0, "step"), seconds=(2.6, 2.6, 0.1))}, False),
     ],
 )
-def test_what_has_no_steps_or_takes_too_much_memory_runs_alone(
+def test_what_has_no_steps_or_long_ones_or_takes_too_much_memory_runs_alone(
     known: Mapping[str, Any], expected: bool
 ) -> None:
     found = Recorded(report(), seconds=1.0, about={}, **known)

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from weakref import WeakKeyDictionary
 
 from tracelens.dynamo.phases import FramePhases
 from tracelens.dynamo.recompile_history import Step
@@ -86,26 +85,19 @@ def _until_next(step: Step, frame: Frame, frames: Table[Frame]) -> float:
     """
     if len(frame.of(Recompile)) == 1:
         return frame.until_next or 0.0
-    times = _recompiles(frames)[step.place.process]
+    times = frames.derived(_recompiles).get(step.place.process, ())
     at = bisect_right(times, step.place.when or 0.0)
     return times[at] - (step.place.when or 0.0) if step.place.when and at < len(times) else 0.0
 
 
-#: When each process recompiled, by the table of frames.
-_TIMES: WeakKeyDictionary[Table[Frame], Mapping[tuple[str, str], Sequence[float]]]
-_TIMES = WeakKeyDictionary()
-
-
 def _recompiles(frames: Table[Frame]) -> Mapping[tuple[str, str], Sequence[float]]:
     """Return the times of the recompiles of each process, in order."""
-    if frames not in _TIMES:
-        found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        for row in frames:
-            for place, seen in row.record.sightings:
-                if isinstance(seen.record, Recompile) and place.when is not None:
-                    found[place.process].append(place.when)
-        _TIMES[frames] = defaultdict(list, {key: sorted(times) for key, times in found.items()})
-    return _TIMES[frames]
+    found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in frames:
+        for place, seen in row.record.sightings:
+            if isinstance(seen.record, Recompile) and place.when is not None:
+                found[place.process].append(place.when)
+    return {key: sorted(times) for key, times in found.items()}
 
 
 def measured_ms(steps: Iterable[Step], frames: Table[Frame]) -> float:

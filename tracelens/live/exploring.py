@@ -128,8 +128,8 @@ class _Table:
             for one in batch:
                 self._once(one, ran=one.knob.text in begun)
                 self.tell()
-            if not all(one.knob.text in begun for one in batch):
-                self._sampler.run(UNCHANGED)  # rows that began at once had one beside them
+            if not begun >= {UNCHANGED.text, *(one.knob.text for one in batch)}:
+                self._sampler.run(UNCHANGED)  # who began at once had it beside them
                 self.tell()
 
     def _is_missing(self, one: _Try) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import selectors
 import socket
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,10 +52,12 @@ class Turns:
     Args:
         path: Where the socket is made.
         count: How many take turns.
+        on_mixed: Called when a run turns out to have several processes that make steps.
     """
 
-    def __init__(self, path: Path, count: int) -> None:
+    def __init__(self, path: Path, count: int, on_mixed: Callable[[], None] = lambda: None) -> None:
         self._count = count
+        self._on_mixed = on_mixed
         self._here: dict[int, socket.socket] = {}
         self._gone: set[int] = set()
         self._waiting: set[int] = set()
@@ -69,8 +72,7 @@ class Turns:
         self._server.settimeout(1)
         self._selector.register(self._server, selectors.EVENT_READ, None)
         self._thread = threading.Thread(target=self._serve, daemon=True)
-        #: Turns that were given, and whether each came from one process of its own.
-        self.given = 0
+        #: Whether a run has several processes that make steps, and which runs have asked.
         self.is_mixed = False
         self.seen: set[int] = set()
 
@@ -108,7 +110,10 @@ class Turns:
         if place is None:
             made, _ = self._server.accept()
             made.settimeout(1)
-            place = (made.recv(1) or b"\xff")[0]
+            if not (told := made.recv(1)):
+                made.close()  # it ended before it said who it is
+                return
+            place = told[0]
             if place in self._here or place >= self._count:
                 self.is_mixed = True  # a second process of a run: turns would make them wait
                 made.close()
@@ -135,12 +140,15 @@ class Turns:
         with contextlib.suppress(OSError):
             self._here[place].sendall(b"g")
             self._holder, self._since = place, time.monotonic()
-            self.given += 1
 
     def _release(self) -> None:
+        """Let all go on alone, those too that are still to come: nobody takes them any more."""
+        self._selector.unregister(self._server)
+        self._server.close()
         for one in self._here.values():
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
+        self._on_mixed()
 
 
 def _order(count: int) -> Iterator[int]:
@@ -152,12 +160,18 @@ def _order(count: int) -> Iterator[int]:
 
 
 def fits(sides: Sequence[Side], known: Sequence[Recorded | None]) -> bool:
-    """Return whether sides can be run in turn: their steps are known, and the memory suffices."""
+    """Return whether sides can be run in turn: their steps are known and end within a turn.
+
+    The memory has to suffice as well.
+    """
     if not 2 <= len(sides) <= MOST or not hasattr(socket, "AF_UNIX"):
         return False
     told = [
         driven(side) or (one and one.steps.marker) for side, one in zip(sides, known, strict=True)
     ]
+    steps = [one.steps.seconds for one in known if one and one.steps.seconds]
+    if any(statistics.median(seconds) > HELD / 2 for seconds in steps):
+        return False
     taken = sum((one.memory if one else 0) or MEMORY for one in known)
     free = available()
     return all(told) and (not free or taken < MEMORY_SHARE * free)
@@ -255,7 +269,7 @@ def _at_once(
     stop = threading.Event()
     elsewhere, before, began = load.busy_elsewhere(), load.Usage.now(), time.monotonic()
     try:
-        turns = Turns(folder / "turns", count)
+        turns = Turns(folder / "turns", count, on_mixed=stop.set)  # no answer would count
     except OSError:  # the path is too long, or the system has no such sockets
         return _Made([None] * count, 0.0, Strain(elsewhere, before))
 
