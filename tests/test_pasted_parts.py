@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import analyze
+from tracelens import TracelensError, analyze
 from tracelens.render import Options
 from tracelens.render.text import Text
 
@@ -54,7 +54,7 @@ PARTS = {
     ),
     "the profiler's totals": (
         "Self CPU time total: 2.400ms\nSelf CUDA time total: 24.000us\n",
-        "the host took 100 times as long as the device",
+        "sum up to 100 times the device's time",
         "key_averages",
     ),
     "calls that wait": (
@@ -252,3 +252,106 @@ def test_a_few_lines_add_nothing_to_a_finding_on_a_reference_implementation(tmp_
     slow = PRODUCT.replace(",cpu,", ",gpu,").replace("brg:avx512_core", "ocl:ref:any")
     path.write_text(slow, encoding="utf-8")
     assert {one.code for one in analyze(str(path)).told} == {"ONE001"}
+
+
+ODD = "skipping cudagraph due to something new and odd\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "not_said"),
+    [
+        (
+            "Graph Count: 1\nGraph Break Count: 0\nOp Count: 6\n",
+            "The call was traced as one graph.",
+            "reason",
+        ),
+        (
+            "Graph Count: 3\nGraph Break Count: 2\nOp Count: 6\n",
+            "3 graphs, by 2 breaks; their reasons are not in it.",
+            "one graph",
+        ),
+        (
+            "Dynamo produced 2 graphs, with 1 graph break and 6 ops. \n",
+            "2 graphs, by 1 break; its reason is not in it.",
+            "one graph",
+        ),
+        (
+            "Graph Count: 0\nGraph Break Count: -1\nOp Count: 0\n",
+            "The call was not traced at all.",
+            "one graph",
+        ),
+        (ODD, "did not record a graph, or a part of one, for the reason in the line", "replayed"),
+        (PARTS["CUDA graphs"][0], "are replayed from then on", "not record"),
+        (
+            "Self CPU time total: 10.000s\nSelf XPU time total: 2.500s\n",
+            "sum up to 4 times the device's time: if no compilation and no data loading",
+            "CUDA",
+        ),
+        ("Self CPU time total: 2.4ms\nSelf CUDA time total: 24us\n", "CUDA graphs", "waited"),
+    ],
+)
+def test_a_short_log_is_told_by_what_it_says(
+    text: str, said: str, not_said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert found.code == "LOG001"
+    assert said in found.message
+    assert not_said not in found.message
+
+
+@pytest.mark.parametrize("device", ["CPU", "CUDA", "XPU"])
+def test_a_table_is_sorted_by_the_device_of_its_foot(device: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(
+        f"Self CPU time total: 2.4ms\nSelf {device} time total: 2.0ms\n", encoding="utf-8"
+    )
+    (found,) = analyze(str(path)).told
+    assert f'sort_by="self_{device.lower()}_time_total"' in str(found.advice[0].code)
+
+
+#: The numbers of a row of Nsight Systems up to 2021, behind its share.
+NUMBERS = "  1234  56  1.0  2.0  3.0  4.0  "
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            f"     0.0{NUMBERS}5.0  fclose\n",
+            "Of the rows shown the longest is `fclose`, 1.23 us in",
+        ),
+        (f"    61.2{NUMBERS}void norm(int)\n", "the longest is `void norm(int)`, 1.23 us in 56 c"),
+        (f"    61.2{NUMBERS}cudaMalloc\n    9.0  99999  56  1.0  2.0\n", "is `cudaMalloc`"),
+    ],
+)
+def test_rows_of_nsight_systems_have_the_columns_of_their_numbers(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert said in found.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f" 12.5{NUMBERS}accuracy\n 13.5{NUMBERS}accuracy\n",
+        f" 12.5{NUMBERS}5.0  reader\n",
+        "TIMING: epoch:120.53 load:3.21\n",
+    ],
+)
+def test_numbers_of_the_program_are_its_own(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(f"epoch 1 of 3\n{text}done\n", encoding="utf-8")
+    with pytest.raises(TracelensError, match="plain program output"):
+        analyze(str(path))
+
+
+def test_a_search_without_its_time_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(PARTS["all timings of Triton's"][0], encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert "One search ran, for `attn`." in found.message

@@ -21,7 +21,9 @@ class CompileTimes(Log):
     marks = ("TorchDynamo compilation metrics:",)
     prefixed = True
     begins = re.compile(
-        r"TorchDynamo compilation metrics:|TIMING: \w{1,60}(?:\.\w{1,60})?:\d+\.\d"
+        r"TorchDynamo compilation metrics:"
+        r"|TIMING: (?=[^\n]{0,2000}?(?:total_wall_time|inductor_compile|code_gen|_compile"
+        r"|entire_frame)[\w.<>]{0,60}:\d)\w{1,60}(?:\.\w{1,60})?:\d+\.\d"
         r"|Compilation time \(from dynamo_timed\): \d"
     )
     continues = re.compile(r"Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}")

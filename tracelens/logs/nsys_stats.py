@@ -5,11 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from tracelens.logs import Log, Record
 
 __all__ = ["NsysRow", "NsysStats", "NsysTable", "Row"]
+
+
+#: A function or kernel, as it is told from a word that stands behind a program's own numbers.
+_NAME = (
+    r"(?:cuda|cu|hip)[A-Z]|\[CUDA mem|triton_|nccl|[^\n]{1,2000}?(?:\(|::)"
+    r"|(?:f?open(?:64|at)?|f?close|f?read|f?write|f?gets|pread(?:64)?|pwrite(?:64)?|writev|fflush"
+    r"|ioctl|m(?:un)?map(?:64)?|mprotect|p?poll|select|epoll_\w+|futex|(?:clock_)?nanosleep"
+    r"|sem_\w+|pthread_\w+|waitpid|fork|pipe2?|socket|connect|accept4?|bind|listen|send(?:msg|to)?"
+    r"|recv(?:msg|from)?|fcntl(?:64)?|sigaction|signal|getc|putc|fputs|dup2?|shutdown|sched_yield"
+    r"|usleep|sleep|backtrace|posix_\w+|process_vm_\w+) *$"
+)
 
 
 class NsysStats(Log):
@@ -19,7 +31,8 @@ class NsysStats(Log):
     switch = "nsys stats report.nsys-rep"
     begins = re.compile(
         r" {0,4}Time ?\(%\)  +Total Time  ?\(?|"
-        r" {1,8}\d{1,3}\.\d  +[\d,]+  +[\d,]+(?:  +[\d,]+(?:\.\d+)?){4,5}  +[A-Za-z]|"
+        r" {1,8}\d{1,3}\.\d  +[\d,]+  +[\d,]+(?:  +[\d,]+(?:\.\d+)?){4,5}  +"
+        rf"(?={_NAME})|"
         r" {0,4}\*\* (?:CUDA (?:API|GPU Kernel|GPU MemOps \(by (?:Time|Size)\)) Summary|OS Runtime)"
     )
     continues = re.compile(
@@ -69,14 +82,22 @@ class NsysTable(Record):
 
     def typed(self) -> Iterator[NsysRow]:
         """Yield the rows; a name that holds two blanks takes more than one cell."""
-        header = self.header or _USUAL
-        count = next((c for c in ("Num Calls", "Instances", "Count") if c in header), "")
         for cells in (row.cells for row in self.rows):
+            header = self.header or _of_numbers(cells)
+            count = next((c for c in ("Num Calls", "Instances", "Count") if c in header), "")
             last = len(header) - 1
             named = dict(zip(header, (*cells[:last], "  ".join(cells[last:])), strict=False))
+            name = named.get("Name") or named.get("Operation", "")
             calls, total = _number(named.get(count, "")), _number(named.get("Total Time (ns)", ""))
-            if calls is not None and total is not None:
-                yield NsysRow(named.get("Name", ""), int(calls), total / 1e6)
+            if name and calls is not None and total is not None:
+                yield NsysRow(name, int(calls), total / 1e6)
+
+
+def _of_numbers(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of a row without a head, by how many numbers it has; none if unknown."""
+    numbers = sum(1 for _ in takewhile(lambda cell: _number(cell) is not None, cells))
+    without = tuple(name for name in _USUAL if name != "Med (ns)")
+    return next((one for one in (_USUAL, without) if numbers == len(one) - 1), ())
 
 
 def _number(text: str) -> float | None:

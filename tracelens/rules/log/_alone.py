@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ def of(evidence: Evidence) -> Part | None:
             id=f"more-{kind}",
             text=words.text,
             env=words.env or None,
-            code=words.code,
+            code=_sorted_by(held) if kind == "key_averages" else words.code,
             basis="source",
         ),
         evidence.kinds[kind],
@@ -117,7 +118,9 @@ def _nsys(rows: list[Seen[Record]]) -> str:
     first = named[0]
     waits = first.name in _WAITS
     why = ": a thread that waits, which costs nothing" if waits else ""
-    return f"Most of its time is `{first.name}`, {length(first.ms)} in {first.calls:,} calls{why}."
+    whole = all(table.header for table in tables)
+    most = "Most of its time is" if whole else "Of the rows shown the longest is"
+    return f"{most} `{first.name}`, {length(first.ms)} in {first.calls:,} calls{why}."
 
 
 #: Calls in which threads of every process sleep.
@@ -174,25 +177,74 @@ def _recompiles(rows: list[Seen[Record]]) -> str:
 
 def _key_averages(rows: list[Seen[Record]]) -> str:
     """Tell the totals below a table, of the host and of the device."""
-    from tracelens.logs.key_averages import KeyAverages  # noqa: PLC0415 -- of few logs
-
-    totals = {
-        total.total: total.duration
-        for row in rows
-        if isinstance(row.record, KeyAverages)
-        for total in row.record.totals
-        if total.duration
-    }
+    totals = _totals(rows)
     if not totals:
         return ""
     said = ", ".join(f"{name} {length(ms or 0.0)}" for name, ms in totals.items())
     host, device = totals.pop("Self CPU", None), next(iter(totals.values()), None)
     if host and device and host >= LAUNCH_BOUND * device:
+        graphs = ", or CUDA graphs (mode='reduce-overhead')," if "Self CUDA" in totals else ""
         return (
-            f"Its foot says {said}: the host took {host / device:.0f} times as long as the device, "
-            "which waited for it. Larger batches, or CUDA graphs (mode='reduce-overhead'), help."
+            f"Its foot says {said}. The host's operators sum up to {host / device:.0f} times the "
+            "device's time: if no compilation and no data loading is in it, launches are the "
+            f"limit, and larger batches{graphs} help."
         )
     return f"Its foot says {said}."
+
+
+def _totals(rows: list[Seen[Record]]) -> dict[str, float]:
+    from tracelens.logs.key_averages import KeyAverages  # noqa: PLC0415 -- of few logs
+
+    return {
+        total.total.strip(): total.duration
+        for row in rows
+        if isinstance(row.record, KeyAverages)
+        for total in row.record.totals
+        if total.duration
+    }
+
+
+def _sorted_by(rows: list[Seen[Record]]) -> str:
+    """Return the call that prints the table sorted by what its foot tells of, the device first."""
+    totals = _totals(rows)
+    device = next((name for name in ("CUDA", "XPU") if f"Self {name}" in totals), "CPU")
+    key = f"self_{device.lower()}_time_total"
+    return f'print(prof.key_averages().table(sort_by="{key}", row_limit=30))'
+
+
+def _explain(rows: list[Seen[Record]]) -> str:
+    """Tell into how many graphs the calls fell."""
+    from tracelens.logs.explain import Explanation  # noqa: PLC0415 -- of few logs
+
+    made = [row.record for row in rows if isinstance(row.record, Explanation)]
+    return " ".join(dict.fromkeys(_of_graphs(one.graphs, bool(one.break_reasons)) for one in made))
+
+
+def _of_graphs(graphs: int, has_reasons: bool) -> str:
+    if graphs <= 0:
+        return "The call was not traced at all."
+    if graphs == 1:
+        return "The call was traced as one graph."
+    of_them = "its reason is" if graphs == 2 else "their reasons are"
+    reasons = "" if has_reasons else f"; {of_them} not in it"
+    return f"The call fell into {graphs:,} graphs, by {plural(graphs - 1, 'break')}{reasons}."
+
+
+#: Lines that say that a graph, or a part of one, is run without CUDA graphs.
+_UNRECORDED = re.compile(
+    r"(?:skipping|disabling) cudagraph|cudagraph partition due to ", re.IGNORECASE
+)
+
+
+def _cudagraphs(rows: list[Seen[Record]]) -> str:
+    """Tell whether something was not recorded."""
+    from tracelens.logs import cudagraphs as logged  # noqa: PLC0415 -- of few logs
+
+    skips = (logged.CudagraphSkip, logged.CudagraphPartition, logged.RerecordLimit)
+    notes = (row.record.note for row in rows if isinstance(row.record, logged.CudagraphNote))
+    if any(isinstance(row.record, skips) for row in rows) or any(map(_UNRECORDED.search, notes)):
+        return "Inductor did not record a graph, or a part of one, for the reason in the line."
+    return "Functions run once to warm up, are recorded, and are replayed from then on."
 
 
 #: Times of the host for one of the device's, from which kernels are too short for their launches.
@@ -201,6 +253,8 @@ LAUNCH_BOUND = 3.0
 _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "onednn_verbose": _onednn,
     "dynamic": _dynamic,
+    "explain": _explain,
+    "cudagraphs": _cudagraphs,
     "compile_times": _compile_times,
     "key_averages": _key_averages,
     "nsys_stats": _nsys,

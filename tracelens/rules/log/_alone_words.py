@@ -40,9 +40,8 @@ WORDS: Mapping[str, Words] = {
     ),
     "cudagraphs": Words(
         "lines about CUDA graphs",
-        "Functions run once to warm up, are recorded, and are replayed from then on; nothing in "
-        "the lines was skipped.",
-        "Whether they are recorded again and again is in the rest of the run.",
+        "",
+        "Whether graphs are recorded again and again is in the rest of the run.",
         'TORCH_LOGS="cudagraphs,recompiles"',
         "Record at least ten steps.",
     ),
@@ -215,7 +214,7 @@ WORDS: Mapping[str, Words] = {
     ),
     "explain": Words(
         "what torch._dynamo.explain found",
-        "It lists no reason of a graph break: the call was traced as one graph.",
+        "",
         "Whether other calls are compiled again is not in it.",
         'TORCH_LOGS="graph_breaks,recompiles"',
         "Record breaks and recompiles of a whole run.",

@@ -110,7 +110,10 @@ def triton(tuned: Table[KernelTuned]) -> Iterator[Part]:
     rows = list(tuned)
     if not rows:
         return
-    seconds = sum((row.record.seconds or 0.0) * row.count for row in rows)
+    timed = [(row.record.seconds, row.count) for row in rows if row.record.seconds is not None]
+    lasted = length(1000 * sum(seconds * times for seconds, times in timed))
+    least = "" if len(timed) == len(rows) else "at least "
+    took = f"took {least}{lasted}" if timed else "ran"
     count = sum(row.count for row in rows)
     names = ", ".join(dict.fromkeys(f"`{row.record.function}`" for row in rows))
     keys = len({(row.record.function, row.record.key) for row in rows})
@@ -118,7 +121,7 @@ def triton(tuned: Table[KernelTuned]) -> Iterator[Part]:
     searches = "One search" if count == 1 else f"{count} searches"
     yield Part(
         "searches of Triton's autotuner, of kernels that the program brings",
-        f"{searches}{again} took {length(1000 * seconds)}, for {names}. It is no part of "
+        f"{searches}{again} {took}, for {names}. It is no part of "
         "torch.compile, and comes again in each process and for each new key.",
         "",
         Advice(
