@@ -15,7 +15,7 @@ __all__ = ["NsysRow", "NsysStats", "NsysTable", "Row"]
 
 #: A function or kernel, as it is told from a word that stands behind a program's own numbers.
 _NAME = (
-    r"(?:cuda|cu|hip)[A-Z]|\[CUDA mem|triton_|nccl|[^\n]{1,2000}?(?:\(|::)"
+    r"(?:cuda|cu|hip)[A-Z]|\[CUDA mem|triton_|nccl|[A-Za-z][^\n]{0,2000}?(?:\(|::)"
     r"|(?:f?open(?:64|at)?|f?close|f?read|f?write|f?gets|pread(?:64)?|pwrite(?:64)?|writev|fflush"
     r"|ioctl|m(?:un)?map(?:64)?|mprotect|p?poll|select|epoll_\w+|futex|(?:clock_)?nanosleep"
     r"|sem_\w+|pthread_\w+|waitpid|fork|pipe2?|socket|connect|accept4?|bind|listen|send(?:msg|to)?"
