@@ -22,6 +22,7 @@ _MODES = re.compile(r"reduce-overhead|max-autotune|" + _TORCH.pattern)
 _HOMES = {
     "compile-option": _MODES,
     "constraint": _TORCH,
+    "engine-died": _ENGINE,
     "engine-start": _ENGINE,
     "inference-tensor": _TORCH,
 }
@@ -51,7 +52,9 @@ def _is_of(cause: str, episode: Episode) -> bool:
     """
     if any(_HOMES[cause].search(line_of(one)) for one in episode.items):
         return True
-    return cause != "engine-start" and not any(isinstance(one, Traced) for one in episode.items)
+    return not cause.startswith("engine") and not any(
+        isinstance(one, Traced) for one in episode.items
+    )
 
 
 def is_elsewhere(cause: str, item: Item, episode: Episode) -> bool:

@@ -329,8 +329,11 @@ PHRASES = (
     Phrase(
         "engine-start",
         r"EngineCorefailedtostart|Enginecoreinitializationfailed|EngineprocessfailedtostartError"
-        r"|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart"
-        r"|(?:Scheduler|WorkerProc|EngineCore)hitanexception|EngineCoreencounteredafatal",
+        r"|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart",
+    ),
+    Phrase(
+        "engine-died",
+        r"(?:Scheduler|WorkerProc|EngineCore)hitanexception|EngineCoreencounteredafatal",
     ),
     # Torch writes it below whatever it does not know.
     Phrase(

@@ -35,8 +35,8 @@ _SPEAKS = re.compile(
     r"|[Aa][Oo][Tt][_ ]?[Aa]utograd|CUDAGraphs?\b|cudagraph|Triton Error|CompiledFunction"
     r"|FakeTensor"
 )
-#: That an engine did not start, which says nothing where the reason is there as well.
-ENGINE = "engine-start"
+#: That an engine did not start, or died, which says nothing where the reason is there as well.
+ENGINE = frozenset({"engine-died", "engine-start"})
 _ENGINE_SAYS = ("Engine core init", "Engine process failed", "WorkerProc init")
 #: What follows the error of a choice that the search for kernels leaves out.
 _LEFT = "Ignoring this choice"
@@ -86,8 +86,8 @@ def told(episode: Episode) -> Told | None:
     cut = is_cut(episode, raised, frames)
     found = [one for one in found if cut or stands(one[0], one[1], episode, raised, frames)]
     cut = cut or (not found and is_end(episode, raised))
-    engine = [one for one in found if one[0] == ENGINE]
-    found = [one for one in found if one[0] != ENGINE]
+    engine = [one for one in found if one[0] in ENGINE]
+    found = [one for one in found if one[0] not in ENGINE]
     own = False
     if found:
         cause, index, facts = found[0]
@@ -160,7 +160,7 @@ def _last(episode: Episode, raised: list[Raised]) -> Raised | None:
     bare = [
         one
         for one in raised
-        if (not one.logged or _is_let_go(episode))
+        if (not one.logged or (one.left and _is_let_go(episode)))
         and one.errors[-1] not in _MEANT
         and (behind is None or id(one) in behind)
     ]
@@ -216,7 +216,7 @@ def _message_start(episode: Episode, index: int, cause: str) -> int:
     """Return the item that begins the message to quote: the exception or the compiler's line."""
     if "LLVM ERROR:" in line_of(item_at(episode, index)):
         return index
-    if cause in GENERAL or cause in {"fullgraph", "fake-tensors", ENGINE}:
+    if cause in GENERAL or cause in {"fullgraph", "fake-tensors"} | ENGINE:
         telling = [
             at
             for at, one in enumerate(episode.items)
@@ -225,7 +225,11 @@ def _message_start(episode: Episode, index: int, cause: str) -> int:
         if telling:
             return telling[-1]
         if all(one.logged for one in episode.items if isinstance(one, Raised)) and (
-            telling := [at for at, _ in enumerate(episode.items) if _says(episode, at)]
+            telling := [
+                n
+                for n, one in enumerate(episode.items)
+                if _says(episode, n) and (one.left or not _is_let_go(episode))
+            ]
         ):
             return telling[-1]
     for at in range(index, max(-1, index - 12), -1):

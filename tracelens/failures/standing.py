@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tracelens.failures.home import Item, is_elsewhere, line_of
-from tracelens.failures.stages import is_compiler
+from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs.failures import Episode, Raised, Traced
 
 __all__ = ["Item", "item_at", "line_of", "stands"]
@@ -18,6 +18,11 @@ _SAYS = re.compile(
 )
 #: Words of what torch generates and loads.
 _GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
+#: The name of a weight.
+_KEY = re.compile(r"['\"]([\w.]{1,400})['\"]")
+_KEYS = re.compile(r"Missing key|Unexpected key|size mismatch")
+#: A library of a version, which any program may miss.
+_VERSIONED = re.compile(r"\.so(?:\.\d{1,5}){1,3}:")
 #: What any program that is built may fail of, and what tells that torch or Triton built it.
 _BUILDING = frozenset(
     {
@@ -66,15 +71,33 @@ def _stands(
     line = line_of(item_at(episode, at))
     if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
         return _has_context(episode, at) if "LLVM ERROR:" in line else _is_told(episode, raised)
-    if cause == "msvc-language":
-        return "English" in line or any(map(_runs_compiler, frames))
-    if cause == "crash":
-        return any(is_compiler(one.place) for one in frames)
+    if cause in {"crash", "msvc-language"}:
+        is_theirs = is_compiler if cause == "crash" else _runs_compiler
+        return any(is_theirs(one.place) for one in frames) or "English" in line
+    if cause == "compiled-keys":
+        return _names_both(episode)
     if cause in _LOADING:
-        return any(_GENERATED.search(line_of(one)) for one in episode.items)
+        return _is_generated(line, episode, frames)
     if cause in _BUILDING:
         return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
     return cause != "out-of-memory" or _is_of_device(episode, at, frames)
+
+
+def _names_both(episode: Episode) -> bool:
+    """Tell whether there are names of weights with the compiled model's part, and without it."""
+    lines = [line_of(one) for one in episode.items]
+    start = next((n for n, line in enumerate(lines) if _KEYS.search(line)), 0)
+    keys = _KEY.findall("\n".join(lines[start:]))
+    return not all("_orig_mod." in key for key in keys)
+
+
+def _is_generated(line: str, episode: Episode, frames: Sequence[Traced]) -> bool:
+    """Tell whether it is a file that torch generated which cannot be loaded."""
+    if _VERSIONED.search(line):
+        # Where a backend raised it, its own code or what it generated wanted the library.
+        wrapped = any("BackendCompilerFailed" in line_of(one) for one in episode.items)
+        return wrapped or "torchinductor_" in line or any(is_generated(one.place) for one in frames)
+    return any(_GENERATED.search(line_of(one)) for one in episode.items)
 
 
 def _is_of_device(episode: Episode, at: int, frames: Sequence[Traced]) -> bool:
@@ -92,8 +115,8 @@ def _is_of_device(episode: Episode, at: int, frames: Sequence[Traced]) -> bool:
     )
 
 
-def _runs_compiler(frame: Traced) -> bool:
-    return frame.place.replace("\\", "/").rpartition("/")[2] in _RUNS_COMPILER
+def _runs_compiler(path: str) -> bool:
+    return path.replace("\\", "/").rpartition("/")[2] in _RUNS_COMPILER
 
 
 def _captures(path: str) -> bool:

@@ -25,10 +25,12 @@ class _Line(Record):
 
     #: Torch's own logger wrote it.
     logged: bool = False
+    #: ... which tells of functions that Dynamo leaves out.
+    left: bool = False
     #: The line of the excerpt.
     at: int = 0
 
-    @field_validator("logged", mode="before")
+    @field_validator("logged", "left", mode="before")
     @classmethod
     def _marked(cls, mark: object) -> bool:
         return bool(mark)

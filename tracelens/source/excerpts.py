@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tracelens.evidence import Evidence, Place
@@ -13,6 +14,11 @@ from tracelens.source.watch import Watch
 __all__ = ["hand_over_excerpts"]
 
 KIND = "failures"
+#: How the error of a function that Dynamo leaves out begins; it warns of other things, too.
+_TELLS = re.compile(
+    r"Traceback \(most recent|WON'T CONVERT|\s{0,8}File \"[^\"\n]{0,300}torch[/\\\\]_"
+    r"|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed|Unsupported)(?::|$)"
+)
 #: Kinds that a program fills which has nothing to do with torch.compile.
 _OF_PROGRAMS = frozenset({"compile_errors", KIND, "warnings"})
 
@@ -46,9 +52,15 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
 
 def _text(bare: Sequence[Bare], after: int, *, of_torch: bool) -> str:
     """Return the lines as the grammar has them, and what stands around them."""
-    lines = [("!" if one.logged else "") + _safe(one.text) for one in bare]
-    marks = ("t" if of_torch else "") + ("l" if any(one.leaves_out for one in bare) else "")
+    lines = [_mark(one) + _safe(one.text) for one in bare]
+    marks = ("t" if of_torch else "") + (
+        "l" if any(one.leaves_out and _TELLS.match(one.text) for one in bare) else ""
+    )
     return "\n".join([*lines, f"\x04{after}{marks}"])
+
+
+def _mark(one: Bare) -> str:
+    return ("!\x05" if one.leaves_out else "!") if one.logged else ""
 
 
 def _jumps(bare: Sequence[Bare]) -> tuple[tuple[int, int], ...]:
@@ -60,4 +72,4 @@ def _jumps(bare: Sequence[Bare]) -> tuple[tuple[int, int], ...]:
 
 
 def _safe(text: str) -> str:
-    return " " + text if text.startswith("!") else text.replace("\x04", " ")
+    return " " + text if text.startswith("!") else text.replace("\x04", " ").replace("\x05", " ")

@@ -35,6 +35,7 @@ TITLES = {
     "crash": "the process crashed in compiled code, or while compiling",
     "double-backward": "compiled code cannot be differentiated twice",
     "engine-capture": "the engine could not record its CUDA graphs",
+    "engine-died": "the engine stopped in an error",
     "engine-start": "the engine did not start",
     "gpu-fault": "a kernel on the GPU touched memory that is not its own",
     "inference-tensor": "compiled code met a tensor that was made under inference_mode",
@@ -50,6 +51,8 @@ _EAGER = "autograd met a tensor that was made under inference_mode"
 
 def title_of(data: FailureData) -> str:
     """Return what the title says of a known cause; empty for others."""
+    if "Either mode or options" in data.message and data.cause == "compile-option":
+        return "torch.compile was given a mode and options"
     return _EAGER if data.facts.get("eager") else TITLES.get(data.cause, "")
 
 

@@ -9,6 +9,7 @@ __all__ = ["CALLS"]
 
 #: Windows refuses longer paths, unless they are allowed.
 MAX_PATH = 260
+_ENGINES = frozenset({"engine-died", "engine-start"})
 
 
 def _allocates(data: FailureData) -> bool:
@@ -26,8 +27,8 @@ CALLS = (
         "The process that failed says why before this one gives up: the first traceback below"
         " `EngineCore failed to start` (or of the first worker) ends in the reason.",
         code="grep -n -m 20 -E '[A-Za-z]+(Error|Exception): ' server.log",
-        applies=lambda d: d.cause == "engine-start",
-        when="an engine that does not start",
+        applies=lambda d: d.cause in _ENGINES and (not d.message or "ngine" in d.message),
+        when="an engine that does not start, or dies",
         basis="untestable",
         proof="it shows more",
     ),
@@ -35,8 +36,8 @@ CALLS = (
         "engine-eager",
         "See whether compiling or CUDA graphs have a part in it: start it once without.",
         code="vllm serve MODEL --enforce-eager  # sglang: --disable-cuda-graph",
-        applies=lambda d: d.cause == "engine-start",
-        when="an engine that does not start",
+        applies=lambda d: d.cause in _ENGINES,
+        when="an engine that does not start, or dies",
         basis="untestable",
         proof="it tells whose the error is, and removes nothing",
     ),

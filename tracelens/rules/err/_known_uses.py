@@ -15,6 +15,16 @@ def _is(cause: str, data: FailureData) -> bool:
     return data.cause == cause
 
 
+def _is_of_dynamo(data: FailureData) -> bool:
+    """Tell whether the exporter that uses torch.export failed, not the one that traces."""
+    names = ("TorchExportError", "OnnxExporterError")
+    return data.cause == "onnx-export" and data.exception.endswith(names)
+
+
+def _is_both(data: FailureData) -> bool:
+    return data.cause == "compile-option" and "Either mode or options" in data.message
+
+
 USES = (
     Remedy(
         "own-weights",
@@ -35,9 +45,20 @@ USES = (
         " another torch: install the torch that it names, or leave the option out. This lists"
         " those that this torch knows.",
         code='python -c "import torch; print(torch._inductor.list_options())"',
-        applies=lambda d: _is("compile-option", d),
+        applies=lambda d: _is("compile-option", d) and not _is_both(d),
         since="2.0",
         when="an unknown option",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "mode-as-options",
+        "A mode is a set of options: give its own ones among `options`, and no mode. This lists"
+        " what each mode sets.",
+        code='python -c "import torch; print(torch._inductor.list_mode_options())"',
+        applies=_is_both,
+        since="2.0",
+        when="a mode and options together",
         basis="untestable",
         proof="it shows more",
     ),
@@ -76,7 +97,7 @@ USES = (
         "The step that failed is torch.export: call it alone, which shows the error and the line,"
         " and mend what it names (conditions on data, sizes it takes for constants).",
         code="torch.export.export(model, args, strict=False)",
-        applies=lambda d: _is("onnx-export", d),
+        applies=_is_of_dynamo,
         since="2.4",
         when="an export to ONNX",
         basis="untestable",
@@ -86,7 +107,7 @@ USES = (
         "export-traced",
         "Or use the exporter that traces the model (torch 2.9 and newer choose the other one).",
         code="torch.onnx.export(model, args, path, dynamo=False)",
-        applies=lambda d: _is("onnx-export", d),
+        applies=_is_of_dynamo,
         since="2.5",
         when="an export to ONNX",
         proof="https://docs.pytorch.org/docs/stable/onnx.html",
