@@ -100,6 +100,27 @@ def test_the_first_page_is_what_typer_makes(
     assert kept == made, f"the kept page is old; write it anew: {again}"
 
 
+@pytest.mark.parametrize(("given", "frozen"), [("", True), ("sys.argv[1:]", False)])
+def test_what_is_left_at_the_end_is_not_looked_through(
+    cache: Path, given: str, *, frozen: bool
+) -> None:
+    code = (
+        "import gc, sys\n"
+        "from tracelens.cli import main\n"
+        f"main({given})\n"
+        "print(gc.get_freeze_count(), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "analyze", str(ONEDNN), "-q"],
+        env=os.environ | {"TRACELENS_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert (int(done.stderr) > 10_000) is frozen
+
+
 def test_a_narrow_page_is_made(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
