@@ -1,5 +1,7 @@
 """Fixtures that several test modules share."""
 
+import signal
+
 import pytest
 from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
@@ -10,6 +12,10 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
+
+# A shell that starts the tests in the background lets them, and all that they start, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
