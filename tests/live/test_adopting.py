@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,20 @@ def test_a_recording_is_taken_where_the_program_is_the_same(tmp_path: Path) -> N
     assert not stands(base, "--batch=8")
     script.write_text(f"import torch\nprint({LINE!r}, 1, flush=True)\n")
     assert not stands()
+
+
+def test_changes_are_recorded_ahead_though_the_unchanged_program_is_known() -> None:
+    """Two changes at once; whoever needs a run that is there waits for no other."""
+    asked: list[list[str]] = []
+
+    class Ahead(Adopting):
+        def is_known(self, side: Side) -> bool:
+            return not side.knob.settings
+
+        def ahead(self, sides: Sequence[Side]) -> None:
+            asked.append([side.knob.text for side in sides if side.knob.settings])
+
+    other = finding("GBR008", number=2)
+    with Ahead(report(), again=KNOWN) as lab:
+        confirming.confirm(report(finding(), other), lab, PROGRAM)
+    assert [len(set(one)) for one in asked] == [2, 1]

@@ -4,6 +4,7 @@ import pytest
 
 from tests.live.reports import finding, report
 from tracelens.live.matching import (
+    as_many,
     brought,
     count,
     foreign,
@@ -50,6 +51,40 @@ def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> N
     assert replacement(old, report(old), report(family)) is None
     elsewhere = finding("GBR009", 13, where=Where(file="train.py", line=3, function="other"))
     assert replacement(old, report(old), report(elsewhere)) is None
+
+
+def broken(*lines: int) -> Report:
+    rows = tuple({"file": "train.py", "line": line, "type": "item()"} for line in lines)
+    return report().model_copy(update={"tables": {"graph_breaks": rows}})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_as_many"),
+    [((7, 9), (8, 9), True), ((7, 9), (9,), False), ((7,), (8, 9), True), ((), (8,), False)],
+)
+def test_a_break_has_moved_where_the_graph_breaks_in_as_many_places(
+    before: tuple[int, ...], after: tuple[int, ...], is_as_many: bool
+) -> None:
+    assert as_many(finding(), broken(*before), broken(*after)) is is_as_many
+
+
+def test_what_is_seen_as_often_in_another_form_has_moved() -> None:
+    old = finding("IND002", where=None, count=2)
+    assert as_many(old, report(old), report(finding("IND002", 3, where=None, count=2)))
+    assert not as_many(old, report(old), report(finding("IND002", 3, where=None, count=1)))
+    assert not as_many(old, report(old), report())
+
+
+@pytest.mark.parametrize(("after", "is_as_many"), [(3, True), (2, False), (0, False)])
+def test_recompilations_have_moved_where_the_function_has_as_many(
+    after: int, is_as_many: bool
+) -> None:
+    def compiled(count: int) -> Report:
+        row = {"file": "train.py", "line": 1, "function": "step", "count": count}
+        return report().model_copy(update={"tables": {"recompiles": (row,)}})
+
+    old = finding("RCP004", where=Where(file="train.py", line=7, function="step"))
+    assert as_many(old, compiled(3), compiled(after)) is is_as_many
 
 
 def test_sizes_that_recompile_take_the_place_of_what_they_made_dynamic() -> None:

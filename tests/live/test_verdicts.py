@@ -76,6 +76,7 @@ def result(
         (result("stays", "unclear", (4, 4), ONLY_TIME), "inconclusive", "unfinished"),
         (result("stays", None, (4, 4), ONLY_TIME, pending=True), "inconclusive", "unfinished"),
         (result("replaced", note="GBR009 takes its place"), "inconclusive", "no_effect"),
+        (result("replaced", note="GBR009 takes its place", moved=True), "refuted", ""),
         (result("no_effect", note="freezing was False"), "inconclusive", "no_effect"),
         (result("raises", note="KeyError"), "inconclusive", "raises"),
         (result("not_applicable", note="did not show"), "inconclusive", "not_applicable"),
@@ -115,6 +116,15 @@ def test_what_another_change_left_open_is_not_refuted(open_: Outcome) -> None:
     other = result(open_, note="it ended with exit code 1")
     assert verdict([STAYS, other]).state == "inconclusive"
     assert verdict([other, STAYS]).state == "inconclusive"
+
+
+def test_what_only_moves_a_defect_is_refuted_unless_something_else_is_left_open() -> None:
+    moved = result("replaced", note="GBR002 takes its place", moved=True)
+    assert "GBR002 takes its place" in verdict([moved]).note
+    assert verdict([STAYS, moved]).state == "refuted"
+    assert verdict([moved, GONE]).state == "confirmed"
+    assert verdict([moved, result("raises", note="KeyError")]).state == "inconclusive"
+    assert verdict([moved], more=True).state == "inconclusive"
 
 
 def test_what_was_not_tried_for_lack_of_time_refutes_nothing() -> None:

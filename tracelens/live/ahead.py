@@ -1,4 +1,7 @@
-"""Recorded runs side by side, where processors are idle: what is counted does not feel the others.
+"""Recorded runs side by side: what is counted does not feel the others.
+
+Two even where no processor is idle: a program alone waits most of the time for others, and two of
+them get nearly twice as much done.
 
 Only structure is asked this way; what is timed runs alone. A run that fails beside another says
 nothing, since two at once may want the same port or file: it is made again alone.
@@ -18,8 +21,8 @@ from tracelens.live.workload import Side
 
 __all__ = ["MOST", "at_once", "available", "room"]
 
-#: Runs that are made at once, at most.
-MOST = 4
+#: Runs that are made at once, at most, and where no processor is idle.
+MOST, LEAST = 4, 2
 #: Share of an idle processor that counts as one: the look at them takes a part itself.
 WHOLE = 0.7
 #: Share of the memory that is available which all runs at once may take.
@@ -29,13 +32,13 @@ Record = Callable[[Side, Callable[[], bool]], Recorded]
 
 
 def room(memory: int = 0) -> int:
-    """Return how many runs the machine has room for now.
+    """Return how many runs the machine has room for now: one where it has one processor.
 
     Args:
         memory: Bytes that one run takes, as far as is known; 0 where it is not.
     """
     idle = load.processors() - load.busy_elsewhere()
-    count = min(MOST, int(idle + 1 - WHOLE))
+    count = min(MOST, max(int(idle + 1 - WHOLE), min(LEAST, load.processors())))
     free = available()
     if memory and free:
         count = min(count, int(free * MEMORY_SHARE / memory))

@@ -158,7 +158,8 @@ class _Session:
                     count = sum(case.nothing is None for case in self.cases)
                     self._on_finding(case.finding, len(told) + 1, count)
                 told.add(case.finding.id)
-                self.lab.ahead(sides_of([other.trials[number] for other in turn[place:]]))
+                if not all(map(self.lab.is_known, sides_of([case.trials[number]]))):
+                    self.lab.ahead(sides_of([other.trials[number] for other in turn[place:]]))
                 self._examine(case, case.trials[number])
 
     def _examine(self, case: Case, trial: Trial) -> None:

@@ -40,8 +40,10 @@ Block = tuple[float, int, float]
 
 #: Calls before anything is measured: they compile, pack weights and fill caches.
 WARM_UP = 5
-#: ... or until this many seconds have passed.
-LONG = 1.0
+#: ... or until this many seconds have passed; the first may compile for longer, and is not alone.
+LONG, LEAST = 1.0, 2
+#: Share of the CPU time of the start that is measured for at least: starting once more costs more.
+OF_START = 0.25
 #: Times longer, by the wall clock, that measuring may take.
 TIMES = 8.0
 #: Seconds of a block of steps, at least: below, the clock's own cost would show.
@@ -61,7 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if mode == "compare":
         result: object = compare(step)
     else:
-        blocks = time(step, iterations=options.iterations, seconds=options.seconds)
+        seconds = max(options.seconds, OF_START * process_time())
+        blocks = time(step, iterations=options.iterations, seconds=seconds)
         result = {"seconds": [seconds for seconds, _, _ in blocks]}
         if live.get("folder"):
             _tell(Path(live["folder"]), blocks)
@@ -141,13 +144,7 @@ def time(step: Step, *, iterations: int = 7, seconds: float = 0.5) -> list[Block
     busy machine little is done in as many seconds of the wall clock; at most :data:`TIMES` as long
     by that. The results of work on a GPU are waited for.
     """
-    began = perf_counter()
-    calls = 0
-    once = LONG
-    while calls < WARM_UP and perf_counter() - began < LONG:
-        once = _block(step, 1)[0]
-        calls += 1
-    number = max(1, round(BLOCK / max(once, 1e-7)))
+    number = _number(step)
     found: list[Block] = []
     turns = _turns()
     took = used = 0.0
@@ -158,6 +155,15 @@ def time(step: Step, *, iterations: int = 7, seconds: float = 0.5) -> list[Block
         took += found[-1][0] * number
         used += found[-1][2] * number
     return found
+
+
+def _number(step: Step) -> int:
+    """Warm up, and return how many steps make a block: by the one that was least disturbed."""
+    began = perf_counter()
+    took: list[float] = []
+    while len(took) < LEAST or (len(took) < WARM_UP and perf_counter() - began < LONG):
+        took.append(_block(step, 1)[0])
+    return max(1, round(BLOCK / max(min(took), 1e-7)))
 
 
 def _turns() -> Any:

@@ -157,16 +157,15 @@ class Lab(AbstractContextManager["Lab"]):
         return or_raise(found)
 
     def ahead(self, sides: Sequence[Side]) -> None:
-        """Record the next sides at once, as many as there is room for; the first is what is needed.
+        """Record the next sides at once, as many as there is room for.
 
         What fails here is made again alone by :meth:`record`, which gives the answers.
         """
-        if self._at_once < 2 or not sides or self.is_known(sides[0]):
-            return
         missing = {key_of(side): side for side in sides if not self.is_known(side)}
-        if len(missing) < 2 or (room := min(ahead.room(), self._at_once)) < 2:
+        taken = max((getattr(run, "memory", 0) for run in self._recorded.values()), default=0)
+        if min(len(missing), self._at_once) < 2 or (room := ahead.room(taken)) < 2:
             return
-        chosen = list(missing.values())[:room]
+        chosen = list(missing.values())[: min(room, self._at_once)]
         try:
             seconds = self._allowed(self._first())
         except OutOfTime:

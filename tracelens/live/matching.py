@@ -11,6 +11,7 @@ from tracelens.report import Finding, Report, Severity, Where
 
 __all__ = [
     "accelerated",
+    "as_many",
     "brought",
     "count",
     "foreign",
@@ -110,6 +111,27 @@ def remains(finding: Finding, before: Report, after: Report) -> str:
         if 0 < _recompiles(finding.where, before) <= times:
             return f"`{finding.where.function}` is compiled anew as often as before ({times} times)"
     return ""
+
+
+def as_many(finding: Finding, before: Report, after: Report) -> bool:
+    """Return whether what a finding is of is as frequent as before, though the finding is gone.
+
+    The graph breaks in as many places, the function is compiled anew as often, or the rule says the
+    same of as many; what is new in one place and gone in another has only moved.
+    """
+    if finding.code.startswith("GBR"):
+        return len(_sites(after)) >= len(_sites(before)) > 0
+    if finding.where is None:
+        fresh = replacement(finding, before, after)
+        return fresh is not None and fresh.code == finding.code
+    times = _recompiles(finding.where, before)
+    return finding.code.startswith("RCP") and _recompiles(finding.where, after) >= times > 0
+
+
+def _sites(report: Report) -> set[tuple[str, str]]:
+    """Return the lines at which graphs break."""
+    rows = report.tables.get("graph_breaks", ())
+    return {(str(row.get("file")), str(row.get("line"))) for row in rows}
 
 
 def _breaks(where: Where, report: Report) -> set[str]:

@@ -102,7 +102,8 @@ def _compared(trial: Trial, first: Recorded, second: Recorded, seen: int) -> Res
     if not left and lives and predicted != "stays":
         note = lives
         half = Structure(predicted=predicted, before=seen, after=0, holds=False, note=note)
-        return Result(trial, "replaced", note, structure=half)
+        moved = trial.as_many(first.report, second.report) and not _partly(trial.knob, second)
+        return Result(trial, "replaced", note, structure=half, moved=moved)
     holds = {"gone": not left, "fewer": left < seen, "stays": left > 0}[predicted]
     half = Structure(predicted=predicted, before=seen, after=left, holds=holds, note=note)
     outcome = _outcome(trial, seen, left)

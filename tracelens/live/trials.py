@@ -62,6 +62,8 @@ class Trial:
     instead: Callable[[Report, Report], Finding | None] = lambda *_: None
     #: How the defect lives on though its finding is gone, given both reports; empty if it does not.
     remains: Callable[[Report, Report], str] = lambda *_: ""
+    #: Whether what it is of is as frequent as before though it is gone, given both reports.
+    as_many: Callable[[Report, Report], bool] = lambda *_: False
     #: The finding where a run rates it harmless: a share of the time differs from run to run.
     mild: Callable[[Report], Finding | None] = lambda _: None
     #: The id of the printed advice that this is; empty for what only the rule knows of.
@@ -97,6 +99,8 @@ class Result:
     #: Whether more time might say more.
     pending: bool = False
     deviation: Deviation | None = None
+    #: Whether what took its place is as much as it was: the change moved it.
+    moved: bool = False
     #: What the change brought along that was not there before, in words.
     brought: str = ""
 
@@ -189,6 +193,7 @@ def _trial(finding: Finding, experiment: Experiment, workload: Workload, advice:
         matching.left(finding),
         lambda before, after: matching.replacement(finding, before, after),
         lambda before, after: matching.remains(finding, before, after),
+        lambda before, after: matching.as_many(finding, before, after),
         lambda report: matching.milder(finding, report),
         advice=advice,
     )

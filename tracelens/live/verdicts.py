@@ -20,6 +20,8 @@ State = Literal["not_tried", "confirmed", "confirmed_structure", "refuted", "inc
 #: The less, the more a verdict says; ``unfinished`` may still become anything.
 _RANKS = {"confirmed": 0, "confirmed_structure": 1, "unfinished": 2, "refuted": 3}
 _OTHERS = "a program of the same form, not yours, was run"
+_IN_FORCE = "the change was in force, and the finding is still there"
+_MOVED = "the change was in force, and as much of it is elsewhere"
 _REASONS: dict[str, Any] = {
     "replaced": "no_effect",
     "no_effect": "no_effect",
@@ -90,6 +92,8 @@ def _open(result: Result) -> bool:
 def _not_refuted(results: Sequence[Result], *, more: bool) -> tuple[Result, str] | None:
     """Return what leaves a finding open although a change in force did not end it."""
     for result in results:
+        if result.moved:
+            continue
         if result.outcome in {"raises", "no_effect", "replaced", "fewer", "unfinished"}:
             return result, _alone(result)[1]
     if more:
@@ -101,11 +105,12 @@ def _alone(result: Result) -> tuple[State, str]:
     """Return what one trial says by itself, were it on the user's program."""
     half, trial = result.structure, result.trial
     if half is None or result.outcome in {"replaced", "raises", "no_effect", "not_applicable"}:
-        return "inconclusive", _note(result)
+        state: State = "refuted" if result.moved else "inconclusive"
+        return state, f"{_MOVED}: {_note(result)}" if result.moved else _note(result)
     if result.outcome == "stays":
         return _by_time(result)
     if result.outcome == "still_there":
-        return "refuted", "the change was in force, and the finding is still there"
+        return "refuted", _IN_FORCE
     changed = _changed(half)
     if not half.holds and half.after * 2 > half.before:
         return "inconclusive", f"{changed}: that is not what was predicted"
