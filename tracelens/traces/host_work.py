@@ -23,6 +23,8 @@ class Work(StrEnum):
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.
     OWN = "own"
+    #: Memory is taken of the driver, and given back.
+    MEMORY = "memory"
     #: An operator, and no line.
     OPERATOR = "operator"
 

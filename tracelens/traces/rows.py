@@ -11,6 +11,7 @@ __all__ = [
     "DeviceGap",
     "HeldBy",
     "KernelTime",
+    "MemoryTraffic",
     "SyncTime",
     "Timeline",
 ]
@@ -170,3 +171,12 @@ class SyncTime(Measured):
     ms: float
     #: How long the device had nothing to do afterwards.
     idle_after_ms: float
+
+
+class MemoryTraffic(Measured):
+    """Memory of the device, or of the host for it, is taken and given back again and again."""
+
+    host: bool
+    #: In such calls between the first and the last activity, and of that with nothing running.
+    ms: float
+    idle_ms: float

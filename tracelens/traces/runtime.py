@@ -16,6 +16,7 @@ from tracelens.traces.host import Host, Kind
 from tracelens.traces.idle import SLOW_CALL_US, SLOW_COPY_US, SLOW_LAUNCH_US, Waits
 from tracelens.traces.names import Name
 from tracelens.traces.products import Products
+from tracelens.traces.taking import Taking
 
 __all__ = ["Runtime"]
 
@@ -37,6 +38,8 @@ class Runtime:
         self.syncs = Calling()
         #: When a thread was in calls that wait, and in calls that prepare the device.
         self.blocking, self.starting = Waits(), Waits()
+        #: Those that take memory of the driver, until it is known whether they come again.
+        self.taking = Taking()
         #: When it was in other calls that take long: the first of them makes the context.
         self.long = Waits()
         #: Recording of graphs.
@@ -98,7 +101,10 @@ class Runtime:
         for event in events:
             self.blocking.add((event.pid, event.tid), event.ts, event.ts + event.dur)
 
-    def _starts(self, _: str, events: list[Complete]) -> None:
+    def _starts(self, name: str, events: list[Complete]) -> None:
+        if Taking.takes(name):
+            self.taking.add(name, events)
+            return
         for event in events:
             self.starting.add((event.pid, event.tid), event.ts, event.ts + event.dur)
 

@@ -34,6 +34,7 @@ from tracelens.traces.measured import (
     Window,
 )
 from tracelens.traces.operators import Part, Tally
+from tracelens.traces.rows import MemoryTraffic
 from tracelens.traces.sequences import sequences
 from tracelens.traces.span_rows import modules, regions
 from tracelens.traces.timeline import activity, device_times, gaps, held, timelines
@@ -59,6 +60,7 @@ def summed(
     busy = {device: Busy.union([streams[key] for key in keys]) for device, keys in devices.items()}
     anything = Busy.union(list(busy.values()))
     start, end = _extent(reading, anything)
+    taken = _settled(reading, anything, (start, end))
     if start <= end:
         yield from _spans(reading, header, (start, end), anything, unread)
     for key, stream in reading.devices.streams.items():
@@ -70,6 +72,7 @@ def summed(
         yield _seen(record, reading.path, first.first, first.text)
     if busy:
         yield from _on_devices(reading, start, anything)
+        yield from _traffic(reading, anything, taken)
     else:
         yield from _between(reading, (start, end))
     for name, row in (*modules(reading), *regions(reading)):
@@ -102,6 +105,29 @@ def _between(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
     if extent[0] <= extent[1] and not reading.runtime.launches.count:
         for pause in between_operators(reading, extent):
             yield _seen(pause, reading.path, 1)
+
+
+def _settled(reading: Reading, busy: Busy, extent: Interval) -> dict[bool, Busy]:
+    """Say of the calls that take memory whether they come again; return when those were."""
+    runtime = reading.runtime
+    steps = sorted((step.start, step.start + step.length) for _, step in reading.operators.steps)
+    whole = (busy.starts[0], busy.ends[-1]) if busy.starts else extent
+    return runtime.taking.settle(steps, whole, runtime.starting, runtime.blocking)
+
+
+def _traffic(
+    reading: Reading, busy: Busy, taken: dict[bool, Busy]
+) -> Iterator[Seen[Measured]]:
+    """Yield how long memory was taken and given back again and again, and nothing ran."""
+    window = [(busy.starts[0], busy.ends[-1])]
+    for host, calls in taken.items():
+        us = sum(calls.within(window))
+        traffic = MemoryTraffic(
+            host=host,
+            ms=_ms(us),
+            idle_ms=_ms(us - calls.shared_with(busy)),
+        )
+        yield _seen(traffic, reading.path, 1)
 
 
 def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Measured]]:

@@ -25,6 +25,8 @@ class Holding(FindingData):
     on_cpu: bool = False
     #: What kind of work it is.
     work: Work = Work.OWN
+    #: Whether it is memory of the host that is taken, where it is memory.
+    pinned: bool = False
 
 
 def _workers(data: Holding) -> str:
@@ -62,6 +64,24 @@ REMEDIES = (
         applies=lambda data: data.work == Work.BUFFERS,
         proof="https://docs.pytorch.org/docs/stable/generated/"
         "torch.nn.parallel.DistributedDataParallel.html",
+    ),
+    Remedy(
+        id="caching",
+        text="Let PyTorch keep the memory that it took: unset what turns its allocator's cache off, "
+        "and call `torch.cuda.empty_cache()` in no step.",
+        code="unset PYTORCH_NO_CUDA_MEMORY_CACHING PYTORCH_NO_HIP_MEMORY_CACHING",
+        when="memory of the device is given back again and again",
+        applies=lambda data: data.work == Work.MEMORY and not data.pinned,
+        proof="https://docs.pytorch.org/docs/2.13/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf",
+    ),
+    Remedy(
+        id="pin-once",
+        text="Pin a buffer once, and copy each batch into it.",
+        code="buffer = torch.empty_like(batch, pin_memory=True)  # once\n"
+        "buffer.copy_(batch)  # in each step",
+        when="memory of the host is pinned again and again",
+        applies=lambda data: data.work == Work.MEMORY and data.pinned,
+        proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
     ),
     Remedy(
         id="graph",

@@ -117,7 +117,8 @@ class BlockingCopy(Rule):
             waits = part * sum(
                 row.record.ms for row in syncs.within(view.source) if "emcpy" not in row.record.call
             )
-            idle = min(after + max(0.0, blocked - waits), view.total("idle_ms"))
+            within = min(max(0.0, blocked - waits), part * sum(row.ms for row in rows))
+            idle = min(after + within, view.total("idle_ms"))
             if idle >= max(MIN_MS, MIN_SHARE * view.window_ms):
                 kinds = [row.record for row in copies.within(view.source)]
                 yield self._finding(view, rows, idle, kinds)

@@ -142,7 +142,7 @@ class GpuIdle(Rule):
         """It follows from whatever explains most of the idle time."""
         data = Idle.model_validate(finding.data)
         late = ["late"] if data.late_ms >= MOST * data.idle_ms else []
-        return stories(["capture", *late], finding)
+        return stories(["capture", "memory", *late], finding)
 
     def _finding(self, view: View) -> Finding:
         whole, idle = view.window_ms, view.idle_ms

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._holding import REMEDIES, Holding
-from tracelens.traces.host_work import work_of
+from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.rows import BetweenOperators, HeldBy, Timeline
+from tracelens.traces.rows import BetweenOperators, HeldBy, MemoryTraffic, Timeline
+from tracelens.traces.taking import Taking
 from tracelens.traces.views import View, generated, stories, views, where_of
 from tracelens.words import length, percent, plural, share_of
 
@@ -83,11 +85,15 @@ class HostWorkHoldsDevice(Rule):
         between: Table[BetweenOperators],
         steps: Table[Step],
         held: Table[HeldBy],
+        traffic: Table[MemoryTraffic],
+        calls: Table[RuntimeCall],
     ) -> Iterator[Finding]:
         """Yield one finding per line or operator that holds the device up for long."""
         for window in windows:
             yield from self._on_cpu(window, list(between.within(window.first.input)))
         for view in views(windows, steps, timelines, held):
+            for taken in traffic.within(view.source):
+                yield from self._on_memory(view, taken, list(calls.within(view.source)))
             late = view.total("idle_not_launched_ms")
             every = sum(row.ms for row in view.held if row.cause == "not_launched")
             part = min(1.0, share_of(late, every))
@@ -155,10 +161,53 @@ class HostWorkHoldsDevice(Rule):
             data=data,
         )
 
+    def _on_memory(
+        self, view: View, taken: Seen[MemoryTraffic], calls: list[Seen[RuntimeCall]]
+    ) -> Iterator[Finding]:
+        """Yield that memory is taken and given back for as long as the program runs."""
+        host, window = taken.record.host, view.run.window.record.ms
+        idle = taken.record.idle_ms * min(1.0, share_of(view.window_ms, window))
+        if idle < max(MIN_MS, MIN_SHARE * view.window_ms):
+            return
+        mine = [row for row in calls if Taking.takes(row.record.name)]
+        mine = [row for row in mine if Taking.of_host(row.record.name) is host]
+        mine.sort(key=lambda row: -row.ms)
+        names = " and ".join(f"`{row.record}`" for row in mine[:2])
+        share = idle / view.window_ms
+        waiting = max(idle, view.total("idle_ms"))
+        data = Holding(
+            frame="",
+            operator="",
+            ms=idle,
+            gaps=0,
+            of_ms=view.window_ms,
+            of_late=idle / waiting,
+            work=Work.MEMORY,
+            pinned=host,
+        )
+        what = "pins memory" if host else "takes memory and gives it back"
+        yield self.finding(
+            "pinned memory" if host else "memory",
+            title=f"the GPU waits for {percent(share)} of {view.of} while the program {what}",
+            message=(
+                f"{sum(row.count for row in mine):,} calls of {names} go on for as long as the "
+                f"program runs, and nothing runs on the GPU in {length(idle)} of them. Each waits "
+                "for the GPU; PyTorch needs them at the beginning only, and keeps what it took."
+            ),
+            severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,
+            confidence=Confidence.HIGH,
+            count=sum(row.count for row in mine),
+            evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in mine[:2]],
+            cost=Cost(ms=idle, share=share, basis="upper_bound", of=view.of),
+            advice=self.advise(data),
+            data=data,
+        )
+
     def causes(self, finding: Finding) -> Iterable[Story]:
         """What explains most of the time in which the host is late explains the idle device."""
         data = Holding.model_validate(finding.data)
-        return stories(["late", "held"], finding) if data.of_late >= MAIN else ()
+        words = ["memory"] if data.work == Work.MEMORY else ["late", "held"]
+        return stories(words, finding) if data.of_late >= MAIN else ()
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """While graphs are captured, the host is late by design."""
