@@ -86,6 +86,22 @@ FORMS: list[tuple[str, str, type[TraceEvent], dict[str, object]]] = [
     ("kernel", "triton_mm_4", DeviceKernel, {"name": "triton_mm_4"}),
     ("kernel", "void at::f<a, b>(int)", DeviceKernel, {"is_collective": False}),
     ("Kernel", "ncclKernel_AllReduce_RING_LL_Sum_float(x)", DeviceKernel, {"is_collective": True}),
+    (
+        "kernel",
+        "void ds::ep::internode::combine<8>(int4*)",
+        DeviceKernel,
+        {"is_collective": True},
+    ),
+    ("kernel", "void deep_ep::intranode::dispatch<8>(int)", DeviceKernel, {"is_collective": True}),
+    (
+        "kernel",
+        "void vllm::cross_device_reduce_1stage<4>()",
+        DeviceKernel,
+        {"is_collective": True},
+    ),
+    ("kernel", "two_shot_all_reduce_kernel(float*)", DeviceKernel, {"is_collective": True}),
+    ("kernel", "void step::epilogue<4>(int)", DeviceKernel, {"is_collective": False}),
+    ("kernel", "void ep::scatter_rows(int)", DeviceKernel, {"is_collective": False}),
     ("kernel", "aten::mm", DeviceKernel, {}),
     ("kernel", "", DeviceKernel, {"name": ""}),
     (

@@ -36,9 +36,7 @@ def steps(called: dict[int, list[str]], n: int, *, scheduled: bool) -> list[Json
 def codes(tmp_path: Path, events: list[Json]) -> dict[str, str]:
     """Return what is advised about memory and about starting, by code."""
     told = found(tmp_path, events, **H100)
-    return {
-        code: told[code].advice[0].id for code in ("TRC023", "TRC024") if code in told
-    }
+    return {code: told[code].advice[0].id for code in ("TRC023", "TRC024") if code in told}
 
 
 @pytest.mark.parametrize(

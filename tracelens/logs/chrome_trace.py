@@ -54,6 +54,14 @@ _STARTS = re.compile(
     r"Malloc(?!.*Async)|(?:cuda|hip|Mem)Free(?!.*Async)|HostAlloc|HostRegister|ModuleLoad|LibraryLoad"
     r"|StreamCreate|EventCreate|CtxCreate|PrimaryCtxRetain|ModuleCreate|ProgramBuild"
 )
+#: How kernels are named that move data between ranks: those of NCCL and its kin, of DeepEP (for
+#: experts), of NVSHMEM, and the all-reduce of inference engines and of torch's symmetric memory.
+_MOVES = re.compile(
+    r"(?:void )?(?:nccl|rccl|mscclpp|nvshmem|(?:\w+::)*(?:ep|deep_ep)::(?:internode|intranode)"
+    r"|(?:\w+::)*(?:cross_device_reduce|(?:one|two)_shot_all_?reduce|multimem_all_?reduce"
+    r"|allreduce_fusion_kernel|quickreduce))",
+    re.IGNORECASE,
+)
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
 
 
@@ -218,7 +226,7 @@ class DeviceKernel(_Named):
     @property
     def is_collective(self) -> bool:
         """Whether it moves data between ranks."""
-        return self.name.startswith(("nccl", "rccl", "mscclpp", "void nccl"))
+        return _MOVES.match(self.name) is not None
 
 
 class MemoryCopy(TraceEvent):

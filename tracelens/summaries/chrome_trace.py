@@ -157,7 +157,7 @@ def _operations(evidence: Evidence) -> list[dict[str, Any]]:
                 "sum_ms": work.ms,
                 "tflops": round(work.flops * total / seconds / 1e12, 3) if work.flops else None,
                 "tbs": round(work.bytes * total / seconds / 1e12, 4) if work.bytes else None,
-                **_bound(work, peak(device)),
+                **_bound(work, None if work.on_host else peak(device)),
             }
         )
     return found

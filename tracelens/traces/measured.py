@@ -172,6 +172,8 @@ class KernelWork(Measured):
     bytes: float
     count: int
     ms: float
+    #: Whether it is an operator of the CPU, and its own time.
+    on_host: bool = False
 
 
 class SelfTime(Measured):

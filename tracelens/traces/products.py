@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tracelens.logs._trace_events import Complete
+from tracelens.traces.host_chains import HostChains
 from tracelens.traces.names import Name
 from tracelens.traces.op_work import job_of
 
@@ -22,6 +23,8 @@ __all__ = ["Products", "Work"]
 #: Operators whose kernels are waited for, and distinct shapes that are told apart.
 MAX_OPERATORS = 200_000
 MAX_SHAPES = 5_000
+#: Operators that call another one of these for their work.
+AROUND = frozenset({"aten::convolution", "aten::_convolution", "aten::embedding"})
 #: Fills, and calls that ask for one.
 MAX_FILLS = 200_000
 
@@ -41,12 +44,17 @@ class Work:
     us: float = 0.0
     #: ``product``, ``attention``, ``convolution``, ``memory``, or ``annotated``.
     kind: str = "annotated"
+    #: What the operators took on the host: the work itself, where nothing is launched.
+    calls: int = 0
+    host_us: float = 0.0
 
 
 class Products:
     """The products of one trace."""
 
     def __init__(self) -> None:
+        #: What follows each other on the host.
+        self.host = HostChains()
         #: Of the list in hand.
         self.operators: list[tuple[Complete, Name]] = []
         self.kernels: list[tuple[Complete, Name]] = []
@@ -77,6 +85,7 @@ class Products:
 
     def follow(self) -> None:
         """Take in what is waiting: operators first, since they start the kernels."""
+        self.host.follow(self.operators)
         for event, name in self.operators:
             args = event.args
             if args is None or not isinstance(args.external, int | str) or not args.dims:
@@ -85,6 +94,9 @@ class Products:
             if key not in self._by_shape and len(self._by_shape) < MAX_SHAPES:
                 self._by_shape[key] = _work(event.name, event, name)
             work = self._by_shape.get(key)
+            if work is not None and event.name not in AROUND:
+                work.calls += 1
+                work.host_us += event.dur
             if work is not None and len(self._by_id) < MAX_OPERATORS:
                 self._by_id[args.external] = work
         for event, name in self.kernels:
@@ -103,6 +115,13 @@ class Products:
         self._fills.clear()
         for work in (*self._by_shape.values(), *self._annotated.values()):
             if work is not None and work.us > 0:
+                yield work
+
+    def on_host(self) -> Iterator[Work]:
+        """Yield what the operators computed themselves, for a trace that launches nothing."""
+        for work in self._by_shape.values():
+            if work is not None and work.host_us > 0:
+                work.count, work.us = work.calls, work.host_us
                 yield work
 
     def _kernel(self, event: Complete, name: Name) -> None:

@@ -13,6 +13,7 @@ from tracelens.logs.chrome_trace import (
     MemoryCopy,
     MemorySet,
     ModuleCall,
+    Operator,
     PythonFunction,
 )
 from tracelens.traces.between import between_operators
@@ -46,6 +47,8 @@ __all__ = ["summed"]
 
 #: Operators whose time without what is inside them is kept: the most expensive ones.
 MAX_SELF = 200
+#: Operators of libraries that compute on a GPU.
+_ELSEWHERE = ("cudnn_", "_cudnn_", "miopen_", "_cuda_", "_mps_", "_xpu_")
 _PYTHON = (PythonFunction, ModuleCall, BuiltinFunction)
 
 
@@ -83,11 +86,23 @@ def summed(
     yield from _names(reading)
     for name, met in reading.devices.collectives.meetings.rows():
         yield _seen(met, reading.path, name.first, name.text)
+    yield from _work(reading, on_host=not busy and _computes(reading))
+
+
+def _work(reading: Reading, *, on_host: bool) -> Iterator[Seen[Measured]]:
+    """Yield what follows each other, and what operators had to do: on a device, or themselves."""
+    products = reading.devices.products
     for names, ran in reading.devices.chains.found():
-        chain = Chain(kernels=names, count=ran.count, ms=_ms(ran.us))
-        yield _seen(chain, reading.path, ran.first, ran.text)
-    for work in reading.devices.products.found():
+        row = Chain(kernels=names, count=ran.count, ms=_ms(ran.us))
+        yield _seen(row, reading.path, ran.first, ran.text)
+    if on_host:
+        for name, chain in products.host.chains():
+            yield _seen(chain, reading.path, name.first, name.text)
+        for found in products.host.attention():
+            yield _seen(found, reading.path, 1)
+    for work in products.on_host() if on_host else products.found():
         product = KernelWork(
+            on_host=on_host,
             what=work.what,
             kind=work.kind,
             shape=work.shape,
@@ -98,6 +113,14 @@ def summed(
             ms=_ms(work.us),
         )
         yield _seen(product, reading.path, work.first, work.text)
+
+
+def _computes(reading: Reading) -> bool:
+    """Tell whether the operators of a trace without a device do their work themselves."""
+    elsewhere = (name.record for name in reading.names if isinstance(name.record, Operator))
+    return not reading.runtime.launches.count and not any(
+        record.op.startswith(_ELSEWHERE) for record in elsewhere
+    )
 
 
 def _between(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
@@ -115,9 +138,7 @@ def _settled(reading: Reading, busy: Busy, extent: Interval) -> dict[bool, Busy]
     return runtime.taking.settle(steps, whole, runtime.starting, runtime.blocking)
 
 
-def _traffic(
-    reading: Reading, busy: Busy, taken: dict[bool, Busy]
-) -> Iterator[Seen[Measured]]:
+def _traffic(reading: Reading, busy: Busy, taken: dict[bool, Busy]) -> Iterator[Seen[Measured]]:
     """Yield how long memory was taken and given back again and again, and nothing ran."""
     window = [(busy.starts[0], busy.ends[-1])]
     for host, calls in taken.items():

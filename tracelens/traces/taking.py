@@ -1,8 +1,8 @@
 """Calls that take memory of the driver and give it back: done once, or again and again.
 
-PyTorch keeps what it took, so that such calls belong to a program's beginning. Where memory is given
-back, or memory of the host is pinned, in every step, or all through a trace without steps, they are
-the way in which the program works, and each waits for the device.
+PyTorch keeps what it took, so that such calls belong to a program's beginning. Where memory is
+given back, or memory of the host is pinned, in every step, or all through a trace without steps,
+they are the way in which the program works, and each waits for the device.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ REMEDIES = (
     ),
     Remedy(
         id="caching",
-        text="Let PyTorch keep the memory that it took: unset what turns its allocator's cache off, "
-        "and call `torch.cuda.empty_cache()` in no step.",
+        text="Let PyTorch keep the memory that it took: unset what turns its allocator's cache "
+        "off, and call `torch.cuda.empty_cache()` in no step.",
         code="unset PYTORCH_NO_CUDA_MEMORY_CACHING PYTORCH_NO_HIP_MEMORY_CACHING",
         when="memory of the device is given back again and again",
         applies=lambda data: data.work == Work.MEMORY and not data.pinned,
-        proof="https://docs.pytorch.org/docs/2.13/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf",
+        proof="https://docs.pytorch.org/docs/2.13/notes/cuda.html#memory-management",
     ),
     Remedy(
         id="pin-once",

@@ -9,6 +9,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.measured import Window
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
 from tracelens.traces.views import COMPUTING, computing
 from tracelens.words import few, length, percent
@@ -42,8 +43,8 @@ class AttentionNotFusedInTrace(Rule):
         {"ph": "X", "cat": "kernel", "name": "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>(float*, float const*, int, int, int)", "ts": 100.0, "dur": 310.0, "pid": 0, "tid": 7}
 
     ## When it is harmless
-    Below 5 % of the time in which the GPU computes, or fewer than four times in the trace, the rule
-    keeps quiet.
+    Below 5 % of the time in which the GPU computes (of the trace, on the CPU), or fewer than four times
+    in the trace, the rule keeps quiet.
 
     ## What to do
     ``scaled_dot_product_attention``; for masks and biases that it does not take, ``flex_attention``.
@@ -80,14 +81,16 @@ class AttentionNotFusedInTrace(Rule):
 
     def check(
         self,
-        timelines: Table[Timeline],
+        windows: Table[Window],
         *,
+        timelines: Table[Timeline],
         attention: Table[AttentionTime],
         kernels: Table[KernelTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that spends much on attention in parts."""
         for row in attention:
-            whole = computing(timelines, row.first.input)
+            busy = computing(timelines, row.first.input)
+            whole = busy or sum(run.record.ms for run in windows.within(row.first.input))
             found = row.record
             if found.n >= MIN_TIMES and whole and found.ms >= MIN_SHARE * whole:
                 mine = [
@@ -95,16 +98,22 @@ class AttentionNotFusedInTrace(Rule):
                     for kernel in kernels.within(row.first.input)
                     if kernel.record.kind == "softmax"
                 ]
-                yield self._finding(found, mine, whole)
+                yield self._finding(row, mine, whole, of=COMPUTING if busy else "the trace")
 
     def _finding(
-        self, found: AttentionTime, kernels: list[Seen[KernelTime]], whole: float
+        self,
+        row: Seen[AttentionTime],
+        kernels: list[Seen[KernelTime]],
+        whole: float,
+        *,
+        of: str,
     ) -> Finding:
+        found = row.record
         share = min(1.0, found.ms / whole)
         data = Parts(n=found.n, ms=found.ms, softmax_ms=found.softmax_ms, of_ms=whole)
         return self.finding(
             "attention",
-            title=f"unfused attention takes {percent(share)} of {COMPUTING}",
+            title=f"unfused attention takes {percent(share)} of {of}",
             message=(
                 f"{found.n:,} times a product, a softmax and a product follow each other, in "
                 f"{length(found.ms)}; softmax alone takes {length(found.softmax_ms)}. The scores "
@@ -113,10 +122,11 @@ class AttentionNotFusedInTrace(Rule):
             confidence=Confidence.MEDIUM,
             count=found.n,
             evidence=[
-                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
-                for row in few(kernels)
-            ],
-            cost=Cost(ms=found.ms, share=share, basis="upper_bound", of=COMPUTING),
+                kernel.quote(f"{kernel.record.n} times, {length(kernel.record.sum_ms)} in all")
+                for kernel in few(kernels)
+            ]
+            or [row.quote(f"softmax takes {length(found.softmax_ms)} of {length(found.ms)}")],
+            cost=Cost(ms=found.ms, share=share, basis="upper_bound", of=of),
             advice=self.advise(data),
             data=data,
         )

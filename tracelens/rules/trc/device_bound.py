@@ -145,7 +145,7 @@ class DeviceBound(Rule):
         worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
         known = sum(share for kind, share in kinds if kind in TOLD)
         kinds = [(kind, share) for kind, share in kinds if share >= MIN_SHARE and kind != "other"]
-        if known >= 1 - MIN_WORK or (worked < MIN_WORK and whole.ms < MIN_IDLE_MS):
+        if not worked or known >= 1 - MIN_WORK or (worked < MIN_WORK and whole.ms < MIN_IDLE_MS):
             return
         told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
         told = told or "no kind of operator stands out"

@@ -101,5 +101,9 @@ class EmptyProfile(Rule):
         )
 
 
-#: Categories of the profiler's own events, and of Python around them.
-_OWN = frozenset({"", "Trace", "overhead", "python_function", "user_annotation"})
+#: Categories of the profiler's own events, of Python around them, and of calls that ask a device
+#: about itself: what they launch counts elsewhere.
+_OWN = frozenset(
+    {"", "Trace", "overhead", "python_function", "user_annotation"}
+    | {"cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "xpu_driver", "Runtime"}
+)

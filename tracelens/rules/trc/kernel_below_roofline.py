@@ -174,7 +174,7 @@ class KernelBelowRoofline(Rule):
 
 def _is_large(work: KernelWork, busy: float) -> bool:
     """Whether it takes long enough, in all and a call, to be held against the bound."""
-    if work.kind not in BARS or (work.kind == "memory" and work.bytes < MIN_MOVED):
+    if work.on_host or work.kind not in BARS or (work.kind == "memory" and work.bytes < MIN_MOVED):
         return False
     return work.ms >= BARS[work.kind][1] * busy and work.ms >= MIN_MS * work.count
 

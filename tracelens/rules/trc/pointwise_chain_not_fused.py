@@ -24,6 +24,9 @@ MIN_SEQUENCES = 10
 MIN_SAVED = 0.1
 #: A kernel that torch or Triton generated is fused already.
 GENERATED = "triton_"
+#: On the CPU: share of the trace, and milliseconds.
+MIN_CPU_SHARE = 0.2
+MIN_CPU_MS = 1.0
 MAX_TOLD = 4
 MAX_NAMED = 8
 MAX_BEHIND = 2
@@ -90,8 +93,8 @@ class PointwiseChainNotFused(Rule):
     def check(
         self,
         windows: Table[Window],
-        timelines: Table[Timeline],
         *,
+        timelines: Table[Timeline],
         chains: Table[Chain],
         following: Table[KernelSequence],
     ) -> Iterator[Finding]:
@@ -103,7 +106,11 @@ class PointwiseChainNotFused(Rule):
             busy = computing(timelines, source)
             ms = sum(row.record.ms for row in of_it)
             times = sum(row.record.count for row in of_it)
-            if busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
+            whole = window.record.ms
+            alone = ms - (window.record.optimizer_ms or 0.0)
+            if not busy and alone >= max(MIN_CPU_MS, MIN_CPU_SHARE * whole):
+                yield self._finding(of_it, alone, whole, on_cpu=True)
+            elif busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
                 yield self._finding(of_it, ms, busy)
             elif busy:
                 yield from self._behind(list(following.within(source)), busy)
@@ -144,10 +151,14 @@ class PointwiseChainNotFused(Rule):
         """Copies among them are fused, too."""
         return stories(["unfused"], finding)
 
-    def _finding(self, rows: list[Seen[Chain]], ms: float, busy: float) -> Finding:
+    def _finding(
+        self, rows: list[Seen[Chain]], ms: float, busy: float, *, on_cpu: bool = False
+    ) -> Finding:
         kernels = sum(row.record.count * len(row.record.kernels) for row in rows)
         times = sum(row.record.count for row in rows)
-        saved = _save(rows)
+        saved = min(_save(rows), ms)
+        alike = "" if on_cpu else " over about as many elements"
+        what, of = ("operators", "the trace") if on_cpu else ("kernels", COMPUTING)
         told = "; ".join(
             f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
             for row in rows[:MAX_TOLD]
@@ -155,17 +166,17 @@ class PointwiseChainNotFused(Rule):
         data = Chains(kernels=kernels, sequences=times, ms=ms, rest_ms=saved, of_ms=busy)
         return self.finding(
             "chains",
-            title=f"{kernels:,} elementwise kernels run in {times:,} sequences, not fused",
+            title=f"{kernels:,} elementwise {what} run in {times:,} sequences, not fused",
             message=(
-                f"Elementwise kernels over about as many elements follow each other and take "
-                f"{length(ms)}, {percent(ms / busy)} of {COMPUTING}. Most of it: {told}."
+                f"Elementwise {what}{alike} follow each other and take "
+                f"{length(ms)}, {percent(ms / busy)} of {of}. Most of it: {told}."
             ),
             confidence=Confidence.MEDIUM,
             count=times,
             evidence=[
                 row.quote(f"begins {row.record.count} such sequences") for row in rows[:MAX_TOLD]
             ],
-            cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=COMPUTING),
+            cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=of),
             advice=self.advise(data),
             data=data,
         )

@@ -1,0 +1,106 @@
+"""Operators of the CPU that follow each other, and what is computed in float64."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.test_bounds import found
+from tests.traces.writing import Json, op
+
+
+def row(parts: list[tuple[str, float, float]], times: int = 1) -> list[Json]:
+    """Return operators: name, microseconds, and the pause before each; so often."""
+    events: list[Json] = []
+    at = 0.0
+    for name, us, pause in parts * times:
+        at += pause
+        events.append(op(f"aten::{name}", at, us))
+        at += us
+    return events
+
+
+CHAIN = [("mul", 900.0, 10.0), ("add", 900.0, 10.0), ("gelu", 900.0, 10.0)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "times", "sequences"),
+    [
+        (CHAIN, 10, 10),
+        (CHAIN[:2], 1, None),  # two are no sequence
+        ([("mul", 900.0, 10.0)] * 3, 10, None),  # one operator on many tensors
+        ([(name, 15.0, 10.0) for name, _, _ in CHAIN], 200, None),  # calling them is the price
+        ([(name, us, 400.0) for name, us, _ in CHAIN], 10, None),  # something runs between them
+        ([*CHAIN, ("mm", 12_000.0, 10.0)], 10, None),  # 18 % of the trace
+        ([*CHAIN, ("mm", 9_000.0, 10.0)], 10, 10),  # 23 % of it
+        ([*CHAIN, ("native_layer_norm", 300.0, 10.0)], 10, 10),
+    ],
+)
+def test_elementwise_operators_in_a_row_are_told_where_they_take_a_fifth(
+    tmp_path: Path,
+    parts: list[tuple[str, float, float]],
+    times: int,
+    sequences: int | None,
+) -> None:
+    finding = found(tmp_path, row(parts, times)).get("TRC010")
+    assert (finding.data["sequences"] if finding else None) == sequences
+    if finding is not None:
+        assert finding.cost is not None
+        # Of three that are made one, two are saved at most.
+        assert finding.cost.ms == pytest.approx(1.8 * times, rel=0.01)
+
+
+def test_what_an_optimizer_does_is_not_counted(tmp_path: Path) -> None:
+    events = row(CHAIN, 10)
+    end = events[-1]["ts"] + events[-1]["dur"]
+    around = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": 0.0, "dur": end + 1}
+    inside = [around | {"name": "Optimizer.step#Adam.step"}, *events]
+    assert "TRC010" not in found(tmp_path, inside)
+    assert "TRC010" in found(tmp_path, [around | {"name": "evaluate"}, *events])
+
+
+ATTENTION = [("bmm", 500.0, 10.0), ("div", 90.0, 10.0), ("_softmax", 400.0, 10.0)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ([*ATTENTION, ("bmm", 500.0, 10.0)], True),
+        ([*ATTENTION, ("mm", 500.0, 10.0)], False),  # a classifier's softmax
+        ([("mm", 500.0, 10.0), *ATTENTION[1:], ("bmm", 500.0, 10.0)], False),
+        ([*ATTENTION[:2], ("bmm", 500.0, 10.0)], False),
+        ([ATTENTION[0], *[("add", 90.0, 10.0)] * 4, *ATTENTION[2:], ("bmm", 500.0, 1.0)], False),
+    ],
+)
+def test_product_softmax_product_is_attention(
+    tmp_path: Path, parts: list[tuple[str, float, float]], told: bool
+) -> None:
+    events = row([*parts, ("mm", 10.0, 900.0)], 5)
+    assert ("TRC025" in found(tmp_path, events)) is told
+
+
+def products(kind: str, us: float, *, launches: bool = False) -> list[Json]:
+    """Return ten products that take ``us``, in a trace of 20 ms."""
+    args = {"Input Dims": [[64, 64], [64, 64]], "Input type": [kind, kind]}
+    events = [
+        op("aten::mm", 2_000 * at, us) | {"args": args | {"External id": at}} for at in range(10)
+    ]
+    if launches:
+        events.append(op("aten::mm", 100, 1) | {"cat": "cuda_runtime", "name": "cudaLaunchKernel"})
+    return [*events, op("aten::other", 19_990, 10)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "us", "launches", "told"),
+    [
+        ("double", 250, False, True),
+        ("double", 150, False, False),  # 7.5 % of the trace
+        ("float", 250, False, False),
+        ("double", 250, True, False),  # they only launch the work
+    ],
+)
+def test_products_in_float64_on_the_cpu(
+    tmp_path: Path, kind: str, us: float, launches: bool, told: bool
+) -> None:
+    assert ("TRC033" in found(tmp_path, products(kind, us, launches=launches))) is told

@@ -1,0 +1,148 @@
+"""TRC033 float64-math."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.rules import Rule
+from tracelens.traces.measured import KernelWork, TraceHeader, Window
+from tracelens.traces.rows import KernelTime, Timeline
+from tracelens.traces.views import COMPUTING, computing
+from tracelens.words import length, percent
+
+__all__ = ["Float64Math"]
+
+#: Share of the time of the device, or of the trace of a program on the CPU, and milliseconds.
+MIN_SHARE = 0.1
+MIN_MS = 1.0
+MAX_QUOTED = 4
+#: What arithmetic limits: half the width is computed at least twice as fast.
+KINDS = frozenset({"product", "convolution", "attention"})
+CLASSES = frozenset({"gemm", "convolution", "attention"})
+
+
+class Float64(FindingData):
+    """What is computed in float64."""
+
+    ms: float
+    of_ms: float
+    on_cpu: bool
+
+
+class _Computed(NamedTuple):
+    """Products of one kind."""
+
+    row: Seen[KernelWork] | Seen[KernelTime]
+    n: int
+    ms: float
+
+
+class Float64Math(Rule):
+    """Products are computed in float64, which takes twice as long as float32 at the least.
+
+    ## Why it matters
+    A vector register holds half as many numbers of 64 bits, so a CPU computes half as many at a time.
+    GPUs for data centers compute float64 at half the rate of float32 or less, all others at a 32nd or
+    64th. Mostly nobody asked for it: arrays of numpy are float64 unless told otherwise, and what is made
+    of them is, too.
+
+    ## What it looks like
+    An operator on the CPU, with its types:
+
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 100.0, "dur": 9100.0, "pid": 1, "tid": 1, "args": {"External id": 7, "Input type": ["double", "double"], "Input Dims": [[512, 512], [512, 512]]}}
+
+    ## When it is harmless
+    Where the results need 53 bits, as in some solvers and statistics. Below a tenth of the time in
+    which the GPU computes, or of the trace of a program on the CPU, the rule keeps quiet. On the
+    CPU the types are known only with ``record_shapes=True``.
+
+    ## What to do
+    Convert the data where it comes in, and the model's parameters.
+
+    ## How a live run confirms it
+    The program runs in float32, and its results are compared. Confirmed when the operators' types
+    change and a step gets faster.
+
+    ## See also
+    RCP013 where the type changes between calls, TRC019 and TRC028 for float32.
+    <https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype>
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC033"
+    name = "float64-math"
+    severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
+    Data = Float64
+    remedies = (
+        Remedy(
+            id="float32",
+            text="Unless the results need it, make float32 of the data where it comes in; a model "
+            "with parameters in float64, too.",
+            code="x = torch.from_numpy(array).float(); model = model.float()",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.float.html",
+        ),
+    )
+
+    def check(
+        self,
+        headers: Table[TraceHeader],
+        *,
+        windows: Table[Window],
+        timelines: Table[Timeline],
+        works: Table[KernelWork],
+        kernels: Table[KernelTime],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace that computes much in float64."""
+        for header in headers:
+            source = header.first.input
+            busy = computing(timelines, source)
+            whole = busy or sum(row.record.ms for row in windows.within(source))
+            found = _on_gpu(kernels, source) if busy else _on_cpu(works, source)
+            found.sort(key=lambda one: -one.ms)
+            if sum(one.ms for one in found) >= max(MIN_MS, MIN_SHARE * whole):
+                yield self._finding(found, whole, on_cpu=not busy)
+
+    def _finding(self, found: Sequence[_Computed], whole: float, *, on_cpu: bool) -> Finding:
+        ms = sum(one.ms for one in found)
+        n = sum(one.n for one in found)
+        of = "the trace" if on_cpu else COMPUTING
+        data = Float64(ms=ms, of_ms=whole, on_cpu=on_cpu)
+        return self.finding(
+            "float64",
+            title=f"products in float64 take {percent(ms / whole)} of {of}",
+            message=(
+                f"{n:,} matrix products, convolutions or attentions in float64 take {length(ms)}; "
+                "in float32 it would be half of that at most. Arrays of numpy are float64 unless "
+                "told otherwise."
+            ),
+            confidence=Confidence.HIGH,
+            count=n,
+            evidence=[
+                one.row.quote(f"{one.n} times, {length(one.ms)} in all")
+                for one in found[:MAX_QUOTED]
+            ],
+            cost=Cost(ms=ms / 2, share=min(1.0, ms / 2 / whole), basis="estimated", of=of),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _on_cpu(works: Table[KernelWork], source: str) -> list[_Computed]:
+    return [
+        _Computed(row, row.record.count, row.record.ms)
+        for row in works.within(source)
+        if row.record.on_host and row.record.kind in KINDS and row.record.dtype == "f64"
+    ]
+
+
+def _on_gpu(kernels: Table[KernelTime], source: str) -> list[_Computed]:
+    return [
+        _Computed(row, row.record.n, row.record.sum_ms)
+        for row in kernels.within(source)
+        if row.record.dtype == "f64" and row.record.kind in CLASSES
+    ]

@@ -1,0 +1,147 @@
+"""Operators of the CPU that follow each other: elementwise ones, and attention in three parts.
+
+Only operators whose work is known by name are looked at. What runs between two of them shows in the
+time between: they follow each other where that is short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tracelens.logs._trace_events import Complete
+from tracelens.traces.activity import ThreadId
+from tracelens.traces.measured import Chain
+from tracelens.traces.names import Name
+from tracelens.traces.op_work import STREAMING
+from tracelens.traces.rows import AttentionTime
+
+__all__ = ["HostChains"]
+
+#: An operator that takes less costs its call, not its memory; microseconds.
+MIN_US = 20.0
+#: Between two that follow each other, microseconds, and as a part of the first.
+MAX_PAUSE_US = 50.0
+MAX_PAUSE = 0.25
+MIN_LENGTH = 3
+MAX_NAMES = 64
+#: Distinct chains, and threads, that are told apart.
+MAX_CHAINS = 1_000
+MAX_THREADS = 1_024
+#: Operators between the first product and the softmax, and up to the second.
+MAX_BETWEEN = 4
+_ROWS = re.compile(r"norm|softmax|sum|mean|cat|copy|fill")
+_PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm"})
+_SOFTMAX = "aten::_softmax"
+
+
+@dataclass(slots=True)
+class _Thread:
+    """The operators of one thread that have followed each other so far."""
+
+    end: float = 0.0
+    names: list[str] = field(default_factory=list)
+    #: Microseconds of the chain, its first operator, and what the last of all took.
+    us: float = 0.0
+    first: Name | None = None
+    last_us: float = 0.0
+    #: The steps of attention so far: microseconds, of softmax, operators since the last step.
+    stage: int = 0
+    attention_us: float = 0.0
+    softmax_us: float = 0.0
+    between: int = 0
+
+
+class HostChains:
+    """The sequences of one trace."""
+
+    def __init__(self) -> None:
+        self._threads: dict[ThreadId, _Thread] = {}
+        self._chains: dict[tuple[str, ...], list[float]] = {}
+        self._first: dict[tuple[str, ...], Name] = {}
+        self._attention = [0.0, 0.0, 0.0]
+
+    def follow(self, operators: Iterable[tuple[Complete, Name]]) -> None:
+        """Take in the next operators, in order of time on each thread."""
+        for event, name in operators:
+            key = event.pid, event.tid
+            thread = self._threads.get(key)
+            if thread is None:
+                if len(self._threads) >= MAX_THREADS:
+                    continue
+                thread = self._threads[key] = _Thread()
+            self._next(thread, event, name)
+
+    def chains(self) -> Iterator[tuple[Name, Chain]]:
+        """Yield the elementwise sequences, with the operator that begins them."""
+        for thread in self._threads.values():
+            self._close(thread)
+        for names, (count, us) in self._chains.items():
+            short = tuple(name.removeprefix("aten::") for name in names)
+            yield self._first[names], Chain(kernels=short, count=int(count), ms=round(us / 1e3, 6))
+
+    def attention(self) -> Iterator[AttentionTime]:
+        """Yield what attention in parts took, if there was any."""
+        n, us, softmax = self._attention
+        if n:
+            yield AttentionTime(n=int(n), ms=round(us / 1e3, 6), softmax_ms=round(softmax / 1e3, 6))
+
+    def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
+        if event.ts < thread.end:  # inside of another one
+            return
+        if event.ts - thread.end > max(MAX_PAUSE_US, MAX_PAUSE * thread.last_us):
+            self._close(thread)
+            thread.stage = 0
+        thread.end, thread.last_us = event.ts + event.dur, event.dur
+        self._attend(thread, event)
+        op = event.name.removeprefix("aten::")
+        if event.dur < MIN_US or not STREAMING.fullmatch(op) or _ROWS.search(op):
+            self._close(thread)
+            return
+        if not thread.names:
+            thread.first, thread.us = name, 0.0
+        thread.us += event.dur
+        if len(thread.names) < MAX_NAMES:
+            thread.names.append(event.name)
+
+    def _close(self, thread: _Thread) -> None:
+        """Keep the sequence, if it is one: the same operator over and over is of many tensors."""
+        names = tuple(thread.names)
+        thread.names.clear()
+        if len(names) < MIN_LENGTH or len(set(names)) == 1 or thread.first is None:
+            return
+        times = _times(names)
+        names = names[: len(names) // times]
+        if names not in self._chains and len(self._chains) >= MAX_CHAINS:
+            return
+        each = self._chains.setdefault(names, [0.0, 0.0])
+        self._first.setdefault(names, thread.first)
+        each[0] += times
+        each[1] += thread.us
+
+    def _attend(self, thread: _Thread, event: Complete) -> None:
+        """Go one step on: product, softmax, product."""
+        thread.between += 1
+        if event.name == _SOFTMAX and thread.stage == 1 and thread.between <= MAX_BETWEEN:
+            thread.stage, thread.between, thread.softmax_us = 2, 0, event.dur
+        elif event.name in _PRODUCTS:
+            if thread.stage == 2 and thread.between <= MAX_BETWEEN:
+                us = thread.attention_us + event.dur
+                for at, more in enumerate((1, us, thread.softmax_us)):
+                    self._attention[at] += more
+            thread.stage, thread.between, thread.attention_us = 1, 0, 0.0
+        elif event.name == _SOFTMAX:
+            thread.stage = 0
+        thread.attention_us += event.dur
+
+
+def _times(names: tuple[str, ...]) -> int:
+    """Return how often a sequence repeats itself: steps can follow each other without a pause."""
+    lengths = range(MIN_LENGTH, len(names) // 2 + 1)
+    fits = (
+        len(names) // length
+        for length in lengths
+        if len(names) % length == 0 and names == names[:length] * (len(names) // length)
+    )
+    return next(fits, 1)
