@@ -21,7 +21,7 @@ class CompileTimes(Log):
     marks = ("TorchDynamo compilation metrics:",)
     prefixed = True
     begins = re.compile(
-        r"TorchDynamo compilation metrics:"
+        r"TorchDynamo compilation metrics:|Function(?:, ?| {2,})Runtimes \(s\)"
         r"|TIMING: (?=[^\n]{0,2000}?(?:total_wall_time|inductor_compile|code_gen|_compile"
         r"|entire_frame)[\w.<>]{0,60}:\d)\w{1,60}(?:\.\w{1,60})?:\d+\.\d"
         r"|Compilation time \(from dynamo_timed\): \d"

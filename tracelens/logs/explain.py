@@ -29,6 +29,7 @@ __all__ = [
     "NumberedReason",
     "Phase",
     "StackFrame",
+    "broken",
 ]
 
 
@@ -131,18 +132,18 @@ def _breaks(record: Record) -> Iterator[Record]:
     if isinstance(record, Explanation | LooseExplanation):
         for told in record.break_reasons:
             details = [line.strip() for text in told.details for line in text.split("\n")]
-            yield from _break(told.reason, details, told.stack_frames, told.at)
+            yield from broken(told.reason, details, told.stack_frames, told.at)
     elif isinstance(record, CompileReasons):
         for one in record.compile_reasons:
             first, *rest = one.reason_is.split("\n")
             if one.graph_break != "False":
-                yield from _break(first, [line.strip() for line in rest], one.stack_frames, one.at)
+                yield from broken(first, [line.strip() for line in rest], one.stack_frames, one.at)
 
 
-def _break(
-    reason: str, details: list[str], stack: tuple[StackFrame, ...], at: int
+def broken(
+    reason: str, details: list[str], stack: tuple[StackFrame, ...] = (), at: int = 0
 ) -> Iterator[Record]:
-    """Yield the break, read in the form in which the log prints it."""
+    """Yield a break that is listed, read in the form in which the log prints it."""
     from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
     place = f"{stack[-1].file}:{stack[-1].line}" if stack else "?:0"

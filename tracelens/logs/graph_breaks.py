@@ -60,7 +60,7 @@ class GraphBreaks(HeadedLog):
     name = "graph_breaks"
     switch = 'TORCH_LOGS="graph_breaks"'
     artifacts = frozenset({"__graph_breaks"})
-    marks = ("Graph break from `", "WON'T CONVERT ")
+    marks = ("Graph break from `", "Graph break: ", "WON'T CONVERT ")
     prefixed = True
     cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
     opens = (

@@ -30,7 +30,8 @@ class KeyAveragesLog(Log):
     begins = re.compile(
         r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU % "
         r"|Self \w{2,8} time total: [\d.]{1,12}[mu]?s$"
-        r"| *(?:aten::|cuda[A-Z]|ProfilerStep|autograd::|Memcpy [HD])[^\n]{0,120}?"
+        r"| *(?:aten::|cuda[A-Z]|cuLaunch|hip[A-Z]|ProfilerStep|autograd::|Memcpy [HD]|triton_\w"
+        r"|void \w|nccl\w|CompiledFunction|Torch-Compiled Region)[^\n]{0,120}?"
         r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
     )
     continues = re.compile(

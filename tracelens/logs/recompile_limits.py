@@ -29,13 +29,13 @@ class RecompileLimits(HeadedLog):
     name = "recompile_limits"
     switch = "no switch is needed"
     always = True
-    marks = ("torch._dynamo hit config.",)
+    marks = ("torch._dynamo hit config.", "torchdynamo hit config.")
     opens = marks
     continues = re.compile(
         r"\s|$|function: \'|last reason: |User stack trace:|[Tt]o (?:log all|diagnose)"
     )
     prefixed = True
-    cuts = re.compile(r"torch\._dynamo hit config\.")
+    cuts = re.compile(r"torch(?:\._)?dynamo hit config\.")
     ends = re.compile(r"[Tt]o diagnose ")
 
 

@@ -24,6 +24,15 @@ class TorchLog(Log):
     switch = 'TORCH_LOGS="+dynamo,+inductor"'
 
 
+#: What Dynamo and Inductor were called before they became parts of torch.
+_BEFORE = {"torchdynamo": "torch._dynamo", "torchinductor": "torch._inductor"}
+
+
+def _moved(logger: str) -> str:
+    first, dot, rest = logger.partition(".")
+    return f"{_BEFORE.get(first, first)}{dot}{rest}"
+
+
 class Site(Record):
     """Where in torch a record was written, for which compilation, under which artifact."""
 
@@ -89,7 +98,7 @@ def read_site(text: str) -> Site:
     if not isinstance(site, Site):
         return Site(path=text)
     if site.logger:
-        logger = site.logger.partition(":")[0]
+        logger = _moved(site.logger.partition(":")[0])
         stem, _, last = logger.rpartition(".")
         if last.startswith("__"):
             return site.model_copy(update={"logger": stem, "artifact": last})

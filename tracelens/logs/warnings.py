@@ -58,11 +58,13 @@ PHRASES: dict[str, Topic] = {
     "No CUDA runtime": "no-cuda",
     "No suitable Cutlass": "missing-backend",
     "Not enough SMs": "max-autotune-gpu",
+    "not enough SMs": "max-autotune-gpu",
     "OMP: ": "openmp-runtime",
     "Online softmax": "online-softmax",
     "OpenMP support": "missing-openmp",
     "Please pip install Composable": "missing-backend",
     "Profiler": "profiler-function",
+    "Tensor cores are available": "tf32",
     "TensorFloat32": "tf32",
     "The CUDA Graph is empty": "empty-cudagraph",
     "Torchinductor does not support": "complex-operators",
@@ -95,6 +97,7 @@ class Warnings(Log):
         "Profiler record function ",
         "Profiler function ",
         "Not enough SMs to use max_autotune_gemm",
+        "not enough SMs to use max_autotune_gemm",
         "GPU arch does not support max_autotune_gemm",
         "DeviceCopy in input program",
         "using triton random",
@@ -120,7 +123,9 @@ class Warnings(Log):
         rf"|{_NATIVE}|No CUDA runtime is found, using "
         # Pasted without the place, or without all that stands before the text.
         r"|(?:\w{1,40}Warning: )?(?:TensorFloat32 tensor cores for float32 matrix"
-        r"|Torchinductor does not support code gen|Not enough SMs to use max_autotune_gemm"
+        r"|Tensor cores are available but not enabled"
+        r"|Please use the new API settings to control TF32"
+        r"|Torchinductor does not support code gen|[Nn]ot enough SMs to use max_autotune_gemm"
         r"|GPU arch does not support max_autotune_gemm"
         r"|Online softmax is disabled on the fly|Grad strides do not match bucket view strides)"
     )

@@ -44,7 +44,7 @@ TORCH = re.compile(
     rb"[VIWECF](?P<clock>" + _CLOCK + rb") +(?:(?P<writer>\d+) |(?=[\w./\\-]{0,100}torch[/\\]))"
     rb"(?P<site>[^\]\n]{1,400}\]"
     rb"(?: " + _ID + rb")?(?: " + _ARTIFACT + rb")?)"
-    rb"|\[(?P<clock21>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] "
+    rb"|(?:\[(?P<clock21>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] )?"
     rb"(?P<site21>(?:" + _ID + rb" )?torch[\w.]{0,200}: \[[A-Z]{4,8}\])"
     rb"|(?P<bare>(?:torch[\w./\\-]{1,200}:\d+\] )?(?:" + _ID + rb" )?" + _ARTIFACT + rb")"
     rb")"
@@ -89,6 +89,12 @@ _LOGGER = (
     rb"(?:\[[\w./:<>-]{1,100}\] )?|\[(?!torch)[\w.]{1,100}\]\[" + _LEVEL + rb"\] - )"
     rb"|\[" + _LEVEL + rb"\|[\w./-]{1,100}:\d{1,6}\] " + _DAY + rb" " + _HOUR + rb",\d{3} >> "
     rb"|" + _DAY + rb" " + _HOUR + rb",\d{3} - (?!torch)[\w.]{1,100} - " + _LEVEL + rb" - "
+    # The workers of TorchServe.
+    rb"|"
+    + _DAY
+    + rb"T"
+    + _HOUR
+    + rb",\d{3} \[[A-Z]{4,5} {0,2}\] W-\d{1,6}-[\w.-]{1,100} MODEL_LOG - "
     rb"|\[" + _HOUR + rb"\] (?:DEBUG {4}|INFO {5}|WARNING {2}|ERROR {4}|CRITICAL )"
 )
 
@@ -118,8 +124,10 @@ TRANSPORT = re.compile(
     rb"|>(?: (?=(?:  )*(?! )))?"
     # Code in a sentence; a fence has three.
     rb"|`{1,2}(?=[^`\s])"
-    # An indent, or the mark of a list, before a record of torch or oneDNN.
-    rb"|[ \t]{0,16}+(?:[*-] )?(?=" + _OURS + rb")"
+    # An indent, or the mark of a list, a comment or a diff, before a record of torch or oneDNN.
+    rb"|[ \t]{0,16}+(?:[*+#-] ?|// ?)?(?=" + _OURS + rb")"
+    # The mark of a diff before a table of autotuning.
+    rb"|[+-] ?(?=AUTOTUNE \w|  \w{1,100} \d[\d.]{0,12} ms \d[\d.]{0,6}%)"
 )
 _ANSI = re.compile(
     rb"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]"

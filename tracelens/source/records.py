@@ -109,7 +109,11 @@ class Open(Lines):
         """Tell whether a line without the prefix, which stands at ``number``, may go on with it."""
         offset, start = self.jumps[-1] if self.jumps else (0, self.line)
         follows = start + len(self.body) - offset == number
-        return follows and self.prefix.startswith(b"[2") and (self.headed or len(self.body) == 1)
+        return (
+            follows
+            and self.prefix.startswith((b"[2", b"torch"))
+            and (self.headed or len(self.body) == 1)
+        )
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.report import Advice
-from tracelens.rules.log import _references
+from tracelens.rules.log import _profiles, _references
 from tracelens.rules.log._alone_words import WORDS
 from tracelens.rules.log._parts import Part
 from tracelens.words import and_more, few, length, listed, number, plural
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
     from tracelens.logs import Record
     from tracelens.logs.autotune import AutotuneTable, Choice
+    from tracelens.logs.key_averages import Average
 
 __all__ = ["of"]
 
@@ -26,8 +27,9 @@ def of(evidence: Evidence) -> Part | None:
     if not known:
         return None
     kind = max(known, key=lambda one: (evidence.kinds[one], one))
-    words = WORDS[kind]
     held = [row for row in evidence.rows() if _home(type(row.record)) == kind]
+    foot = kind == "key_averages" and not _averages(held)
+    words = WORDS["foot of key_averages" if foot else kind]
     told = _TOLD[kind](held) if kind in _TOLD else ""
     return Part(
         words.what,
@@ -37,7 +39,7 @@ def of(evidence: Evidence) -> Part | None:
             id=f"more-{kind}",
             text=words.text,
             env=words.env or None,
-            code=_sorted_by(held) if kind == "key_averages" else words.code,
+            code=_sorted_by(held) if foot else words.code,
             basis="source",
         ),
         evidence.kinds[kind],
@@ -86,10 +88,41 @@ def _dynamic(rows: list[Seen[Record]]) -> str:
     from tracelens.logs.dynamic import CreateSymbol  # noqa: PLC0415 -- of few logs
 
     made = [row.record for row in rows if isinstance(row.record, CreateSymbol)]
-    if not made:
+    said = [_constants(rows, {one.symbol: one.source.strip() for one in made})]
+    sources = list(dict.fromkeys(one.source.strip() for one in made if one.source))
+    if sources:
+        said.append(f"{plural(len(made), 'symbol')} for {listed(sources, 3)}.")
+    return " ".join(filter(None, said))
+
+
+#: A condition that leaves a symbol one value.
+_ONE_VALUE = re.compile(r"Eq\((?:([su]\w+), (\d+)|(\d+), ([su]\w+))\)$")
+
+
+def _constants(rows: list[Seen[Record]], sources: Mapping[str, str]) -> str:
+    """Tell which symbols became constants, and at which line."""
+    from tracelens.logs.dynamic import GuardAdded, Replaced  # noqa: PLC0415 -- of few logs
+
+    found: dict[str, str] = {}
+    for one in (row.record for row in rows):
+        if isinstance(one, GuardAdded) and (match := _ONE_VALUE.match(one.expression)):
+            symbol, value = match[1] or match[4], match[2] or match[3]
+            named = one.where is not None and one.where.file
+            place = f" at {one.where.file}:{one.where.line}" if one.where and named else ""
+            found[symbol] = f"the constant {value}{place}"
+        elif isinstance(one, Replaced) and one.target.isdigit():
+            found.setdefault(one.symbol, f"the constant {one.target}")
+    if not found:
         return ""
-    sources = [one.source for one in made if one.source]
-    return f"{plural(len(made), 'symbol')} for {listed(sources, 3)}."
+    shown = [
+        f"`{symbol}`" + (f" (`{sources[symbol]}`)" if symbol in sources else "") + f" became {how}"
+        for symbol, how in found.items()
+    ]
+    return (
+        f"{'; '.join(shown[:3])}{and_more(len(shown), 3)}: other values are compiled again. A line "
+        "that needs the number does that: `int()`, an index, a comparison, or a custom operator "
+        "that takes `int` instead of `SymInt`."
+    )
 
 
 def _compile_times(rows: list[Seen[Record]]) -> str:
@@ -178,11 +211,13 @@ def _recompiles(rows: list[Seen[Record]]) -> str:
 def _key_averages(rows: list[Seen[Record]]) -> str:
     """Tell the totals below a table, of the host and of the device."""
     totals = _totals(rows)
+    if averages := _averages(rows):
+        return _profiles.told(averages)
     if not totals:
         return ""
     said = ", ".join(f"{name} {length(ms or 0.0)}" for name, ms in totals.items())
     host, device = totals.pop("Self CPU", None), next(iter(totals.values()), None)
-    if host and device and host >= LAUNCH_BOUND * device:
+    if host and device and host >= _profiles.LAUNCH_BOUND * device:
         graphs = ", or CUDA graphs (mode='reduce-overhead')," if "Self CUDA" in totals else ""
         return (
             f"Its foot says {said}. The host's operators sum up to {host / device:.0f} times the "
@@ -190,6 +225,14 @@ def _key_averages(rows: list[Seen[Record]]) -> str:
             f"limit, and larger batches{graphs} help."
         )
     return f"Its foot says {said}."
+
+
+def _averages(rows: list[Seen[Record]]) -> list[Average]:
+    """Return the rows of the tables."""
+    from tracelens.logs.key_averages import KeyAverages  # noqa: PLC0415 -- of few logs
+
+    tables = [row.record for row in rows if isinstance(row.record, KeyAverages)]
+    return [one for table in tables for one in table.averages()]
 
 
 def _totals(rows: list[Seen[Record]]) -> dict[str, float]:
@@ -210,6 +253,45 @@ def _sorted_by(rows: list[Seen[Record]]) -> str:
     device = next((name for name in ("CUDA", "XPU") if f"Self {name}" in totals), "CPU")
     key = f"self_{device.lower()}_time_total"
     return f'print(prof.key_averages().table(sort_by="{key}", row_limit=30))'
+
+
+def _counters(rows: list[Seen[Record]]) -> str:
+    """Tell how many graphs were compiled, and whether caches were used."""
+    from tracelens.logs.counters import DynamoCounters  # noqa: PLC0415 -- of few logs
+
+    said = []
+    for one in (row.record for row in rows if isinstance(row.record, DynamoCounters)):
+        count = one.of("stats", "inductor", "aot_autograd", "")
+        if graphs := count.get("unique_graphs"):
+            said.append(f"{plural(graphs, 'graph')} were compiled." if graphs > 1 else _ONE_GRAPH)
+        said += [what for name, what in _CACHES.items() if count.get(name)]
+    return " ".join(dict.fromkeys(said))
+
+
+_ONE_GRAPH = "One graph was compiled."
+_CACHES = {
+    "fxgraph_cache_bypass": "A graph could not be kept in Inductor's cache, and is compiled again "
+    'in each process: TORCH_LOGS="+torch._inductor.codecache" says why.',
+    "autograd_cache_bypass": "A graph could not be kept in AOTAutograd's cache: "
+    'TORCH_LOGS="+torch._functorch._aot_autograd.autograd_cache" says why.',
+    "fxgraph_cache_hit": "A graph came out of Inductor's cache.",
+    "fxgraph_cache_miss": "A graph was not in Inductor's cache, as in every first run.",
+}
+
+
+#: Words of warnings that many see, and what they mean.
+_WARNED = {
+    "new API settings to control TF32": "It is about the names of settings, which torch 2.9 "
+    "changed: nothing is slower by it. Use the old names or the new ones, not both.",
+}
+
+
+def _warnings(rows: list[Seen[Record]]) -> str:
+    from tracelens.logs.warnings import TorchWarning  # noqa: PLC0415 -- of few logs
+
+    texts = [row.record.text for row in rows if isinstance(row.record, TorchWarning)]
+    known = (means for text in texts for words, means in _WARNED.items() if words in text)
+    return next(known, "")
 
 
 def _explain(rows: list[Seen[Record]]) -> str:
@@ -247,12 +329,11 @@ def _cudagraphs(rows: list[Seen[Record]]) -> str:
     return "Functions run once to warm up, are recorded, and are replayed from then on."
 
 
-#: Times of the host for one of the device's, from which kernels are too short for their launches.
-LAUNCH_BOUND = 3.0
-
 _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "onednn_verbose": _onednn,
     "dynamic": _dynamic,
+    "counters": _counters,
+    "warnings": _warnings,
     "explain": _explain,
     "cudagraphs": _cudagraphs,
     "compile_times": _compile_times,

@@ -33,7 +33,7 @@ WORDS: Mapping[str, Words] = {
     ),
     "dynamic": Words(
         "what became of single sizes",
-        "A symbol is a size that may change; that is no failure.",
+        "A symbol is a size that may change, which is no failure.",
         "Which function, and whether it is compiled again, is not in them.",
         'TORCH_LOGS="dynamic,recompiles"',
         "Record sizes with the recompiles.",
@@ -45,13 +45,22 @@ WORDS: Mapping[str, Words] = {
         'TORCH_LOGS="cudagraphs,recompiles"',
         "Record at least ten steps.",
     ),
-    "key_averages": Words(
+    "foot of key_averages": Words(
         "the head or the foot of the profiler's table",
         "",
         "The rows, which tell where the time goes, are not in it.",
         "",
         "Print the table again, sorted by what matters.",
         'print(prof.key_averages().table(sort_by="self_cuda_time_total", row_limit=30))',
+    ),
+    "key_averages": Words(
+        "a profiler's table",
+        "",
+        "How long a step took, and whether the device waited, is in a trace.",
+        "",
+        "Record a trace of a few steps, and analyze it with the log.",
+        'prof.export_chrome_trace("trace.json")',
+        whole=True,
     ),
     "compile_times": Words(
         "Dynamo's table of compile times",
@@ -211,6 +220,22 @@ WORDS: Mapping[str, Words] = {
         "How often that happens is in the rest of the run.",
         'TORCH_LOGS="recompiles"',
         "Record every recompile.",
+    ),
+    "counters": Words(
+        "Dynamo's counters",
+        "",
+        "Where in the program, and why, is in the log.",
+        'TORCH_LOGS="graph_breaks,recompiles"',
+        "Record breaks and recompiles with their places.",
+        whole=True,
+    ),
+    "warnings": Words(
+        "a warning of torch's",
+        "It stopped nothing.",
+        "Whether it matters for the time is told by a profile.",
+        'TORCH_LOGS="graph_breaks,recompiles,perf_hints"',
+        "Record what torch says of the run.",
+        whole=True,
     ),
     "explain": Words(
         "what torch._dynamo.explain found",

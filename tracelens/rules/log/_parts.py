@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
-from tracelens.rules.log import _references
+from tracelens.rules.log import _profiles, _references
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
@@ -161,16 +161,9 @@ def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
     if not held:
         return
     rows = [one for seen in held for one in seen.record.averages()]
-    most = max(rows, key=lambda row: row.self_device_ms or row.self_cpu_ms or 0.0)
-    ms, where = (
-        (most.self_device_ms, "of the device")
-        if most.self_device_ms
-        else (most.self_cpu_ms, "of the host")
-    )
-    times = f", in {most.calls:,} calls" if most.calls else ""
     yield Part(
         "rows of the profiler's table",
-        f"Most time in them, {ms or 0.0:,.4g} ms {where}, is that of `{most.name}`{times}.",
+        _profiles.told(rows),
         "The columns are taken as those that torch prints; totals and the other rows are missing.",
         Advice(
             text="Print the whole table, sorted by what matters.",
@@ -197,8 +190,8 @@ def heads(
     """
     if len(kinds) != 1:
         return
-    if 0 < len(tables) <= FEW_HEADS and not any(row.record.choices for row in tables):
-        first = next(iter(tables)).record
+    first = next((row.record for row in tables if row.record.op), None)
+    if first and len(tables) <= FEW_HEADS and not any(row.record.choices for row in tables):
         yield Part(
             "the head of an AUTOTUNE table",
             f"Inductor times kernels for `{first.op}` ({first.shape}), which max-autotune does. "
@@ -285,6 +278,11 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
     library = next((choice for choice in ran if not choice.is_template), None)
     if library is not None and ran[0].is_template and ran[0].ms:
         means += f" The library's `{library.kernel}` took {library.ms / ran[0].ms:.3g} times that."
+    if any("ALLOW_TF32=False" in choice.parameters for choice in ran):
+        means += (
+            " They are timed without TF32; if the product is of float32, "
+            "torch.set_float32_matmul_precision('high') lets it use tensor cores."
+        )
     return Part(
         "rows of an AUTOTUNE table",
         means,

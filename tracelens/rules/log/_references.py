@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
+from tracelens.onednn.runs import is_unrolled
 
 if TYPE_CHECKING:
     from tracelens.evidence import Seen
@@ -24,8 +25,16 @@ def named(run: PrimitiveExec) -> str:
 
 def told(runs: Iterable[PrimitiveExec]) -> str:
     """Return the end of a sentence about these runs: which of them are slow, if any."""
+    runs = list(runs)
     shown = {named(run): _is_slow(run) for run in runs}
     slow = [name for name, is_slow in shown.items() if is_slow]
+    unrolled = next((run for run in runs if is_unrolled(run)), None)
+    if not slow and unrolled is not None:
+        return (
+            f"; {named(unrolled)} copies the image apart and multiplies matrices, which is slower "
+            "than a direct kernel: in channels-last (`.to(memory_format=torch.channels_last)`), or "
+            "with more channels per group, there is one for most shapes"
+        )
     if not slow:
         return "; none of it is a reference implementation"
     if len(slow) == len(shown):

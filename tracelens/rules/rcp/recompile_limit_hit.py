@@ -30,6 +30,8 @@ __all__ = ["RecompileLimitHit"]
 MAX_CAUSES = 3
 MAX_VALUES = 6
 MAX_QUOTED = 4
+#: How the line begins that names the reason.
+_REASON = ("last reason:", "reasons:")
 #: Causes whose entries dynamic shapes would have made unnecessary.
 AVOIDABLE = frozenset({"RCP002", "RCP004", "RCP005", "RCP007"})
 #: Causes whose values are ids of objects: they say nothing to a reader but how many there are.
@@ -275,12 +277,18 @@ def _line(
     return user_code.best([*lines, *limit.stack])
 
 
+def _reason_at(text: str) -> int:
+    """Return which line the reason is: a web page may have put blank ones before it."""
+    lines = enumerate(text.split("\n"))
+    return next((at for at, line in lines if line.lstrip().startswith(_REASON)), 2)
+
+
 def _quotes(
     place: Place, seen: Seen[RecompileLimit], history: History | None
 ) -> Iterator[EvidenceLine]:
     yield seen.quote(place=place)
     if seen.record.reason is not None:
-        yield seen.quote("the reason that torch prints", at=2, place=place)
+        yield seen.quote("the reason that torch prints", at=_reason_at(seen.text), place=place)
     for step in history.steps[: MAX_QUOTED - 2] if history else []:
         yield step.quote(f"entry {step.number}")
 

@@ -1,0 +1,287 @@
+"""Tables, counters and lines in other dresses, pasted alone: what they say is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, TracelensError, analyze
+
+CELLS = "  {:>6}%  {:>10}  {:>6}%  {:>10}  {:>10}  {:>10}  {:>6}%  {:>10}  {:>10}  {:>6}\n"
+COLUMNS = (
+    "Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg     Self CUDA   "
+    "Self CUDA %    CUDA total  CUDA time avg    # of Calls\n"
+)
+SYMBOLS = "INFO:torch.fx.experimental.symbolic_shapes:"
+AT = "model.py:42 in step (_dynamo/utils.py:1255 in run_node)"
+RECOMPILE = (
+    "V0726 07:04:24.836000 1780 torch/_dynamo/guards.py:2688] [0/1] [__recompiles] Recompiling "
+    "function f in /home/ana/proj/model.py:3\n"
+    "V0726 07:04:24.836000 1780 torch/_dynamo/guards.py:2688] [0/1] [__recompiles]     triggered "
+    "by the following guard failure(s):\n"
+    "V0726 07:04:24.836000 1780 torch/_dynamo/guards.py:2688] [0/1] [__recompiles]     - 0/0: "
+    "len(L['x']) == 3\n"
+)
+AUTOTUNE = (
+    "AUTOTUNE mm(784x624, 624x192)\n  triton_mm_9 0.0154 ms 100.0%\n  mm 0.0205 ms 75.0%\n"
+    "SingleProcess AUTOTUNE takes 1.5112 seconds\n"
+)
+WORKER = "2024-02-13T02:09:34,864 [WARN ] W-9000-densenet161_1.0-stderr MODEL_LOG - "
+
+
+def _row(name: str, host: str, device: str, calls: int) -> str:
+    return f"{name:>40}" + CELLS.format(
+        "4.55", host, "4.55", host, host, device, "5.98", device, device, calls
+    )
+
+
+def _analyze(text: str, tmp_path: Path) -> Report:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path))
+
+
+def _first(text: str, tmp_path: Path) -> tuple[str, str]:
+    found = _analyze(text, tmp_path).told[0]
+    return found.code, f"{found.title} {found.message}"
+
+
+READ = "each reads a number from the device"
+LAUNCHES = "launches are the limit"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "not_said"),
+    [
+        ([("aten::_local_scalar_dense", "35.0us", "6.2ms", 1339)], READ, LAUNCHES),
+        ([("aten::_local_scalar_dense", "35.0us", "6.2ms", 9)], "6.2 ms of the device", READ),
+        # On a CPU a number is read without a wait.
+        ([("aten::item", "35.0ms", "0.000us", 1339)], "35 ms of the host", READ),
+        (
+            [("cudaLaunchKernel", "90.0ms", "0.000us", 900), ("aten::add", "9.0ms", "30.0ms", 900)],
+            LAUNCHES,
+            READ,
+        ),
+        (
+            [("cudaLaunchKernel", "80.0ms", "0.000us", 900), ("aten::add", "9.0ms", "30.0ms", 900)],
+            "80 ms of the host",
+            LAUNCHES,
+        ),
+        (
+            [("triton_poi_fused_add_0", "0.000us", "6.2ms", 40)],
+            "Inductor generated it",
+            LAUNCHES,
+        ),
+    ],
+)
+@pytest.mark.parametrize("head", ["", COLUMNS])
+def test_rows_of_the_profiler_are_told_by_what_they_are(
+    head: str, rows: list[tuple[str, str, str, int]], said: str, not_said: str, tmp_path: Path
+) -> None:
+    text = f"{' ' * 36}{head}" if head else ""
+    report = _analyze(text + "".join(_row(*row) for row in rows), tmp_path)
+    messages = [one.message for one in report.told if one.code == "LOG001"]
+    if messages:  # a rule about whole tables may judge it with its head
+        assert said in messages[0]
+        assert not_said not in messages[0]
+    else:
+        assert head
+
+
+def test_rows_without_their_head_are_told_in_each_case(tmp_path: Path) -> None:
+    """What the test above may leave to another rule is at least told without a head."""
+    row = _row("aten::_local_scalar_dense", "35.0us", "6.2ms", 1339)
+    assert _first(row, tmp_path)[0] == "LOG001"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"eval Eq(s1, 25) [guard added] at {AT}", "`s1` became the constant 25 at model.py:42"),
+        (
+            (
+                f"create_symbol s1 = 25 for L['t'] [2, int_oo] at {AT}\n"
+                f"{SYMBOLS}eval Eq(25, s1) [guard added] at {AT}"
+            ),
+            "`s1` (`L['t']`) became the constant 25",
+        ),
+        ("set_replacement s0 = 8 (range_refined_to_singleton) VR[8, 8]", "`s0` became the"),
+        (f"25: evaluate_expr Eq(s1, 25) [guard added] at {AT}", "`s1` became the constant 25"),
+    ],
+)
+def test_a_size_that_became_a_constant_is_named(text: str, said: str, tmp_path: Path) -> None:
+    code, words = _first(f"{SYMBOLS}{text}\n", tmp_path)
+    assert code == "LOG001"
+    assert said in words
+    assert "`int()`, an index" in words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"create_symbol s1 = 25 for L['t'] [2, int_oo] at {AT}",
+        f"eval Eq(s1, s2) [guard added] at {AT}",
+        f"eval s1 <= 25 [guard added] at {AT}",
+        "set_replacement s0 = s1 (solve) VR[2, 8]",
+    ],
+)
+def test_a_size_that_may_still_change_is_none(text: str, tmp_path: Path) -> None:
+    assert "became the constant" not in _first(f"{SYMBOLS}{text}\n", tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Function                  Runtimes (s)\n----------------------  ------\n",
+        "Function,Runtimes (s)\n",
+        "Function, Runtimes (s)\n",
+    ],
+)
+def test_a_table_of_compile_times_is_known_without_its_title(heading: str, tmp_path: Path) -> None:
+    between = "," if "," in heading else " "
+    report = _analyze(
+        f"{heading}_compile.compile_inner{between} 12.3212\ncompile_fx_inner{between} 9.9001\n",
+        tmp_path,
+    )
+    (found,) = [one for one in report.findings if one.code == "CMP001"]
+    assert "12.3 s" in found.title
+
+
+def test_times_in_a_log_of_vllm_may_be_bold(tmp_path: Path) -> None:
+    text = (
+        "INFO 06-19 23:05:09 [backends.py:426] Dynamo bytecode transform time: **7.51 s**\n"
+        "INFO 06-19 23:05:35 [gpu_model_runner.py:1608] Graph capturing finished in **17 secs**\n"
+    )
+    report = _analyze(text, tmp_path)
+    assert "24.5 s" in report.findings[0].title
+
+
+@pytest.mark.parametrize("mark", ["# ", "#", "// ", "+", "-", "+ "])
+def test_lines_of_torch_in_a_comment_or_a_diff_are_read(mark: str, tmp_path: Path) -> None:
+    text = "".join(f"{mark}{line}" for line in RECOMPILE.splitlines(keepends=True))
+    codes = [one.code for one in _analyze(text, tmp_path).findings]
+    assert codes[0] == _analyze(RECOMPILE, tmp_path).findings[0].code == "RCP017"
+
+
+@pytest.mark.parametrize("mark", ["-", "+", "- ", "+ ", WORKER])
+def test_a_table_of_autotune_in_a_diff_or_of_a_server_is_read(mark: str, tmp_path: Path) -> None:
+    text = "".join(f"{mark}{line}" for line in AUTOTUNE.splitlines(keepends=True))
+    codes = {one.code for one in _analyze(text, tmp_path).findings}
+    assert codes == {one.code for one in _analyze(AUTOTUNE, tmp_path).findings} == {"TUN002"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- 3 ms 4.5%\n+ 4 ms 5.5%\n",
+        "-  total 12.0 s\n# V8 is an engine\n",
+        "Counter({'a': 3, 'b': 2})\n",
+        "stats [1, 2, 3]\nframes 12\n",
+        "Function    Runtimes\nmain        12.1\n",
+        "torch.Tensor: [4, 8]\n",
+    ],
+)
+def test_what_looks_alike_is_the_programs(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError, match="plain program output"):
+        _analyze(text, tmp_path)
+
+
+def test_rows_without_tf32_name_the_switch(tmp_path: Path) -> None:
+    row = "  triton_mm_13 4.1953 ms 98.1% ACC_TYPE='tl.float32', ALLOW_TF32={}, BLOCK_K=32\n"
+    assert "set_float32_matmul_precision" in _first(row.format("False"), tmp_path)[1]
+    assert "set_float32_matmul_precision" not in _first(row.format("True"), tmp_path)[1]
+
+
+def test_rows_with_cut_statistics_are_no_head(tmp_path: Path) -> None:
+    row = "  triton_mm_13 4.1953 ms 98.1% ACC_TYPE='tl.float32', BLOCK_K=32\n"
+    took = "SingleProcess AUTOTUNE benchmarking takes 0.9773 seconds and 0.6 seconds precompiling\n"
+    text = row + took + 'Autotune Choices Stats:\n{"num_choices": 17, "best_k\n'
+    (found,) = _analyze(text, tmp_path).told
+    assert found.title.startswith("rows of an AUTOTUNE table")
+
+
+def test_what_torch_was_called_before_2_0_is_known(tmp_path: Path) -> None:
+    text = (
+        "[2022-10-14 15:59:22,874] torchdynamo.convert_frame: [WARNING] torchdynamo hit "
+        "config.cache_size_limit (64)\n   function: 'forward' (/home/ana/proj/model.py:284)\n"
+        "   reasons:  [\"tensor 'x' strides mismatch at index 0. expected 56, actual 24\"]\n"
+    )
+    report = _analyze(text, tmp_path)
+    assert report.told[0].code == "RCP001"
+    assert "`forward`" in report.told[0].title
+
+
+def test_a_graph_break_of_torch_2_0_has_its_first_frame_in_its_line(tmp_path: Path) -> None:
+    text = (
+        "[2023-04-14 15:59:22,874] torch._dynamo.symbolic_convert: [WARNING] Graph break: "
+        "call_function BuiltinVariable(print) [ConstantVariable(str)] {} from user code at   File "
+        '"/home/ana/proj/model.py", line 23, in forward\n'
+    )
+    (found,) = [one for one in _analyze(text, tmp_path).told if one.where]
+    assert (found.code, found.where and found.where.line) == ("GBR003", 23)
+
+
+def test_a_single_convolution_by_matrix_products_is_named(tmp_path: Path) -> None:
+    line = (
+        "mkldnn_verbose,exec,convolution,{},forward_training,fsrc:nchw fwei:oihw fbia:undef "
+        "fdst:nchw,alg:convolution_direct,mb8_g1ic1oc100_ih15oh11kh5sh1dh0ph0_iw20ow1kw20sw1dw0pw0"
+        ",40.5582\n"
+    )
+    assert "copies the image apart" in _first(line.format("gemm:jit"), tmp_path)[1]
+    assert "copies the image apart" not in _first(line.format("jit:avx2"), tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("not enough SMs to use max_autotune_gemm mode", "TUN006"),
+        ("Not enough SMs to use max_autotune_gemm mode", "TUN006"),
+    ],
+)
+def test_a_warning_of_an_older_version_is_the_same(text: str, topic: str, tmp_path: Path) -> None:
+    report = _analyze(
+        f"[2023-10-10 12:27:06,332] torch._inductor.utils: [WARNING] {text}\n", tmp_path
+    )
+    assert topic in {one.code for one in report.findings}
+
+
+def test_a_warning_that_no_rule_is_about_is_told_as_one(tmp_path: Path) -> None:
+    text = (
+        "UserWarning: Please use the new API settings to control TF32 behavior, such as "
+        "torch.backends.cudnn.conv.fp32_precision = 'tf32'.\n"
+    )
+    code, words = _first(text, tmp_path)
+    assert code == "LOG001"
+    assert "nothing is slower by it" in words
+
+
+COUNTERS = (
+    "defaultdict(<class 'collections.Counter'>, {'stats': Counter({'calls_captured': 12, "
+    "'unique_graphs': 3}), 'inductor': Counter({'fxgraph_cache_bypass': 2})"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COUNTERS + "})\n",
+        COUNTERS + ", 'aot_autograd': Coun\n",
+        (
+            "stats [('calls_captured', 12), ('unique_graphs', 3)]\n"
+            "inductor [('fxgraph_cache_bypass', 2)]\ninline_call []\n"
+        ),
+    ],
+)
+def test_counters_say_how_many_graphs_there_are(text: str, tmp_path: Path) -> None:
+    code, words = _first(text, tmp_path)
+    assert code == "LOG001"
+    assert "3 graphs were compiled" in words
+    assert "could not be kept in Inductor's cache" in words
+
+
+def test_reasons_among_the_counters_are_graph_breaks(tmp_path: Path) -> None:
+    text = COUNTERS + ", 'graph_break': Counter({'Tensor.item': 3})})\n"
+    report = _analyze(text, tmp_path)
+    assert report.told[0].code == "GBR001"
+    assert report.told[0].where is None

@@ -1,0 +1,89 @@
+"""What Dynamo and Inductor count while they compile, printed by a program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tracelens.logs import Log, Record
+from tracelens.logs.explain import broken
+
+__all__ = ["CounterGroup", "Counters", "DynamoCounters", "EntryCount"]
+
+_GROUPS = "stats|frames|graph_break|inductor|aot_autograd|inline_call|unimplemented|unspec_call"
+_COUNTED = (
+    r"calls_captured|unique_graphs|fxgraph_cache_\w{1,40}|autograd_cache_\w{1,40}|async_compile_\w{1,40}"
+    r"|pattern_matcher_\w{1,40}|extern_calls|benchmarking\.\w{1,40}|graph_break\w{0,20}"
+)
+
+
+class Counters(Log):
+    """``torch._dynamo.utils.counters``, or one of its groups."""
+
+    name = "counters"
+    switch = "print(torch._dynamo.utils.counters)"
+    begins = re.compile(
+        rf"(?:defaultdict\(<class 'collections\.Counter'>, )?\{{'(?:{_GROUPS})': Counter\("
+        rf"|Counter\(\{{'(?:{_COUNTED})': \d"
+        rf"|(?:stats|inductor|aot_autograd) \[\('(?:{_COUNTED}|total|ok|not_ok)', \d"
+        r"|frames \[\('total', \d|graph_break \[\(['\"]"
+    )
+    continues = re.compile(rf"(?:{_GROUPS}) \[(?:\]|\()|[ \t]{{1,40}}'(?:{_GROUPS})': Counter\(")
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the counters, and each reason of a graph break as the break that it is."""
+        records = super().parse(text)
+        told = (one for one in records if isinstance(one, DynamoCounters))
+        return (*records, *(found for one in told for found in _breaks(one)))
+
+
+def _name(text: str) -> str:
+    """Return what Python printed as a literal, or as a word."""
+    try:
+        return str(ast.literal_eval(text))
+    except (ValueError, SyntaxError):
+        return text
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+
+
+class EntryCount(Record):
+    """One counter."""
+
+    name: Name
+    count: int
+
+
+class CounterGroup(Record):
+    """Counters of one part: ``stats``, ``inductor``, ``graph_break``, ..."""
+
+    #: Empty where one group was printed by itself.
+    group: Name = ""
+    entry_counts: tuple[EntryCount, ...] = ()
+
+
+class DynamoCounters(Record):
+    """All that was printed at once."""
+
+    counter_groups: tuple[CounterGroup, ...] = ()
+
+    def of(self, *groups: str) -> dict[str, int]:
+        """Return the counters of these groups by their names."""
+        return {
+            entry.name: entry.count
+            for one in self.counter_groups
+            if one.group in groups
+            for entry in one.entry_counts
+        }
+
+
+def _breaks(counters: DynamoCounters) -> Iterator[Record]:
+    for reason in counters.of("graph_break"):
+        first, *rest = reason.split("\n")
+        yield from broken(first, [line.strip() for line in rest])

@@ -1,0 +1,83 @@
+"""What rows of the profiler's table say, where no rule judges them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tracelens.words import length
+
+if TYPE_CHECKING:
+    from tracelens.logs.key_averages import Average
+
+__all__ = ["LAUNCH_BOUND", "told"]
+
+#: Times of the host for one of the device's, from which kernels are too short for their launches.
+LAUNCH_BOUND = 3.0
+#: So often a number is read from the device before it is worth a word.
+MANY_READS = 10
+#: What reads a number from the device, the innermost first: each calls the one before it.
+_READS = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero")
+#: Calls of the runtimes of CUDA, ROCm and Level Zero, and what the profiler adds itself.
+_RUNTIME = re.compile(r"(?:cuda|cu|hip|ur|ze)[A-Z]|ProfilerStep|Activity Buffer|Command Buffer")
+_KERNEL = re.compile(r"(?!aten::|autograd::|torch::|_|\w*Backward\d*$|Optimizer\.|## )[\w:<(]")
+
+
+def told(rows: Sequence[Average]) -> str:
+    """Return sentences about the longest row, numbers that are read, and launches."""
+    if not rows:
+        return ""
+    most = max(rows, key=lambda row: row.self_device_ms or row.self_cpu_ms or 0.0)
+    ms, where = (
+        (most.self_device_ms, "of the device")
+        if most.self_device_ms
+        else (most.self_cpu_ms, "of the host")
+    )
+    times = f", in {most.calls:,} calls" if most.calls else ""
+    said = [f"Most time in them, {length(ms or 0.0)} {where}, is that of `{most.name}`{times}."]
+    return " ".join((*said, *_what(most.name), *_reads(rows), *_launches(rows)))
+
+
+def _what(name: str) -> Iterable[str]:
+    """Yield whose kernel it is, where its name says so."""
+    if name.startswith("triton_"):
+        yield "Inductor generated it: its name lists the operators in it."
+    elif name.startswith("Memcpy"):
+        yield "It copies between host and device."
+    elif name.startswith("nccl"):
+        yield "It is a collective, in whose time a rank also waits for the others."
+    elif name.startswith(("cudaStreamSync", "cudaDeviceSync", "hipDeviceSync", "hipStreamSync")):
+        yield "In it the host waits for the device, whose work is in other rows."
+    elif "elementwise_kernel" in name:
+        yield "It is an elementwise operator of eager mode, which torch.compile fuses with others."
+
+
+def _reads(rows: Sequence[Average]) -> Iterable[str]:
+    if not any(row.self_device_ms for row in rows):
+        return
+    calls = {row.name: row.calls or 0 for row in rows}
+    found = next((name for name in _READS if calls.get(name, 0) >= MANY_READS), None)
+    if found is not None:
+        yield (
+            f"`{found}` ran {calls[found]:,} times: each reads a number from the device, for which "
+            "the host waits (`.item()`, `.tolist()`, `if tensor:`). Keep it a tensor, or read it "
+            "less often."
+        )
+
+
+def _launches(rows: Sequence[Average]) -> Iterable[str]:
+    kernels = [
+        row.self_device_ms
+        for row in rows
+        if row.self_device_ms and _KERNEL.match(row.name) and not _RUNTIME.match(row.name)
+    ]
+    device = sum(kernels) or sum(row.self_device_ms or 0.0 for row in rows)
+    launching = [row for row in rows if "Launch" in row.name and row.calls]
+    host = sum(row.self_cpu_ms or 0.0 for row in rows if "Synchronize" not in row.name)
+    if launching and device and host >= LAUNCH_BOUND * device:
+        yield (
+            f"In these rows the host works {host / device:.0f} times as long as the device: if "
+            "that holds for all of them, launches are the limit, and larger batches or CUDA graphs "
+            "(mode='reduce-overhead') help."
+        )
