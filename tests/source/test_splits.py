@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.source.splitting import KINDS, differences, mutant
+from tracelens.evidence import Evidence
 from tracelens.source import files, ranges, read
 from tracelens.source.opened import Inseparable
 from tracelens.source.segment import Segmenter
@@ -42,6 +43,9 @@ FILE = b'  File "/home/ana/venv/lib/site-packages/torch/_dynamo/utils.py", line 
 RAISED = b"torch._dynamo.exc.TorchRuntimeError: Dynamo failed to run FX node\n"
 V = b"V1120 10:45:41.000000 7 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
 PART = b"2026-11-20T10:00:00.123456789Z stdout P "
+#: What an estimate of run times begins with.
+TIMED = b'{"artifact": {"name": "inductor_runtime_and_tensor_meta", "encoding": "json"}}\r\n'
+S = b"V1120 10:45:41.000000 7 torch/_logging/structured.py:28] "
 FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
 
 
@@ -54,9 +58,10 @@ FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
         (V + b"Recompiling function f in /p/m.py:3\n" + V + b"    - 0/0: n == 2\n") * 9 + V[:60],
         PART + V + b"Recompiling function f \n" + FULL + b"in /p/m.py:3\n" + PART + V + b"x\n",
         (V + b"Recompiling function f in /p/m.py:3\r\r\n" + V + b"    - 0/0: n == 2\r\r\n") * 9,
+        (S + TIMED + b"\t{\r\n" + b'\t"a": 1,\r\n' * 9 + b"\t}\r\n") * 4,
         b"\xef\xbb\xbf" + (V + b"Recompiling function f in /p/m.py:3\n") * 20,
     ],
-    ids=["repeated", "long", "apart", "cut", "parts", "returns", "mark"],
+    ids=["repeated", "long", "apart", "cut", "parts", "returns", "payloads", "mark"],
 )
 @pytest.mark.parametrize("jobs", [2, 3, 7])
 @pytest.mark.parametrize("chunk", [64, 128, 500])
@@ -131,3 +136,11 @@ def test_a_long_line_before_a_failure_is_cut_alike_wherever_the_input_is(
             number += len(lines)
     first = watch.finish()[0].lines[0]
     assert first == (1, b"x" * MAX_LINE)
+
+
+def test_the_first_process_of_a_rank_is_the_one_that_is_named() -> None:
+    first, later = Evidence(), Evidence()
+    first.numbers["run.log", "rank0"] = "7"
+    later.numbers.update({("run.log", "rank0"): "8", ("run.log", "rank1"): "9"})
+    first.merge(later)
+    assert first.numbers == {("run.log", "rank0"): "7", ("run.log", "rank1"): "9"}

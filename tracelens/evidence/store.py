@@ -309,7 +309,7 @@ class Evidence:
             self.ticks.setdefault(phase, Ticks(ticks.line + shift)).times.extend(ticks.times)
         self.structured |= other.structured
         self.switched |= other.switched
-        self.numbers |= other.numbers
+        self.numbers = {**self.numbers, **other.numbers, **self.numbers}  # who is first stays
         self.faults.merge(other.faults)
         self._logs |= other._logs
         self.gaps.update({place.shifted(shift): gap for place, gap in other.gaps.items()})

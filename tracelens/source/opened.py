@@ -89,7 +89,8 @@ class OpenRecords:
         """Take those of the first bare lines that follow which go on with an open record."""
         while leads:
             number, line, _ = leads[0]
-            if not self.goes_on(line, line.decode("utf-8", "replace"), rank, number + shift):
+            text = line.decode("utf-8", "replace").rstrip("\r")
+            if not self.goes_on(line, text, rank, number + shift):
                 return
             del leads[0]
 

@@ -204,7 +204,8 @@ class Segmenter:
             line, rank, partial = peel(text)
         if rank and rank not in self.writers:
             rank = self._meet(rank)
-        line = line.rstrip(b"\r")
+        if raw[:1] != b"\t" or self.wrap:  # what goes on with a payload is kept as it stands
+            line = line.rstrip(b"\r")
         if self.wrap:
             partial = self.kinds.is_wrapped(line, self.wrap)
         if rank in self._partial:
@@ -212,7 +213,7 @@ class Segmenter:
             if self.wrap and self.kinds.begins(line):
                 self._text(held, rank, start, b"")
             else:
-                line, number = held + line, start
+                line, number = (held + line).rstrip(b"\r"), start
         if partial:
             self._partial[rank] = (line, number)
             return
@@ -281,7 +282,7 @@ class Segmenter:
 
     def _bare(self, line: bytes, rank: str, number: int) -> None:
         """Handle a line without torch prefix: a block's next, a block's first, the program's."""
-        text = line.decode("utf-8", "replace")
+        text = line.decode("utf-8", "replace").rstrip("\r")
         heads = self.kinds.heads
         may = line[:1] in heads.firsts or (b"torch." in line and line[:1] != b"\t")
         head = heads.find(line) if may else None
