@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from tracelens.evidence import Place, Table
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._starts import CompileStart
-from tracelens.report.stories import Story
 
-__all__ = ["LostCalls", "called_in_lost"]
+__all__ = ["LostCalls"]
 
 #: Where torch calls what ``torch.compile`` returned.
 ENTRY = "torch/_dynamo/eval_frame.py"
@@ -43,11 +42,6 @@ class LostCalls:
         calls = dict.fromkeys(self._outermost.get(place.compilation) for place in places)
         found = (self._calls.get(call, {}) for call in calls if call is not None)
         return tuple(dict.fromkeys(frame for frames in found for frame in frames))
-
-
-def called_in_lost(file: str, line: int) -> Story:
-    """The function defined there, which is compiled by itself: what calls it was given up."""
-    return "called in lost", file, line
 
 
 def _entry(place: Place, stack: tuple[StackFrame, ...]) -> Start | None:

@@ -26,6 +26,7 @@ __all__ = [
     "Story",
     "Teller",
     "as_written",
+    "called_in_lost",
     "failure",
     "frame",
     "graph_break",
@@ -53,6 +54,11 @@ class Teller(Protocol):
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Return what ``finding`` may be a symptom of, the nearest first."""
+
+
+def called_in_lost(file: str, line: int) -> Story:
+    """The function defined there, which is compiled by itself: what calls it was given up."""
+    return "called in lost", file, line
 
 
 def graph_break(file: str, line: int | None) -> Story:

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.lost_calls import called_in_lost
 from tracelens.dynamo.specialised import SpecializedSize
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
-from tracelens.report.stories import Story, recompiles, resumed
+from tracelens.report.stories import Story, called_in_lost, recompiles, resumed
 from tracelens.rules import Rule
 
 __all__ = ["SizeSpecialisedByCode"]

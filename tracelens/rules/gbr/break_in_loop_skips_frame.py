@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, lost_around, sites
-from tracelens.dynamo.lost_calls import LostCalls, called_in_lost
+from tracelens.dynamo.lost_calls import LostCalls
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -18,7 +18,7 @@ from tracelens.logs._starts import CompileStart
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity
-from tracelens.report.stories import Story, graph_break
+from tracelens.report.stories import Story, called_in_lost, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from itertools import pairwise
 
-from tracelens.dynamo.lost_calls import called_in_lost
 from tracelens.logs.recompiles import (
     Aliasing,
     Check,
@@ -22,7 +21,7 @@ from tracelens.logs.recompiles import (
 )
 from tracelens.report import Finding, FindingData
 from tracelens.report.programs import is_library
-from tracelens.report.stories import RESUMED, Story, recompiles, resumed
+from tracelens.report.stories import RESUMED, Story, called_in_lost, recompiles, resumed
 from tracelens.rules import Rule
 
 __all__ = [
