@@ -659,6 +659,14 @@ def test_words_of_a_message_need_no_quotes(run: Run) -> None:
     assert out == run("explain", "graph break in loop")[1]
 
 
+def test_words_that_stand_apart_find_a_page_too(run: Run) -> None:
+    code, out, _ = run("explain", "graph break item")
+    assert code == 0
+    assert out.startswith("GBR001 scalar-from-tensor")
+    for words in ("xyzzy", "graph xyzzy"):
+        assert run("explain", words)[0] == 2
+
+
 def test_every_installed_rule_can_be_explained(run: Run) -> None:
     for entry in json.loads(run("rules", "-f", "json")[1]):
         code, out, _ = run("explain", entry["code"])

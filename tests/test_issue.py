@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import webbrowser
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -44,6 +45,17 @@ def test_an_issue_has_all_that_is_asked_for(
     assert asked["title"] == [text.partition("\n")[0].removeprefix("# ")]
     assert len(url) <= 7_000
     assert "search first for: " in said
+
+
+def test_headings_stand_alone_where_the_log_names_no_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (log,) = sorted(LOG.parents[2].glob("rules/GBR003-*/fires-*"))[:1]
+    monkeypatch.chdir(tmp_path)
+    assert main(["issue", str(log)]) == 0
+    text = (tmp_path / "tracelens-issue" / "issue.md").read_text().partition("```python")[0]
+    assert "The log does not say." in text
+    assert not re.search(r"[^\n]\n#", text)
 
 
 @pytest.mark.parametrize(

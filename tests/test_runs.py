@@ -342,17 +342,38 @@ def test_a_run_says_which_ranks_its_structured_logs_are_of(tmp_path: Path) -> No
     assert analyze(str(unnamed), select=["LOG001"]).runs[0].ranks == ()
 
 
+@pytest.mark.parametrize("others", [2, MAX_FOREIGN, 60])
+def test_files_that_are_no_logs_are_no_runs_beside_one(others: int, tmp_path: Path) -> None:
+    log(tmp_path / "run.log", pid=7)
+    for number in range(others):
+        (tmp_path / f"notes{number:03}.txt").write_text(f"epoch {number}\nloss 0.5\n")
+    (tmp_path / "config.json").write_text('{"hidden_size": 64}')
+    report = analyze(str(tmp_path))
+    (run,) = report.runs
+    assert run.inputs == (str(tmp_path / "run.log"),)
+    assert report.coverage.program_lines == 2 * others + 1
+    assert len(report.inputs) == others + 2
+    alone = analyze(str(tmp_path / "run.log"))
+    assert report.findings == alone.findings
+    assert report.verdicts == alone.verdicts
+
+
 @pytest.mark.parametrize(("others", "expected"), [(2, 3), (MAX_FOREIGN, MAX_FOREIGN + 1), (60, 2)])
-def test_a_folder_full_of_other_files_is_one_run_beside_the_logs(
+def test_files_in_which_what_was_watched_has_not_happened_are_runs(
     others: int, expected: int, tmp_path: Path
 ) -> None:
     log(tmp_path / "run.log", pid=7)
     for number in range(others):
         (tmp_path / f"notes{number:03}.txt").write_text(f"epoch {number}\nloss 0.5\n")
-    report = analyze(str(tmp_path))
+    report = analyze(str(tmp_path), recorded_with=["graph_breaks"])
     assert len(report.runs) == expected
-    assert report.runs[0].inputs == (str(tmp_path / "run.log"),)
     named = [path for run in report.runs for path in run.inputs]
     assert sorted(named) == [source.path for source in report.inputs]
     assert report.coverage.program_lines == 2 * others
-    assert len(report.inputs) == others + 1
+
+
+def test_a_file_that_is_named_as_a_run_is_one(tmp_path: Path) -> None:
+    log(tmp_path / "run.log", pid=7)
+    (tmp_path / "other.txt").write_text("epoch 1\n")
+    report = analyze(str(tmp_path / "run.log"), runs={"other": str(tmp_path / "other.txt")})
+    assert sorted(run.name for run in report.runs) == ["other", "run1"]

@@ -29,7 +29,7 @@ __all__ = ["analyze", "choose", "compare", "judge", "select_rules"]
 
 #: Inputs that the error names when none of them holds anything known.
 MAX_NAMED = 3
-#: Runs without anything that we know that are told apart.
+#: Runs without anything that we know that are told apart where something was watched.
 MAX_FOREIGN = 20
 
 
@@ -117,40 +117,49 @@ def compare(*inputs: str | Report) -> Comparison:
 def _reports(
     found: Iterable[Gathered], question: Question, names: Iterator[str]
 ) -> Iterator[Report]:
-    """Yield the report of each run, the foreign ones last."""
+    """Yield the report of each run, the foreign inputs last."""
     others = _Foreign()
+    told = False
     for run in found:
         if not run.name and run.is_foreign:
             others.add(run)
             continue
+        told = True
         name = run.name or next(names)
         if run.report is not None:
             yield called(run.report, name)
         else:
             yield question.judged(run.evidence or Evidence(), run.inputs, name)
         del run  # what was read of it must not stay while the next one is read
-    for evidence, inputs in others.runs:
-        yield question.judged(evidence, inputs, next(names))
+    is_beside = told and not question.recorded_with
+    for evidence, inputs in others.merged() if is_beside else others.runs:
+        report = question.judged(evidence, inputs, "" if is_beside else next(names))
+        yield report.model_copy(update={"runs": ()}) if is_beside else report
 
 
 class _Foreign:
-    """Runs with nothing in them that we know: they come last, and take no number from a log."""
+    """Inputs with nothing in them that we know: they come last, and take no number from a log.
+
+    Beside a log they are no runs: a folder of a program holds its settings and results, too. What
+    was watched has not happened in them, which makes them runs.
+    """
 
     def __init__(self) -> None:
         #: The evidence of each, and its inputs.
         self.runs: list[tuple[Evidence, list[Input]]] = []
-        self._together = False
 
     def add(self, run: Gathered) -> None:
         """Take one; many are one run, since a folder of others' files would say a thing each."""
         self.runs.append((run.evidence or Evidence(), [*run.inputs]))
-        if len(self.runs) > MAX_FOREIGN or self._together:
-            self._together = True
-            first, inputs = self.runs[0]
-            for evidence, more in self.runs[1:]:
-                first.merge(evidence)
-                inputs += more
-            del self.runs[1:]
+        if len(self.runs) > MAX_FOREIGN or len(self.runs[0][1]) > MAX_FOREIGN:
+            self.runs = self.merged()
+
+    def merged(self) -> list[tuple[Evidence, list[Input]]]:
+        """Return all of them as one."""
+        for evidence, more in self.runs[1:]:
+            self.runs[0][0].merge(evidence)
+            self.runs[0][1].extend(more)
+        return self.runs[:1]
 
 
 def _named(runs: Mapping[str, Sequence[str] | str]) -> dict[str, list[str]]:

@@ -58,8 +58,8 @@ def client(dask: LocalCluster) -> Iterator[Client]:
 
 def test_the_inputs_are_several_runs_and_a_job(inputs: str) -> None:
     report = analyze(inputs)
-    assert len(report.runs) == 3
-    assert sorted(len(run.inputs) for run in report.runs) == [1, 1, 2]
+    assert sorted(len(run.inputs) for run in report.runs) == [1, 2]
+    assert len(report.inputs) == 4
     assert {"DST001", "ONE001"} <= {finding.code for finding in report.findings}
 
 

@@ -82,6 +82,27 @@ def test_what_is_not_known_is_not_claimed(one: Report) -> None:
     assert said.startswith("2 things found, 1 of them worth fixing first; what they cost is not")
 
 
+def test_what_several_runs_have_alike_is_one_thing(one: Report) -> None:
+    alike = [finding("LOG001", run=f"run{n}") for n in range(29)]
+    told = [finding("GBR001", run="run3"), *alike]
+    assert _first.verdict(with_(one, *told)) == (
+        "2 things found in 29 runs; what they cost is not known from these logs; first to fix: "
+        "GBR001 is wrong"
+    )
+    assert _first.verdict(with_(one, *alike)).startswith(
+        "1 thing found in 29 runs; what it costs is not known"
+    )
+    costly = [finding("RCP001", Cost(ms=500, basis="measured"), run=f"run{n}") for n in (1, 2)]
+    assert _first.verdict(with_(one, *costly, *alike)).startswith(
+        "1 of 2 things in 29 runs costs you about 1 s;"
+    )
+    assert _first.verdict(with_(one, *costly, finding("RCP002", run="run3"))).startswith(
+        "1 of 2 things in 3 runs costs you about 1 s;"
+    )
+    apart = [finding("RCP001", run="run1"), finding("RCP002", run="run2")]
+    assert "2 things found;" in _first.verdict(with_(one, *apart))
+
+
 @pytest.mark.parametrize(
     ("code", "changes", "said"),
     [
@@ -207,6 +228,25 @@ def test_a_trace_of_the_cpu_has_a_bar(one: Report) -> None:
     assert _spent.spent(beside) is None
 
 
+@pytest.mark.parametrize(("seconds", "count"), [(30.0, 2), (3.0, 1)])
+def test_what_ran_is_drawn_apart_where_compiling_would_hide_it(
+    one: Report, seconds: float, count: int
+) -> None:
+    steps = [{"kind": "trace", "mean_ms": 100.0}]
+    tables = {"steps": steps, "frames": [{"frame": "0/0", "compile_s": seconds}]}
+    report = with_(one, on_cpu(gemm=0.5, Python=0.2, generated=0.3), tables=tables)
+    bars = _spent.by_run(report).bars
+    assert len(bars) == count
+    assert sum(bar.total_ms for bar in bars) == pytest.approx(1000 * seconds + 100)
+    names = [bar.run for bar in bars]
+    assert names == (["compile", "run"] if count > 1 else [""])
+    text = Text.render(report, Options())
+    assert ("\nrun     |G" in text) == (count > 1)
+    # A part that is the only one needs no bar of its own.
+    alone = with_(one, tables={"mkl": [{"ms": 0.1}], "frames": tables["frames"]})
+    assert len(_spent.by_run(alone).bars) == 1
+
+
 @pytest.mark.parametrize("cells", [10, 40, 80, 200])
 def test_a_small_part_is_seen_and_the_bar_is_as_wide_as_asked(one: Report, cells: int) -> None:
     tables = {"frames": [{"frame": "0/0", "compile_s": 1000}], "mkl": [{"ms": 0.1}]}
@@ -291,6 +331,30 @@ def test_beyond_a_limit_only_a_trace_shows_what_eager_calls_cost(one: Report) ->
         told = finding("RCP006", data={"is_hit": is_hit})
         report = with_(one, told, inputs=(source,))
         assert needs in _first.unknown_cost(told, report)
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "what"),
+    [({}, "TRC005", "all pieces"), ({"skipped": 2, "records": 2}, "TRC008", "all that runs")],
+)
+def test_a_trace_tells_what_breaks_cost_together(
+    one: Report, data: dict[str, Any], code: str, what: str
+) -> None:
+    inputs = (one.inputs[0].model_copy(update={"kinds": {"chrome_trace": 1}}),)
+    one = one.model_copy(update={"inputs": inputs})
+    broken = finding("GBR001", data=data)
+    told = finding(code, share(0.18, "each step", "upper_bound"), explained_by="GBR001-000000")
+    said = _first.unknown_cost(broken, with_(one, broken, told))
+    assert said.startswith(f"unknown by itself; {what}")
+    assert said.endswith(f"at most 18 ms, 18 % of each step ({code})")
+    for other in (
+        finding(code),
+        finding("TRC001", told.cost),
+        finding(code, told.cost, run="run2"),
+        finding(code, told.cost, suppressed_by="ENV001"),
+    ):
+        assert "by itself" not in _first.unknown_cost(broken, with_(one, broken, other))
+    assert "by itself" not in _first.unknown_cost(finding("IND001"), with_(one, broken, told))
 
 
 def test_what_guards_take_at_each_call_is_no_unknown_cost(one: Report) -> None:

@@ -18,6 +18,8 @@ __all__ = ["rules_about"]
 MIN_LETTERS = 6
 #: Shortest part of a failure's phrase.
 MIN_PART = 5
+#: Words that find a page apart from each other, at least.
+MIN_WORDS = 2
 #: Rules that are named where many hold the phrase.
 MAX_NAMED = 5
 #: The name of an exception, and that it says something.
@@ -42,8 +44,9 @@ def rules_about(phrase: str) -> list[Rule]:
     """Return the rules that a message tells of, the likeliest first.
 
     Those that a failure with this message gets; then those that are named so, or whose failures
-    have the words in what they are known by; then those on whose page the words stand. An
-    exception that none of them knows is for the rule about what is not explained.
+    have the words in what they are known by; then those on whose page the words stand, apart from
+    each other only where nothing else has them. An exception that none of them knows is for the
+    rule about what is not explained.
 
     Raises:
         UsageError: There is none.
@@ -64,7 +67,7 @@ def rules_about(phrase: str) -> list[Rule]:
     found = list(dict.fromkeys((*other, *failing, *named, *failing_so, *written)))
     if not found and _EXCEPTION.search(phrase):
         found = [rule for rule in rules if rule.code == _ANY]
-    if not found:
+    if not (found := found or _with_each_word(rules, phrase)):
         raise UsageError(
             f"no rule has the code or name {phrase!r}, or these words on its page",
             hint="tracelens rules lists them",
@@ -76,6 +79,16 @@ def _written(rules: Sequence[Rule], low: str) -> list[Rule]:
     """Return the rules on whose page the words stand, those first that say them most often."""
     counts = {rule.code: _page(rule).count(low) for rule in rules}
     return sorted((rule for rule in rules if counts[rule.code]), key=lambda r: -counts[r.code])
+
+
+def _with_each_word(rules: Sequence[Rule], phrase: str) -> list[Rule]:
+    """Return the rules on whose page each word stands, first those with most of the rarest."""
+    words = {word.lower() for word in re.findall(r"\w{3,60}", phrase)}
+    if len(words) < MIN_WORDS:
+        return []
+    counts = {rule.code: [_page(rule).count(word) for word in words] for rule in rules}
+    found = [rule for rule in rules if all(counts[rule.code])]
+    return sorted(found, key=lambda rule: (-min(counts[rule.code]), -sum(counts[rule.code])))
 
 
 def _causes_of(rule: Rule) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracelens.render import _words
-from tracelens.report import Cost, Finding, Report, Severity, two_digits
+from tracelens.report import Finding, Report, Severity, two_digits
 from tracelens.words import length
 
 __all__ = ["NO_TIME", "unknown_cost", "verdict"]
@@ -38,6 +38,8 @@ _SHOWN_BY = {
     "RCP028": (_TRACE,),
     "RCP030": (_TRACE,),
 }
+#: Rules that tell, from a trace, what the pieces of a graph and eager operators cost.
+_PIECES, _EAGER = "TRC005", "TRC008"
 #: Rules whose cost is told by others.
 _ELSEWHERE = {"RCP024": "told by the findings about each function"}
 
@@ -85,32 +87,53 @@ def _costs(told: tuple[Finding, ...]) -> str:
     """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added.
 
     They are told in what the first finding's cost is told in, since it is the one to fix first.
+    What several runs have alike is one thing.
     """
-    things = f"{len(told):,} things"
-    every = [f.cost for f in told if f.cost and f.cost.basis != "confirmed"]
-    bounds = [cost for cost in every if cost.basis == "upper_bound"]
+    where = _several(told)
+    things = f"{_words.plural(_different(told), 'thing')}{where}"
+    every = [f for f in told if f.cost and f.cost.basis != "confirmed"]
+    bounds = [f for f in every if _is_bound(f)]
     # What is a bound counts where there is nothing better; else it is told behind what is known.
-    known = [cost for cost in every if cost.basis != "upper_bound"] or every
+    known = [f for f in every if not _is_bound(f)] or every
     rest = bounds if len(known) < len(every) else []
-    first = told[0].cost if told[0].cost in known else None
-    like_first = [c for c in known if first and first.share and first.of and c.of == first.of]
-    shares, total = _largest([cost for cost in like_first or known if cost.share])
+    first = told[0].cost if known and told[0] is known[0] else None
+    like_first = [
+        f for f in known if first and first.share and first.of and f.cost and f.cost.of == first.of
+    ]
+    shares, total = _largest(filter(_share, like_first or known))
     if first and first.ms and not first.share:
         shares = []
-    if shares and shares[0].of:
-        alike = [cost for cost in rest if cost.share and cost.of == shares[0].of]
-        more = min(sum(cost.share or 0.0 for cost in alike), 1.0)
-        said = f"{_lead(shares, len(told))} {_words.percent(total)} of {shares[0].of}"
-        return said + _bounded(len(alike), _words.percent(more))
-    times = [cost for cost in known if cost.ms]
+    if shares and (of := shares[0].cost and shares[0].cost.of):
+        alike = [f for f in rest if _share(f) and f.cost and f.cost.of == of]
+        more = min(sum(map(_share, alike)), 1.0)
+        said = f"{_lead(shares, things)} {_words.percent(total)} of {of}"
+        return said + _bounded(_different(alike), _words.percent(more))
+    times = [f for f in known if _ms(f)]
     if times:
-        alike = [cost for cost in rest if cost.ms]
-        ms, most = (two_digits(sum(cost.ms or 0.0 for cost in group)) for group in (times, alike))
-        said = f"{_lead(times, len(told))} {_words.milliseconds(ms)}"
-        return said + _bounded(len(alike), _words.milliseconds(most))
-    loud = sum(f.severity in {Severity.ERROR, Severity.WARNING} for f in told)
-    weight = f", {loud} of them worth fixing first" if 0 < loud < len(told) else ""
-    return f"{things} found{weight}; what they cost is not known from this log"
+        alike = [f for f in rest if _ms(f)]
+        ms, most = (two_digits(sum(map(_ms, group))) for group in (times, alike))
+        said = f"{_lead(times, things)} {_words.milliseconds(ms)}"
+        return said + _bounded(_different(alike), _words.milliseconds(most))
+    loud = _different(f for f in told if f.severity in {Severity.ERROR, Severity.WARNING})
+    weight = f", {loud:,} of them worth fixing first" if 0 < loud < _different(told) else ""
+    found = f"{_words.plural(_different(told), 'thing')} found{where}{weight}"
+    what = "what it costs" if _different(told) == 1 else "what they cost"
+    return f"{found}; {what} is not known from {'these logs' if where else 'this log'}"
+
+
+def _different(findings: Iterable[Finding]) -> int:
+    """Return how many things are found, in however many runs."""
+    return len({finding.id for finding in findings})
+
+
+def _several(told: tuple[Finding, ...]) -> str:
+    """Return in how many runs the findings are, where several have the same."""
+    runs = len({finding.run for finding in told})
+    return f" in {_words.plural(runs, 'run')}" if _different(told) < len(told) else ""
+
+
+def _is_bound(finding: Finding) -> bool:
+    return finding.cost is not None and finding.cost.basis == "upper_bound"
 
 
 def _bounded(count: int, most: str) -> str:
@@ -118,23 +141,32 @@ def _bounded(count: int, most: str) -> str:
     return f", and {count:,} more at most {most}" if count else ""
 
 
-def _largest(costs: Iterable[Cost]) -> tuple[list[Cost], float]:
-    """Return the costs that are shares of one thing and make up most of it, and their sum."""
-    groups: dict[str, list[Cost]] = {}
-    for cost in costs:
-        groups.setdefault(cost.of or "", []).append(cost)
-    sums = {of: min(sum(c.share or 0.0 for c in group), 1.0) for of, group in groups.items()}
+def _largest(findings: Iterable[Finding]) -> tuple[list[Finding], float]:
+    """Return the findings whose costs are shares of one thing and most of it, and their sum."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.cost.of or "" if finding.cost else "", []).append(finding)
+    sums = {of: min(sum(_share(one) for one in group), 1.0) for of, group in groups.items()}
     if not sums:
         return [], 0.0
     of = max(sums, key=lambda of: (bool(of), sums[of]))
     return groups[of], sums[of]
 
 
-def _lead(costs: list[Cost], told: int) -> str:
-    bases = {cost.basis for cost in costs}
-    about = "at most" if "upper_bound" in bases else "about"
-    verb = "costs" if len(costs) == 1 else "cost"
-    return f"{len(costs):,} of {told:,} things {verb} you {about}"
+def _share(finding: Finding) -> float:
+    return finding.cost.share or 0.0 if finding.cost else 0.0
+
+
+def _ms(finding: Finding) -> float:
+    return finding.cost.ms or 0.0 if finding.cost else 0.0
+
+
+def _lead(findings: list[Finding], things: str) -> str:
+    about = "about"
+    if any(map(_is_bound, findings)):
+        about = "at most"
+    count = _different(findings)
+    return f"{count:,} of {things} {'costs' if count == 1 else 'cost'} you {about}"
 
 
 def unknown_cost(finding: Finding, report: Report) -> str:
@@ -146,9 +178,10 @@ def unknown_cost(finding: Finding, report: Report) -> str:
         return ""
     each = _per_call(finding)
     share = f"{each}; what share of a step that is needs {_TRACE[1]}" if each else ""
-    if why := share or _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family):
-        return why
     there = _kinds(finding.run, report)
+    together = _together(finding, report) if there.intersection(_TRACE[0]) else ""
+    if why := share or _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family) or together:
+        return why
     shown = _SHOWN_BY.get(finding.code, _SHOWN_BY.get(family, (_TRACE,)))
     for kinds, how in shown if not _runs_eagerly(finding) else (_TRACE,):
         if there.isdisjoint(kinds):
@@ -156,6 +189,20 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     if any(advice.knob is not None for advice in finding.advice):
         return "unknown: `tracelens confirm` measures it"
     return "unknown: `tracelens compare` with a run after the change shows it"
+
+
+def _together(finding: Finding, report: Report) -> str:
+    """Return what a trace shows of all breaks, or of all that runs eagerly, where one does."""
+    eagerly = _runs_eagerly(finding)
+    if not finding.code.startswith("GBR") and not eagerly:
+        return ""
+    for other in report.findings:
+        is_told = other.run == finding.run and not (other.ignored or other.suppressed_by)
+        if is_told and other.code == (_EAGER if eagerly else _PIECES):
+            what = "all that runs eagerly" if eagerly else "all pieces"
+            said = _words.cost(other.cost)
+            return f"unknown by itself; {what}: {said} ({other.code})" if said else ""
+    return ""
 
 
 def _runs_eagerly(finding: Finding) -> bool:

@@ -54,6 +54,8 @@ _FILE = re.compile(r"(?<![\w./~<>+-])[\w.~<>/+-]{1,200}\.pyx?(?::\d{1,7})?(?!\w)
 _WORD = re.compile(r"[A-Za-z_][\w.]{3,60}")
 #: A line of the program, as messages quote it.
 _QUOTED = re.compile(r"`?[^\s`]{1,200}\.pyx?:\d{1,7}`?: `[^`]{0,400}`")
+#: In place of the environment.
+_UNSAID = "The log does not say.\n"
 #: Words that every issue has.
 _COMMON = frozenset(
     """
@@ -130,7 +132,7 @@ def _sections(report: Report, finding: Finding, script: str) -> Iterator[str]:
     if said := _words.confirmation(finding.confirmation):
         yield f"### Run again\n\n{text(said, 1_000)}\n"
     rows = [[text(name), text(value)] for name, value in _words.environment(report.environment)]
-    yield f"### Environment\n\n{grid(['', ''], rows) if rows else 'The log does not say.'}"
+    yield f"### Environment\n\n{grid(['', ''], rows) if rows else _UNSAID}"
     if script:
         yield "### To reproduce\n\n" + details("repro.py", fence(script, "python"))
     else:

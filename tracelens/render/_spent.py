@@ -53,7 +53,7 @@ class Spent(NamedTuple):
     parts: tuple[Part, ...]
     #: What the parts are taken from.
     of: str
-    #: The run, where there are several.
+    #: What it is of, where there are several bars: the run.
     run: str = ""
     #: How much of the recompiles is no finding, and where that is told.
     expected: str = ""
@@ -69,6 +69,10 @@ class Shown(NamedTuple):
 
 #: Runs that get a bar: those with most time.
 MAX_RUNS = 3
+#: Tables about compiling.
+_COMPILING = frozenset({"frames", "autotune"})
+#: Part of the time below which what ran is drawn apart from compiling.
+MIN_BESIDE = 0.01
 #: Part of the recompiles from which those that were expected are told.
 MIN_EXPECTED = 0.1
 #: A share from which on it is all of it.
@@ -80,8 +84,7 @@ MIN_LEAD = 5
 def by_run(report: Report) -> Shown:
     """Return a bar for each run, longest first: times of unrelated runs have no sum."""
     if len(report.runs) < 2:
-        found = spent(report)
-        return Shown((found,) if found else ())
+        return Shown(_of_one(report))
     told = [(run.name, spent(part)) for run, part in _parted(report)]
     every = [found._replace(run=name) for name, found in told if found]
     every.sort(key=lambda found: -found.total_ms)
@@ -89,6 +92,21 @@ def by_run(report: Report) -> Shown:
     if len(every) > MAX_RUNS:
         lead = f"Time in the {MAX_RUNS} longest of {len(every)} runs that tell it"
     return Shown(tuple(every[:MAX_RUNS]), lead if len(every) > 1 else "")
+
+
+def _of_one(report: Report) -> tuple[Spent, ...]:
+    """Return the bar of one run; two where its parts would not be seen beside compiling."""
+    whole = spent(report)
+    if whole is None:
+        return ()
+    tables = report.tables
+    compiled, ran = (
+        spent(report.model_copy(update={"tables": {n: tables[n] for n in names}}))
+        for names in (tables.keys() & _COMPILING, tables.keys() - _COMPILING)
+    )
+    if compiled and ran and len(ran.parts) > 1 and ran.total_ms < MIN_BESIDE * whole.total_ms:
+        return compiled._replace(run="compile"), ran._replace(run="run")
+    return (whole,)
 
 
 def _parted(report: Report) -> Iterator[tuple[Run, Report]]:

@@ -32,24 +32,29 @@ def joined(reports: Sequence[Report], paths: Sequence[str] = ()) -> Report:
     run has its own.
 
     Args:
-        reports: One for each run.
+        reports: One for each run; one without a run is of inputs that hold nothing known.
         paths: The inputs in the order in which they are to be listed.
     """
     if len(reports) == 1:
         return reports[0]
     order = {path: number for number, path in enumerate(paths)}
-    inputs = [source for report in reports for source in report.inputs]
+    every = [source for report in reports for source in report.inputs]
+    inputs = tuple(sorted(every, key=lambda source: order.get(source.path, len(order))))
+    coverage = _coverage([report.coverage for report in reports])
+    own = [report for report in reports if report.runs]
+    if len(own) == 1:
+        return own[0].model_copy(update={"inputs": inputs, "coverage": coverage})
     return Report(
         tool=Tool(version=__version__),
-        inputs=tuple(sorted(inputs, key=lambda source: order.get(source.path, len(order)))),
+        inputs=inputs,
         runs=tuple(
             run.model_copy(update={"environment": report.environment})
-            for report in reports
+            for report in own
             for run in report.runs
         ),
         environment=_environment(reports),
-        coverage=_coverage([report.coverage for report in reports]),
-        verdicts=tuple(_verdicts(reports)),
+        coverage=coverage,
+        verdicts=tuple(_verdicts(own)),
         findings=tuple(
             sorted(
                 (finding for report in reports for finding in report.findings),
