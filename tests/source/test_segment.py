@@ -352,7 +352,7 @@ stretches = st.lists(
 
 
 #: Lines that are mostly of one record, each under a clock of its own, and what interrupts them.
-restamped = st.lists(
+_lines = st.lists(
     st.one_of(
         st.builds(
             "{}{} {}".format,
@@ -365,7 +365,13 @@ restamped = st.lists(
         ),
     ),
     max_size=40,
-).map(lambda found: [line.encode() for line in found])
+)
+#: ... as they are or as one launcher hands them on.
+restamped = st.builds(
+    lambda before, lines: [(before + line).encode() for line in lines],
+    st.sampled_from(["", "[rank0]:", "[default0]:", "[rank1]: "]),
+    _lines,
+)
 
 
 @given(restamped, st.lists(st.integers(0, 40), max_size=4))

@@ -18,13 +18,29 @@ def one_module(trees: Table[GuardTree]) -> bool:
 
     Then there is no other module that could be compiled in its place, if it is not itself a child.
     """
-    modules = {
-        (place.frame.partition("/")[0], _MEMBERS.split(guard.source)[0])
-        for place, row in trees.events()
-        for guard in row.record.guards
+    return trees.derived(_one_module)
+
+
+def _one_module(trees: Table[GuardTree]) -> bool:
+    held: dict[int, set[str]] = {}
+    modules: set[tuple[str, str]] = set()
+    for place, row in trees.events():
+        named = held.get(id(row.record))
+        if named is None:
+            named = held[id(row.record)] = _modules(row.record)
+        modules.update((place.frame.partition("/")[0], name) for name in named)
+        if len(modules) > 1:
+            return False
+    return len(modules) == 1 and "_modules[" not in next(iter(modules))[1]
+
+
+def _modules(tree: GuardTree) -> set[str]:
+    """Return the modules whose members a tree guards."""
+    return {
+        _MEMBERS.split(guard.source)[0]
+        for guard in tree.guards
         if guard.is_manager and _MEMBERS.search(guard.source)
     }
-    return len(modules) == 1 and "_modules[" not in next(iter(modules))[1]
 
 
 def without_gradients(trees: Table[GuardTree]) -> bool | None:

@@ -184,14 +184,15 @@ class Headed(Block):
 class Current(NamedTuple):
     """What lines begin with that go on with the record in hand, transport and all, and its lines.
 
-    Where a line may go on with it under another clock: what stands behind the clock, and what the
-    lines begin with that do not, newline and all.
+    Where a line may go on with it under another clock: what stands behind the clock, what the lines
+    begin with that do not, newline and all, and the transport.
     """
 
     prefix: bytes
     body: list[bytes]
     tail: bytes = b""
     begun: tuple[bytes, ...] = ()
+    before: bytes = b""
 
 
 #: No record is in hand: no line begins so.
@@ -208,15 +209,17 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
 
     The clock of those that do is another one; it is ``stop`` at the latest.
     """
-    _, _, tail, begun = current
-    letter, text = current.prefix[:1], _STAMPED + len(tail)
+    prefix, _, tail, begun, before = current
+    start = len(before)
+    first, stamped = prefix[: start + 1], start + _STAMPED
+    text = stamped + len(tail)
     while at < stop:
         line = lines[at]
         if (
-            not line.startswith(tail, _STAMPED)
-            or line[:1] != letter
+            not line.startswith(tail, stamped)
+            or not line.startswith(first)
             or line.startswith(begun, text)
-            or _STAMP.match(line) is None
+            or _STAMP.match(line, start) is None
         ):
             break
         at += 1

@@ -126,7 +126,7 @@ class Segmenter:
     def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:
         """Read ``lines`` from ``at`` to ``stop``; what goes on with the record in hand, at once."""
         while at < stop:
-            prefix, body, tail, _ = self._current
+            prefix, body, tail, *_ = self._current
             if lines[at].startswith(prefix):
                 end = reach(lines, firsts, at + 1, stop, prefix)
                 skip = len(prefix)
@@ -263,9 +263,8 @@ class Segmenter:
             if bounds is None:
                 return
             before = whole[: len(whole) - len(line)]
-            begun = () if before else bounds
-            tail = tail_of(prefix) + b" " if begun else b""
-            self._current = Current(before + held.prefix + b" ", held.body, tail, begun)
+            tail = tail_of(prefix) + b" " if bounds else b""
+            self._current = Current(before + held.prefix + b" ", held.body, tail, bounds, before)
 
     def _envelope(self, line: bytes, match: re.Match[bytes], rank: str, number: int) -> None:
         """Begin a structured record: its payload follows on lines that begin with a tab."""
