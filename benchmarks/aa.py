@@ -2,12 +2,14 @@
 
     OMP_NUM_THREADS=1 python benchmarks/aa.py --python PYTHON_WITH_TORCH --nulls 100 --effects 20
     python benchmarks/aa.py --load 2 --results docs/campaigns/aa.json
+    python benchmarks/aa.py --load 2 --effects-only --label new --cases 4 6 9
 
 Every comparison is what ``tracelens confirm`` does with one finding. A null changes nothing; an
 effect does a part of the work only. With ``--load``, that many other programs keep the processors
 busy meanwhile. Each case is written to ``--results`` as it is known, and a second call goes on with
-those that are missing; ``--show`` prints what is there. ``--plain`` takes programs without torch,
-which start at once: what is compared is the same clock and the same judgement.
+those that are missing; ``--label`` names a new series, ``--show`` prints what is there. ``--plain``
+takes programs without torch, which start at once: what is compared is the same clock and the same
+judgement.
 """
 
 import argparse
@@ -84,14 +86,18 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--plain", action="store_true", help="programs of plain Python")
     parser.add_argument("--label", default="", help="what tells these cases from others")
+    parser.add_argument("--effects-only", action="store_true", help="no nulls")
+    parser.add_argument("--cases", type=int, nargs="+", help="numbers of cases, instead of all")
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     known = read(options.results)
     if not options.show:
         with competing(options.load), tempfile.TemporaryDirectory(prefix="tracelens-aa-") as name:
             for kind, count in (("null", options.nulls), ("effect", options.effects)):
+                if kind == "null" and options.effects_only:
+                    continue
                 seconds = options.seconds if kind == "null" else options.minutes * 60
-                for number in range(count):
+                for number in options.cases or range(count):
                     words = ("plain" * options.plain, options.label)
                     key = " ".join([f"{kind} {number} load {options.load}", *filter(None, words)])
                     if key not in known:
@@ -164,6 +170,15 @@ def case(kind: str, workload: Workload, seconds: float) -> dict[str, Any]:
     }
 
 
+def series(known: dict[str, dict[str, Any]], kind: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of a kind, by the words that follow the number of a case."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key, row in known.items():
+        if key.startswith(f"{kind} "):
+            found.setdefault(key.split(" ", 2)[2], []).append(row)
+    return found
+
+
 def show(known: dict[str, dict[str, Any]]) -> int:
     """Print the counts; fail where more than one null in a hundred was confirmed."""
     wrong = nulls = 0
@@ -171,6 +186,9 @@ def show(known: dict[str, dict[str, Any]]) -> int:
         rows = [row for key, row in known.items() if key.startswith(kind)]
         answers = Counter(row["answer"] for row in rows)
         print(f"{kind}: {len(rows)} cases, {answers['faster']} confirmed: {dict(answers)}")
+        for label, some in series(known, kind).items():
+            right = sum(row["answer"] == "faster" for row in some)
+            print(f"  {label}: {right} of {len(some)}")
         if kind == "null":
             wrong, nulls = answers["faster"], len(rows)
     return int(wrong > max(1, nulls / 100))

@@ -76,21 +76,22 @@ def test_enough_is_what_ctrl_c_is_and_the_end_is_waited_for(tmp_path: Path) -> N
     assert out == "checkpoint written\n"
 
 
-def test_who_ignores_ctrl_c_goes_on_and_is_ended_in_the_end() -> None:
-    ignoring = (
-        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print(1, flush=1)"
+@pytest.mark.parametrize(
+    ("patience", "then", "ended_by"),
+    [(300, "time.sleep(1)", None), (0.5, "time.sleep(300)", signal.SIGTERM)],
+)
+def test_who_ignores_ctrl_c_goes_on_and_is_ended_in_the_end(
+    tmp_path: Path, patience: float, then: str, ended_by: signal.Signals | None
+) -> None:
+    """However long the machine takes to start it, or to end it once SIGTERM is sent."""
+    ready = tmp_path / "ready"
+    code = (
+        "import pathlib, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n{then}"
     )
-    finished, _ = stopped(f"{ignoring}; time.sleep(2)", Enough(lambda: True, patience=30))
-    # Told before it could ignore it, or whole.
-    assert finished.reason == "enough"
-    assert finished.signal in {None, signal.SIGINT}
-    finished, _ = stopped(
-        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
-        "while True: pass",
-        Enough(lambda: True, patience=1),
-    )
-    assert finished.reason == "enough"
-    assert finished.signal in {signal.SIGINT, signal.SIGTERM}
+    patient = Limits(patience=300, linger=0.3)
+    finished, _ = stopped(code, Enough(ready.exists, patience=patience), patient)
+    assert (finished.reason, finished.signal) == ("enough", ended_by)
 
 
 def test_all_of_a_family_end(tmp_path: Path) -> None:
