@@ -4,6 +4,7 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
 
@@ -11,12 +12,14 @@ import pytest
 
 from tests.live.reports import finding, report
 from tracelens.errors import UsageError
-from tracelens.experiment import UNCHANGED, Knob
+from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.live import confirming
 from tracelens.live.confirming import Means, candidates
 from tracelens.live.lab import Lab, OutOfTime, Recorded, RunFailed, Timing
+from tracelens.live.matching import count, left
 from tracelens.live.statistics import Judgement
 from tracelens.live.steps import Steps
+from tracelens.live.trials import Trial
 from tracelens.live.workload import Side, Workload
 from tracelens.report import Advice, Confirmation, Finding, Report, Severity
 
@@ -389,3 +392,30 @@ def test_the_same_side_is_recorded_once(monkeypatch: pytest.MonkeyPatch, quick: 
     assert quick.record(side) is quick.record(Side(Workload(("a",), env={"X": "1"})))
     quick.record(Side(Workload(("a",))))
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("only", "means", "is_run"),
+    [
+        ((), PROGRAM, False),
+        (("GBR001",), PROGRAM, True),
+        ((), replace(PROGRAM, workload=None), True),
+        ((), replace(PROGRAM, log_code=Path("run.log")), True),
+    ],
+)
+def test_time_for_a_program_is_not_spent_on_small_ones_of_its_form(
+    monkeypatch: pytest.MonkeyPatch, only: tuple[str, ...], means: Means, is_run: bool
+) -> None:
+    def small(found: Finding, *_: object) -> list[Trial]:
+        knob = Knob("as a tensor")
+        before, after = (Side(Workload(("python", "small.py")), k) for k in (UNCHANGED, knob))
+        seen = count(found), left(found)
+        return [Trial(Experiment(knob), knob, before, after, *seen, same_form=True)]
+
+    monkeypatch.setattr(confirming, "trials", small)
+    known = report(finding())
+    with FakeLab(known, report(), FASTER) as lab:
+        answer = confirming.confirm(known, lab, means, only=only).findings[0].confirmation
+        assert bool(lab.runs) is is_run
+    assert answer.reason == ("same_form_only" if is_run else "")
+    assert is_run or "--only GBR001" in answer.note

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from tracelens import engine
 from tracelens.errors import UsageError
+from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.live import conditions, matching, temporal, verdicts
 from tracelens.live.budget import Forecast, forecast
 from tracelens.live.cases import Case, in_turn, sides_of, timed
@@ -25,6 +26,11 @@ from tracelens.rules import Rule
 
 __all__ = ["Means", "candidates", "confirm"]
 
+#: Said where a program is given, and a finding needs a change in it.
+_ASIDE = (
+    f"{IN_THE_PROGRAM}; --only {{}} runs a small program of the same form instead, which shows "
+    "what the change does in general"
+)
 OnResult = Callable[[Report, Finding], None]
 OnFinding = Callable[[Finding, int, int], None]
 
@@ -105,6 +111,7 @@ class _Session:
         self._on_finding: OnFinding | None = None
         self._on_result: OnResult | None = None
         self._told: set[str] = set()
+        self._is_named = bool(only)
         rules = {rule.code: rule for rule in engine.select_rules()}
         asked = candidates(report, only)
         changed = _changed(lab, means)
@@ -132,12 +139,19 @@ class _Session:
             is_told = self.means.workload is None and bool(experiments_of(rule, finding))
             case.nothing = verdicts.nothing(str(none), "not_applicable" if is_told else "")
             return case
+        if self._is_aside(case.trials):
+            case.nothing = verdicts.nothing(_ASIDE.format(finding.code))
         if why:
             there = f"tracelens repro {self.means.name} {finding.id} writes a script to run there"
             case.nothing = verdicts.nothing(
                 f"not confirmable on this machine: {why}; {there}", "not_applicable"
             )
         return case
+
+    def _is_aside(self, trials: Sequence[Trial]) -> bool:
+        """Return whether only a program of our own can be run: no word about the one given."""
+        given = self.means.workload is not None and self.means.log_code is None
+        return given and not self._is_named and all(trial.same_form for trial in trials)
 
     def structure(self, *, same_form: bool = False) -> None:
         """Give every finding its structural half, the cheapest first, then every further change.

@@ -13,6 +13,12 @@ from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 __all__ = ["PrintOrBuiltin"]
 
 
+_WITHOUT = Knob(
+    "print is left out of the graph",
+    config={"torch._dynamo.config.ignore_logging_functions": "builtins.print"},
+)
+
+
 class PrintOrBuiltin(SiteRule):
     """``print``, ``open``, ``id``, a clock or another builtin of Python breaks the graph.
 
@@ -40,7 +46,7 @@ class PrintOrBuiltin(SiteRule):
     ``torch._dynamo.config.reorderable_logging_functions.add(print)``.
 
     ## How a live run confirms it
-    The same calls without the line: one graph less per call.
+    ``print`` is moved behind the graph, and where that cannot be left out: the break is gone.
 
     ## See also
     GBR004 (loggers), GBR009 (functions that are not traced), GBR012 (all breaks).
@@ -92,10 +98,13 @@ class PrintOrBuiltin(SiteRule):
     )
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
-        """Only ``print`` can be moved behind the graph by a setting."""
+        """Only ``print`` can be moved behind the graph by a setting, or left out of it.
+
+        What prints more than constants and tensors, such as a tuple, cannot be moved.
+        """
         data = self.data_of(finding)
-        moves = isinstance(data, BreakData) and data.name == "print"
-        return (self.experiment,) if moves else ()
+        is_print = isinstance(data, BreakData) and data.name == "print"
+        return (self.experiment, Experiment(_WITHOUT)) if is_print else ()
 
     def what(self, site: BreakSite) -> str:
         """Name the builtin."""
