@@ -285,3 +285,95 @@ def test_reasons_among_the_counters_are_graph_breaks(tmp_path: Path) -> None:
     report = _analyze(text, tmp_path)
     assert report.told[0].code == "GBR001"
     assert report.told[0].where is None
+
+
+VERBOSE = "V0819 21:07:52.605000 1396 torch/_dynamo/guards.py:1423] [__recompiles_verbose] "
+
+
+def test_reasons_behind_their_group_are_read_without_their_head(tmp_path: Path) -> None:
+    text = (
+        f"{VERBOSE}    guard 0 failures:\n"
+        f"{VERBOSE}    - L['self'].param_groups[0]['betas'][0] == 0.9499993141552187\n"
+    )
+    code, words = _first(text, tmp_path)
+    assert code == "LOG001"
+    assert "param_groups[0]['betas'][0] == 0.9499993141552187`" in words
+    assert "number of the optimizer" in words
+    assert "number of the optimizer" not in _first(text.replace("param_", "some_"), tmp_path)[1]
+
+
+def test_a_path_that_was_shortened_is_torchs(tmp_path: Path) -> None:
+    head = ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] "
+    text = (
+        f"{head}Recompiling function f in /home/ana/proj/model.py:3\n"
+        f"{head}    triggered by the following guard failure(s):\n{head}    - 0/0: len(x) == 2\n"
+    )
+    assert _analyze(text, tmp_path).findings[0].code == "RCP017"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            (
+                "INFO 04-18 08:26:11 [backends.py:431] Dynamo bytecode transform time:\n5.03 s\n"
+                "INFO 04-18 08:26:15 [backends.py:120] Directly load the compiled\n"
+                "graph(s) for shape None from the cache, took 4.190 s\n"
+            ),
+            "9.22 s",
+        ),
+        (
+            (
+                "[2025-09-05 20:50:29 TP6] Capture draft cuda graph end. Time elapsed: 62.67 s. "
+                "mem usage=0.21 GB.\n"
+            ),
+            "62.7 s",
+        ),
+        (
+            (
+                "DEBUG 03-07 03:52:37 [backends.py:134] store the 0-th graph for shape None from "
+                "inductor via handle ('f', '~/.cache/vllm/f.py')\n"
+            ),
+            "lines of a server's start",
+        ),
+        (
+            "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  34%|##   | 23/67 [00:02]\n",
+            "lines of a server's start",
+        ),
+    ],
+)
+def test_more_steps_of_a_server_are_read(text: str, said: str, tmp_path: Path) -> None:
+    assert said in _analyze(text, tmp_path).findings[0].title
+
+
+@pytest.mark.parametrize(
+    ("calls", "host", "said"),
+    [(39576, "364.021ms", True), (999, "9.0ms", False), (39576, "3.364s", False)],
+)
+def test_many_short_calls_of_the_host_are_told(
+    calls: int, host: str, said: bool, tmp_path: Path
+) -> None:
+    row = _row("aten::empty_strided", host, "0.000us", calls)
+    assert ("each: if a GPU waits" in _first(row, tmp_path)[1]) is said
+
+
+def test_rows_of_nvprof_are_known_without_their_head(tmp_path: Path) -> None:
+    row = f"{'1.14%':>24}  71.470ms      8200  8.7150us  5.0050us  493.74us  cudaLaunchKernel\n"
+    assert "nvprof" in _first(row, tmp_path)[1]
+
+
+def test_strides_of_gradients_are_explained(tmp_path: Path) -> None:
+    text = (
+        "UserWarning: Grad strides do not match bucket view strides. This may indicate grad was "
+        "not created according to the gradient layout contract.\n"
+        "grad.sizes() = [768, 1, 5, 5], strides() = [25, 1, 5, 1]\n"
+    )
+    assert "1x1 convolution" in _first(text, tmp_path)[1]
+
+
+def test_a_graph_that_the_cache_could_not_load_is_explained(tmp_path: Path) -> None:
+    text = (
+        "W1023 10:06:15.945000 596 torch/_inductor/codecache.py:1026] [8/1] fx graph cache unable "
+        "to load compiled graph\n"
+    )
+    assert "compiled again" in _first(text, tmp_path)[1]

@@ -20,6 +20,8 @@ class Foreign(Log):
     partial = True
     begins = re.compile(
         r"==\d{1,10}== (?:API calls|Profiling result):| {2,12}API calls:  +\d{1,3}\.\d\d%  "
+        r"| {10,24}\d{1,3}\.\d\d%  [\d.]{1,9}[mun]?s +\d{1,9}  "
+        r"(?:[\d.]{1,9}[mun]?s  ){3}(?:cu(?:da)?[A-Z]|\[CUDA)"
         r"| {0,4}== triton_\w{1,40} category kernels ==$|Torchdynamo Profiler Report$"
         r"|(?:%s )?CompilationMetrics\(compile_id="
         r"|// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"

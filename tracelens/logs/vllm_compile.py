@@ -28,6 +28,7 @@ PHRASES: dict[str, Step] = {
     "finished in": "capture",
     "Graph capturing finished": "capture",
     "Capture cuda graph end": "capture",
+    "Capture draft cuda graph end": "capture",
     "Capture cuda graph begin": "begins",
     "init engine": "start",
     "Loading weights took": "weights",
@@ -44,6 +45,7 @@ _PHRASES = (
     r"|Starting to load model|Initializing a V\d|Successfully loaded graph|Runtime shape: "
     r"|Using cache directory: |graph compilation takes |Graph capturing for \d"
     r"|finished in [\d.]+ secs, took |Cache the graph |The server is fired up"
+    r"|[Ss]tore the \d{1,6}-th graph |Capture \w{1,20} cuda graph (?:end|begin)"
 )
 _STAMP = re.compile(r"(?:\d{4}-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)")
 
@@ -75,8 +77,11 @@ class VllmCompile(Log):
         r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )"
         rf"(?:{_PHRASES})"
         r"|Dynamo bytecode transform time: \d|torch\.compile t(?:akes|ook) [\d.]+ s in total"
+        r"|Capturing CUDA graphs?[^\n]{0,80}:  *\d{1,3}%\|"
         r"|Graph capturing finished in \d|Compiling a graph for [^\n]{1,80} takes [\d.]+ s"
     )
+    #: The rest of a line that was wrapped.
+    continues = re.compile(r"[\d.]+ s(?:ecs?)?$|graph\(s\) for \w")
 
 
 class ServerStage(Record):

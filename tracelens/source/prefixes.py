@@ -46,7 +46,11 @@ TORCH = re.compile(
     rb"(?: " + _ID + rb")?(?: " + _ARTIFACT + rb")?)"
     rb"|(?:\[(?P<clock21>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] )?"
     rb"(?P<site21>(?:" + _ID + rb" )?torch[\w.]{0,200}: \[[A-Z]{4,8}\])"
-    rb"|(?P<bare>(?:torch[\w./\\-]{1,200}:\d+\] )?(?:" + _ID + rb" )?" + _ARTIFACT + rb")"
+    rb"|(?P<bare>(?:(?:\.{3}/)?torch[\w./\\-]{1,200}:\d+\] )?(?:"
+    + _ID
+    + rb" )?"
+    + _ARTIFACT
+    + rb")"
     rb")"
 )
 

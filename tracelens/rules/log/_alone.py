@@ -281,6 +281,10 @@ _CACHES = {
 
 #: Words of warnings that many see, and what they mean.
 _WARNED = {
+    "rad strides do not match": "The gradients of a parameter have other strides than the bucket "
+    "of DistributedDataParallel, and are copied into it. Strides of a 1x1 convolution's weights "
+    "often differ in name alone, which costs nothing; else keep one memory format, contiguous or "
+    "channels_last, from before the model is wrapped.",
     "new API settings to control TF32": "It is about the names of settings, which torch 2.9 "
     "changed: nothing is slower by it. Use the old names or the new ones, not both.",
 }
@@ -289,9 +293,18 @@ _WARNED = {
 def _warnings(rows: list[Seen[Record]]) -> str:
     from tracelens.logs.warnings import TorchWarning  # noqa: PLC0415 -- of few logs
 
-    texts = [row.record.text for row in rows if isinstance(row.record, TorchWarning)]
+    texts = [row.text for row in rows if isinstance(row.record, TorchWarning)]
     known = (means for text in texts for words, means in _WARNED.items() if words in text)
     return next(known, "")
+
+
+def _inductor(rows: list[Seen[Record]]) -> str:
+    if any("unable to load compiled graph" in row.text for row in rows):
+        return (
+            "A graph in Inductor's cache could not be loaded, most likely as another process was "
+            "writing it or a kernel of it is gone; it is compiled again."
+        )
+    return ""
 
 
 def _explain(rows: list[Seen[Record]]) -> str:
@@ -334,6 +347,7 @@ _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "dynamic": _dynamic,
     "counters": _counters,
     "warnings": _warnings,
+    "inductor_debug": _inductor,
     "explain": _explain,
     "cudagraphs": _cudagraphs,
     "compile_times": _compile_times,

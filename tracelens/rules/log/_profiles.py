@@ -17,6 +17,9 @@ __all__ = ["LAUNCH_BOUND", "told"]
 LAUNCH_BOUND = 3.0
 #: So often a number is read from the device before it is worth a word.
 MANY_READS = 10
+#: So many calls, each of them as short, are mostly the work around operators.
+MANY_CALLS = 1000
+SHORT_CALL_MS = 0.02
 #: What reads a number from the device, the innermost first: each calls the one before it.
 _READS = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero")
 #: Calls of the runtimes of CUDA, ROCm and Level Zero, and what the profiler adds itself.
@@ -36,7 +39,7 @@ def told(rows: Sequence[Average]) -> str:
     )
     times = f", in {most.calls:,} calls" if most.calls else ""
     said = [f"Most time in them, {length(ms or 0.0)} {where}, is that of `{most.name}`{times}."]
-    return " ".join((*said, *_what(most.name), *_reads(rows), *_launches(rows)))
+    return " ".join((*said, *_what(most.name), *_reads(rows), *_launches(rows), *_short(rows)))
 
 
 def _what(name: str) -> Iterable[str]:
@@ -63,6 +66,21 @@ def _reads(rows: Sequence[Average]) -> Iterable[str]:
             f"`{found}` ran {calls[found]:,} times: each reads a number from the device, for which "
             "the host waits (`.item()`, `.tolist()`, `if tensor:`). Keep it a tensor, or read it "
             "less often."
+        )
+
+
+def _short(rows: Sequence[Average]) -> Iterable[str]:
+    """Yield how short calls of the host are, where nothing in the rows ran on a device."""
+    operators = [row for row in rows if row.calls and row.self_cpu_ms]
+    calls = sum(row.calls or 0 for row in operators)
+    spent = sum(row.self_cpu_ms or 0.0 for row in operators)
+    if calls < MANY_CALLS or any(row.self_device_ms for row in rows):
+        return
+    if spent <= SHORT_CALL_MS * calls:
+        yield (
+            f"These are {calls:,} calls of {length(spent / calls)} each: if a GPU waits for them, "
+            "launches are the limit, and larger batches, fewer operators or CUDA graphs "
+            "(mode='reduce-overhead') help."
         )
 
 
