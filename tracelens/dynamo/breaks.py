@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -17,6 +18,11 @@ __all__ = ["BreakSite", "by_place", "effect", "lost_around", "once", "records", 
 MAX_QUOTED = 3
 #: Python that Dynamo traces instead of C: one line of it makes all objects of all programs.
 _POLYFILLS = "torch/_dynamo/polyfills/"
+#: A call of something that an object holds; whether it is a module, the next frame says.
+_HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
+_MODULE_CALL = "torch/nn/modules/module.py"
+#: Every optimizer's ``step`` is called through a wrapper in this file.
+_OPTIMIZER = "torch/optim/optimizer.py"
 
 
 @dataclass
@@ -68,6 +74,23 @@ class BreakSite:
         return user_code.caller(self.stack, self.line.file)
 
     @property
+    def via(self) -> tuple[tuple[str, StackFrame], ...]:
+        """The calls of held modules that lead there, such as ``self.head``, the outermost first."""
+        found = []
+        for frame, inner in zip(self.stack, self.stack[1:], strict=False):
+            if user_code.distance(frame.file, frame.function) > 1:
+                continue
+            called = _slashed(inner.file).endswith(_MODULE_CALL) or inner.function == "forward"
+            if called and len(names := _HELD.findall(frame.code)) == 1:
+                found.append((f"self{names[0].removesuffix('.forward')}", frame))
+        return tuple(found)
+
+    @property
+    def in_optimizer(self) -> bool:
+        """Whether the step of an optimizer leads there."""
+        return any(_slashed(frame.file).endswith(_OPTIMIZER) for frame in self.stack)
+
+    @property
     def identity(self) -> tuple[str, str, str]:
         """What the break is about, without line numbers."""
         line = self.line
@@ -94,21 +117,25 @@ def sites(
 
     Those of the first call, ``setup``, are left out: GBR021 tells about them. The warning that
     announces ``Tensor.item()`` and the record of the same break are one. Torch 2.4 does not say
-    where the announced break is; it is left out where other breaks of its kind are.
+    where the announced break is; it is left out where other breaks of its kind are. A record
+    without a stack at a line of torch's polyfills belongs to the last that had one.
     """
     wanted = frozenset(families)
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
     found: dict[tuple[object, ...], BreakSite] = {}
+    made: dict[int, tuple[object, ...]] = {}
     for place, seen in breaks.events():
         record = seen.record
-        if wanted and record.family not in wanted:
-            continue
         key: tuple[object, ...] = (record.file, record.line, record.family)
-        if key in passing:
+        if _POLYFILLS in record.file:
+            if line := user_code.best(record.stack):
+                made[record.line] = key = (*key, line.file, line.line)
+            elif record.duplicate:
+                key = made.get(record.line, key)
+        family = str(key[2])
+        if (wanted and family not in wanted) or key[:3] in passing:
             continue
-        if _POLYFILLS in record.file and (line := user_code.best(record.stack)):
-            key = (*key, line.file, line.line)
-        site = found.setdefault(key, BreakSite(record.family))
+        site = found.setdefault(key, BreakSite(family))
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
@@ -157,6 +184,10 @@ def lost_around(file: str) -> Story:
     The functions that it called are most often in the same package, else in the same file.
     """
     return "lost", user_code.package(file) or file
+
+
+def _slashed(file: str) -> str:
+    return file.replace("\\", "/")
 
 
 def _told(record: GraphBreak) -> tuple[bool, int, int]:

@@ -56,6 +56,11 @@ class BreakData(FindingData):
     package: str = ""
     #: The user's own line that leads there, where the line is in a package.
     caller: Line | None = None
+    #: The modules through which the line is reached, such as ``self.head``, and the first call.
+    via: tuple[str, ...] = ()
+    via_line: Line | None = None
+    #: The step of an optimizer leads there.
+    in_optimizer: bool = False
     #: All lines from the compiled function to the break, the outermost first.
     stack: tuple[Line, ...] = ()
     records: int = 1
@@ -66,7 +71,7 @@ class BreakData(FindingData):
 
 def break_data(site: BreakSite, name: str = "") -> BreakData:
     """Return what the findings about ``site`` hold."""
-    line, caller, record = site.line, site.caller, site.record
+    line, caller, record, via = site.line, site.caller, site.record, site.via
     stack = [Line(file=f.file, line=f.line, function=f.function) for f in site.stack]
     if record.file and (record.file, record.line) not in {(f.file, f.line) for f in stack}:
         stack.append(Line(file=record.file, line=record.line))
@@ -81,6 +86,11 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         caller=Line(file=caller.file, line=caller.line, function=caller.function)
         if caller
         else None,
+        via=tuple(name for name, _ in via),
+        via_line=Line(file=via[0][1].file, line=via[0][1].line, function=via[0][1].function)
+        if via
+        else None,
+        in_optimizer=site.in_optimizer,
         stack=tuple(stack),
         records=site.count,
         skipped=site.skipped,
@@ -103,13 +113,38 @@ def _inner(data: object) -> Knob | None:
     )
 
 
+def _spared(data: object) -> str:
+    """Say which modules to compile: torch's records name the one that leads to the line."""
+    if not isinstance(data, BreakData) or data.via_line is None:
+        return "Compile the modules that do not reach this line, instead of what calls them all."
+    at = user_code.short(data.via_line.file, data.via_line.line)
+    path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
+    return (
+        "Compile modules beside the path to this line, instead of what calls them all: it is "
+        f"reached through {path} (from {at} on)."
+    )
+
+
+def _steps(data: object) -> bool:
+    return isinstance(data, BreakData) and data.in_optimizer
+
+
 #: What a user of a library can do about a break inside of it.
 LIBRARY = (
     Remedy(
+        "leave-step",
+        "Compile the model, and call this optimizer's `step()` outside of the compiled function.",
+        when="the break is in an installed package, and the step of an optimizer leads there",
+        applies=lambda data: bool(data.package) and _steps(data),
+        basis="tested",
+        proof="tests/advice/GBR002/leave-step.py",
+    ),
+    Remedy(
         "compile-inner",
-        "Compile the modules that do not reach this line, instead of what calls them all.",
-        when="the break is in an installed package, and the guards name more than one module",
-        applies=lambda data: bool(data.package),
+        _spared,
+        when="the break is in an installed package, the guards name more than one module, and no "
+        "optimizer leads there",
+        applies=lambda data: bool(data.package) and not _steps(data),
         basis="tested",
         proof="tests/advice/GBR007/compile-inner.py",
         knob=_inner,

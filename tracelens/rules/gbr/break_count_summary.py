@@ -15,7 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
-from tracelens.rules.gbr._site_rule import Line
+from tracelens.rules.gbr._site_rule import LIBRARY, Line
 
 __all__ = ["BreakCountSummary"]
 
@@ -24,6 +24,16 @@ MAX_LISTED = 5
 MAX_TYPE = 60
 #: Breaks that somebody asked for.
 DELIBERATE = frozenset({"ddp", "explicit", "disabled"})
+#: Torch's words for a backward hook of a module.
+HOOKS = "Module-level backwards hooks"
+#: Hints that torch prints with most breaks and that tell the user nothing to do.
+EMPTY_HINTS = (
+    "It may be possible to write Dynamo",
+    "This graph break is fundamental",
+    "This graph break may have been caused",
+    "This is likely to be a Dynamo bug",
+    "This may be a Dynamo bug",
+)
 
 
 class SummaryData(FindingData):
@@ -32,6 +42,11 @@ class SummaryData(FindingData):
     records: int
     skipped: int
     places: tuple[Line, ...]
+    #: Of the only place, where no other rule is about it: the package, and what torch advises.
+    package: str = ""
+    hints: tuple[str, ...] = ()
+    #: A module has a backward hook.
+    has_hooks: bool = False
 
 
 class BreakCountSummary(Rule):
@@ -83,12 +98,23 @@ in user code at /home/ana/proj/model.py:39
         ),
         Remedy(
             "read-record",
-            "Read the record's hints: no other rule is about this kind of break.",
-            when="there is one place",
-            applies=lambda data: len(data.places) == 1,
+            lambda data: f"No rule is about this kind of break. Torch says: {' '.join(data.hints)}",
+            when="there is one place, and torch's hints say what to do",
+            applies=lambda data: bool(data.hints),
             basis="untestable",
             proof="the hints are torch's own",
         ),
+        Remedy(
+            "no-hooks",
+            "Compile modules that have no backward hooks, or register the hooks only in runs that "
+            "are not compiled. `compiled_autograd = True`, as torch says, raises unless "
+            "`backward()` is called within a compiled function, too.",
+            when="a module has a backward hook",
+            applies=lambda data: data.has_hooks,
+            basis="tested",
+            proof="tests/advice/GBR012/no-hooks.py",
+        ),
+        *LIBRARY[1:],
     )
 
     def follows(self, finding: Finding) -> Iterator[Story]:
@@ -107,16 +133,23 @@ in user code at /home/ana/proj/model.py:39
         count = sum(records(group) for group in ranked)
         skipped = sum(site.skipped for group in ranked for site in group)
         lost = f"; {skipped} gave up a whole function" if skipped else ""
+        only = ranked[0][0] if len(ranked) == 1 and ranked[0][0].family == "other" else None
+        reason = _cut(only.record.text).removesuffix(".") if only else ""
+        package = user_code.package(only.line.file) if only else ""
         data = SummaryData(
             records=count,
             skipped=skipped,
+            package=package,
+            has_hooks=HOOKS in reason,
+            hints=_hints(only) if only and not package else (),
             places=tuple(
                 Line(file=group[0].record.file, line=group[0].record.line) for group in ranked
             ),
         )
         yield self.finding(
             "summary",
-            title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}",
+            title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}"
+            + (f": {reason}" if reason else ""),
             message=f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
             harmless=_adds_nothing(ranked) or None,
@@ -147,6 +180,15 @@ def _adds_nothing(ranked: list[list[BreakSite]]) -> str:
     if len(ranked) == 1 and all(site.family != "other" for site in ranked[0]):
         return "the only place has a finding of its own"
     return ""
+
+
+def _hints(site: BreakSite) -> tuple[str, ...]:
+    """Return what torch advises to write: a switch may need more than it says."""
+    cause = site.record.cause
+    hints = cause.hints if cause else ()
+    return tuple(
+        hint for hint in hints if not hint.startswith(EMPTY_HINTS) and "_dynamo.config" not in hint
+    )
 
 
 def _deliberate(group: list[BreakSite]) -> bool:

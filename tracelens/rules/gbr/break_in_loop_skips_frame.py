@@ -181,14 +181,25 @@ class BreakInLoopSkipsFrame(Rule):
         """Tell that the functions it calls are compiled one by one."""
         data = self.data_of(finding)
         if isinstance(data, LostData):
-            yield from dict.fromkeys(lost_around(file) for file in (data.file, *data.lost_in))
+            if not _is_generated(data):
+                yield from dict.fromkeys(lost_around(file) for file in (data.file, *data.lost_in))
             yield from (called_in_lost(one.file, one.line) for one in data.calls)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to what broke the graph."""
+        """Belong to what broke the graph; a package's ``<listcomp>`` to the function that holds it.
+
+        The lines that lead there belong to other breaks, too: only the last is this one.
+        """
         data = self.data_of(finding)
         if isinstance(data, LostData):
-            yield from (graph_break(line.file, line.line) for line in reversed(data.stack))
+            yield graph_break(data.file, data.line)
+            yield from (graph_break(line.file, line.line) for line in data.stack[-1:])
+            if _is_generated(data):
+                yield lost_around(data.file)
+
+
+def _is_generated(data: LostData) -> bool:
+    return bool(data.package) and data.lost[0].startswith("<")
 
 
 def _loops(site: BreakSite) -> bool:

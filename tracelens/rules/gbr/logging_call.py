@@ -110,7 +110,7 @@ class LoggingCall(SiteRule):
             basis="tested",
             proof="tests/advice/GBR004/log-outside.py",
         ),
-        *LIBRARY[1:],
+        *LIBRARY[2:],
     )
 
     def what(self, site: BreakSite) -> str:

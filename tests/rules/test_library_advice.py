@@ -1,0 +1,57 @@
+"""Graph breaks inside of installed packages: whose break it is, and what helps from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracelens import analyze
+from tracelens.report import Finding, Report
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def report_of(code: str, name: str) -> Report:
+    (folder,) = FIXTURES.glob(f"{code}-*")
+    return analyze(str(folder / name))
+
+
+def shown(report: Report) -> list[Finding]:
+    return [one for one in report.findings if one.severity.name != "NONE" and not one.explained_by]
+
+
+def test_a_lost_function_is_told_with_its_own_break_not_with_another_on_its_way() -> None:
+    report = report_of("GBR006", "fires-beside-another.log")
+    first, *others = shown(report)
+    assert first.code == "GBR006"
+    assert "requires_grad=True at oddlib/__init__.py:12" in first.message
+    (branch,) = [one for one in others if one.code == "GBR002"]
+    assert "oddlib/__init__.py:16" in branch.title
+
+
+def test_the_modules_through_which_a_line_is_reached_are_named() -> None:
+    report = report_of("GBR006", "fires-beside-another.log")
+    first = shown(report)[0]
+    (inner,) = [advice for advice in first.advice if advice.id == "compile-inner"]
+    assert "`self.body` (from oddlib/__init__.py:40 on)" in inner.text
+    assert "self.embed" not in inner.text  # it does not lead there
+
+
+def test_where_an_optimizer_breaks_the_graph_its_step_is_left_uncompiled() -> None:
+    report = report_of("GBR002", "fires-library-optimizer.log")
+    first = shown(report)[0]
+    assert [advice.id for advice in first.advice] == ["leave-step", "newer-version"]
+
+
+def test_a_break_without_a_stack_in_torch_s_polyfills_is_no_place_of_its_own() -> None:
+    report = report_of("GBR016", "fires-library-generator.log")
+    places = [one.where.file for one in shown(report) if one.where]
+    assert places
+    assert not any("polyfills" in place for place in places)
+
+
+def test_a_backward_hook_s_advice_is_not_the_switch_that_raises() -> None:
+    report = report_of("GBR012", "fires-backward-hook.log")
+    (finding,) = [one for one in report.findings if one.code == "GBR012"]
+    assert finding.title.endswith("Module-level backwards hooks require compiled autograd")
+    assert [advice.id for advice in finding.advice] == ["no-hooks"]
+    assert not any(advice.setting for advice in finding.advice)
