@@ -7,10 +7,9 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from dask import config
-from distributed import Client, LocalCluster
 
 from tests import chores
 from tests.fleet.inputs import job
@@ -20,9 +19,13 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.fleet import cluster
 from tracelens.fleet.cluster import Cluster
 
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
+
 LIMIT = 120.0
 
-pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is no fault of ours
+# What Dask warns of is no fault of ours.
+pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,8 @@ def serial(inputs: str) -> str:
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    from distributed import LocalCluster
+
     with LocalCluster(
         n_workers=2,
         local_directory=str(tmp_path_factory.mktemp("dask")),
@@ -51,6 +56,8 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def client(dask: LocalCluster) -> Iterator[Client]:
+    from distributed import Client
+
     with Client(dask.scheduler_address, timeout=LIMIT, set_as_default=False) as found:
         found.wait_for_workers(1, timeout=LIMIT)
         yield found
@@ -122,6 +129,8 @@ def _pretend(number: str) -> None:
 
 
 def test_a_task_that_kills_its_worker_is_done_here() -> None:
+    from dask import config
+
     tasks = [(os.getpid(), number) for number in range(3)]
     once = {"distributed.scheduler.allowed-failures": 0}
     with config.set(once), Cluster(None, 1) as team:
@@ -163,6 +172,8 @@ def test_somebody_else_at_the_address_is_an_error(
 def test_a_scheduler_without_workers_is_an_error(
     inputs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from distributed import LocalCluster
+
     monkeypatch.setattr(cluster, "WORKERS", 0.5)
     with (
         LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as empty,

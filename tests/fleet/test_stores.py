@@ -6,12 +6,9 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import fsspec
 import pytest
-import s3fs
-from moto.server import ThreadedMotoServer
 
 from tests.fleet.inputs import KERNELS, job
 from tracelens import analyze
@@ -21,13 +18,20 @@ from tracelens.report import Report
 from tracelens.source import Reading, remote
 from tracelens.source.places import expand
 
+if TYPE_CHECKING:
+    import fsspec
+    import s3fs
+
 LOG = min(KERNELS.glob("fires-*.log"))
 
-pytestmark = pytest.mark.filterwarnings("default")  # what botocore warns of is no fault of ours
+# What botocore warns of is no fault of ours.
+pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture
 def memory() -> Iterator[fsspec.AbstractFileSystem]:
+    import fsspec
+
     store = fsspec.filesystem("memory")
     yield store
     store.store.clear()
@@ -37,6 +41,9 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[s3fs.S3FileSystem]:
+    import s3fs
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -96,18 +103,20 @@ def test_processes_read_a_bucket(s3: s3fs.S3FileSystem) -> None:
 def test_a_large_object_is_read_block_by_block(
     s3: s3fs.S3FileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from s3fs import core
+
     monkeypatch.setattr(remote, "BLOCK", 50_000)
     data = LOG.read_bytes() * (1 + 1_200_000 // len(LOG.read_bytes()))
     s3.pipe("logs-of-ana/large.log", data)
     (tmp_path / "large.log").write_bytes(data)
     sizes = []
-    fetch = s3fs.core._fetch_range
+    fetch = core._fetch_range
 
     def fetched(*asked: Any, **more: Any) -> Any:
         sizes.append(asked[5] - asked[4])
         return fetch(*asked, **more)
 
-    monkeypatch.setattr(s3fs.core, "_fetch_range", fetched)
+    monkeypatch.setattr(core, "_fetch_range", fetched)
     (name,) = expand(("s3://logs-of-ana/large.log",))
     _, there = Reading().file(name)
     _, here = Reading().file(str(tmp_path / "large.log"))

@@ -228,6 +228,7 @@ def test_standard_output_is_the_programs_byte_by_byte(
     assert b"tracelens: recorded in" in done.stderr
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("ends", "words"),
     [
