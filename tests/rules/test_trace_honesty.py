@@ -32,6 +32,9 @@ def told(events: list[Json], **header: object) -> dict[str, Finding]:
         ("aten::reshape", "cpu_op", "views and allocation"),
         ("aten::index_select", "cpu_op", "embedding"),
         ("aten::tanh", "cpu_op", "elementwise"),
+        ("aten::mkldnn_rnn_layer", "cpu_op", "recurrent"),
+        ("aten::lstm", "cpu_op", "recurrent"),
+        ("aten::lstsq", "cpu_op", "elementwise"),
         ("model_forward", "user_annotation", "Python"),
         ("my_library::work", "cpu_op", "other"),
         ("DistributedDataParallel.forward", "user_annotation", "Python"),
@@ -126,6 +129,19 @@ def test_that_profiler_on_the_cpu_has_operators_that_compute() -> None:
     one = older(*[("CPU functions", "aten::mm", 100.0 * at, 95.0) for at in range(50)])
     finding = told(one)["TRC030"]
     assert finding.data["kinds"] == {"gemm": pytest.approx(0.95, abs=0.01)}
+
+
+@pytest.mark.parametrize(
+    ("name", "used"),
+    [
+        ("aten::cudnn_is_acceptable", False),  # asked by every LSTM, on the CPU too
+        ("aten::_use_cudnn_ctc_loss", False),
+        ("aten::_cudnn_rnn", True),
+    ],
+)
+def test_an_operator_that_asks_for_cudnn_uses_no_gpu(name: str, used: bool) -> None:
+    events = [op(name, 10, 2), op("aten::mkldnn_rnn_layer", 20, 40_000)]
+    assert ("TRC022" in told(events)) is used
 
 
 FRAME = "/home/ana/proj/train.py({}): {}"

@@ -23,6 +23,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("Python", r"^ProfilerStep|^Optimizer\.|\.forward$|^## "),
         ("attention", r"scaled_dot_product|attention"),
         ("convolution", r"conv(?!ert)"),
+        ("recurrent", r"::_?(?:mkldnn_rnn|thnn_fused_|(?:quantized_)?(?:lstm|gru|rnn_))"),
         (
             "gemm",
             r"::_?(?:mkl_)?(?:addmm|mm|baddbmm|bmm|matmul|linear|dot|einsum|_linear_pointwise)|qlinear",

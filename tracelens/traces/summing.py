@@ -48,7 +48,7 @@ __all__ = ["summed"]
 #: Operators whose time without what is inside them is kept: the most expensive ones.
 MAX_SELF = 200
 #: Operators of libraries that compute on a GPU.
-_ELSEWHERE = ("cudnn_", "_cudnn_", "miopen_", "_cuda_", "_mps_", "_xpu_")
+_ELSEWHERE = ("cudnn_conv", "cudnn_batch", "_cudnn_", "miopen_", "_cuda_", "_mps_", "_xpu_")
 _PYTHON = (PythonFunction, ModuleCall, BuiltinFunction)
 
 

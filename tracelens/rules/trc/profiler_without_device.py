@@ -22,6 +22,8 @@ ON_GPU = (
     "_flash_attention_forward",
     "_fused_sdp_cuda",
 )
+#: Operators that only ask whether it would, on the CPU too: those of LSTM and CTC loss.
+ASKS = frozenset({"cudnn_is_acceptable", "_use_cudnn_ctc_loss", "_use_cudnn_rnn_flatten_weight"})
 #: Libraries of collectives that move data between GPUs.
 LIBRARIES = frozenset({"nccl", "rccl"})
 MAX_QUOTED = 3
@@ -141,7 +143,7 @@ class ProfilerWithoutDevice(Rule):
             shown += [
                 row
                 for row in operators.within(source)
-                if any(word in row.record.op for word in ON_GPU)
+                if row.record.op not in ASKS and any(word in row.record.op for word in ON_GPU)
             ]
             unread = dict(window.record.unread)
             if OLDER in unread:
