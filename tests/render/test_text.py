@@ -8,8 +8,9 @@ import pytest
 
 from tracelens.render import Options
 from tracelens.render._strings import clean, elide, width, wrap
-from tracelens.render.text import Text
-from tracelens.report import Report
+from tracelens.render.html import Html
+from tracelens.render.text import MAX_FULL, Text
+from tracelens.report import Advice, Report
 
 SGR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -125,6 +126,23 @@ def test_many_findings_become_one_line_each(reports: dict[str, Report]) -> None:
     text = Text.render(report, Options())
     assert "28 more findings (-v tells all):\n  error[ONE001] number 12\n" in text
     assert "more findings" not in Text.render(report, Options(verbose=True))
+
+
+@pytest.mark.parametrize(("count", "told"), [(200, True), (MAX_FULL + 1, True), (MAX_FULL, False)])
+def test_the_first_fix_of_many_findings_is_on_the_first_screen(
+    reports: dict[str, Report], count: int, *, told: bool
+) -> None:
+    report = reports["one"]
+    advice = (Advice(text="Leave it out.", setting="torch.x = 1"), Advice(text="Or wait."))
+    first = report.findings[0].model_copy(update={"advice": advice})
+    findings = tuple(first.model_copy(update={"id": f"ONE001-{n:06x}"}) for n in range(count))
+    report = report.model_copy(update={"findings": findings})
+    screen = Text.render(report, Options()).splitlines()[:5]
+    assert ("  fix: Leave it out." in screen) == told
+    assert ("         torch.x = 1" in screen) == told
+    assert not any("Or wait" in line for line in screen)
+    page = Html.render(report, Options())
+    assert page.index("Leave it out.") < page.index('<section aria-labelledby="findings"')
 
 
 def test_tables_are_for_the_curious(reports: dict[str, Report]) -> None:

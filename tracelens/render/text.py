@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from tracelens.render import Options, Renderer, _brief, _first, _live, _spent, _words
@@ -118,6 +118,8 @@ class _Page:
         if len(told) > 1:
             sentence = f"{one_line(_first.verdict(self.report))}."
             yield from (self.paint("bold", line) for line in wrap(sentence, self.width))
+        if len(told) > MAX_FULL:  # its first screen is all that many will read
+            yield from chain.from_iterable(map(self.advice, told[0].advice[:1]))
         yield from map(one_row, _spent.lines(found, self.width))
         if found.bars or len(told) > 1:
             yield ""
@@ -149,8 +151,7 @@ class _Page:
         """Yield ``first`` and ``text`` behind it, wrapped, all lines indented alike."""
         lead = first.ljust(indent)
         for number, line in enumerate(wrap(text, self.width - indent)):
-            start = self.paint(style, lead) if number == 0 else " " * indent
-            yield start + line
+            yield (self.paint(style, lead) if number == 0 else " " * indent) + line
 
     def finding(self, finding: Finding) -> Iterator[str]:
         word = finding.severity.value
@@ -172,8 +173,7 @@ class _Page:
             yield from self.evidence(finding)
         if finding.advice:
             yield ""
-        for advice in finding.advice:
-            yield from self.advice(advice)
+        yield from chain.from_iterable(map(self.advice, finding.advice))
         yield from self.symptoms(finding)
 
     def name(self, finding: Finding) -> str:
@@ -259,8 +259,7 @@ class _Page:
         tag = f"{first.severity.value}[{self.name(first)}]"
         where = f" --> {one_line(str(first.where))}" if first.where else ""
         yield from self.wrapped("first: ", f"{tag} {one_line(first.title)}{where}", 7, "bold")
-        for advice in first.advice[:1]:
-            yield from self.advice(advice)
+        yield from chain.from_iterable(map(self.advice, first.advice[:1]))
 
     def folded(self) -> Iterator[str]:
         folded = self.report.folded
