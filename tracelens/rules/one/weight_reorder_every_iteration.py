@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracelens.evidence import Seen, Table
+from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, freeze
 from tracelens.logs import _onednn_work as work
@@ -60,7 +60,8 @@ class WeightReorderEveryIteration(Rule):
     When the weights change between the calls, as in training: primitives that also run backward are
     left out. Less than 4 % of all execution time, or than 0.5 ms, is information; less than 1 %, or
     than 0.5 ms in a log of more than 60 executions, a note of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
-    are used more often than they are reordered. In an excerpt of a few lines, a reorder straight
+    are used more often than they are reordered, or where all of them stand before the first use: so
+    one call of a frozen stack of equal layers looks. In an excerpt of a few lines, a reorder straight
     before each of three calls is reported where it takes a fifth of the time shown.
 
     ## What to do
@@ -257,7 +258,17 @@ class _Weight:
         """Whether it is written about as often as it is read, and some call is repeated."""
         repeated = min(max(r.count for r in rows) for rows in (self.reorders, self.uses)) > 1
         often = min(self.written, self.read) >= MIN_COUNT
-        return repeated and often and self.written >= MIN_PER_USE * self.read
+        if not (repeated and often and self.written >= MIN_PER_USE * self.read):
+            return False
+        return not self.is_packed_first
+
+    @property
+    def is_packed_first(self) -> bool:
+        """Whether all reorders may stand before the first use, as where a stack is packed once."""
+        both = (self.reorders, self.uses)
+        reorder, use = (min((row.first for row in rows), key=_at) for rows in both)
+        same = (reorder.input, reorder.writer) == (use.input, use.writer)
+        return same and use.line - reorder.line >= self.written
 
     @property
     def written(self) -> int:
@@ -268,6 +279,10 @@ class _Weight:
     def read(self) -> int:
         """How often it is used."""
         return sum(row.count for row in self.uses)
+
+
+def _at(place: Place) -> tuple[str, int]:
+    return place.input, place.line
 
 
 def _weights(execs: Table[PrimitiveExec]) -> list[_Weight]:
