@@ -1,5 +1,6 @@
 """A deep model of small modules: checking them takes longer than a millisecond."""
 # logs: guards
+# adapted: the backend is eager
 
 import torch
 
