@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tracelens import analyze
 from tracelens.evidence import Place, Seen, Table
+from tracelens.failures.stages import stage
 from tracelens.frames.compile_seconds import CompileSeconds
+from tracelens.frames.guard_entries import GuardedEntry
+from tracelens.logs import kind
 from tracelens.logs._dataflow import Content
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.chrome_trace import DataLoading, DispatchStage
@@ -16,6 +22,7 @@ from tracelens.rules.cmp.compile_time_dominates import CompileTimeDominates
 from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err.c_toolchain_broken import CToolchainBroken
 from tracelens.rules.err.program_error_under_fake_tensors import _said
+from tracelens.rules.grd.guard_count_large import GuardCountLarge
 from tracelens.rules.ind.dtype_cast_churn import _Cast
 from tracelens.rules.ind.fusion_refused import FusionRefused as FusionRefusedRule
 from tracelens.rules.trc.guard_lookup_cost import GuardLookupCost
@@ -91,3 +98,45 @@ def test_a_trace_without_length_has_no_shares() -> None:
     stages = Table([seen(DispatchStage.model_construct(stage="Pregraph bytecode"))])
     assert list(InputStarved().check(window, loads, steps=none)) == []
     assert list(GuardLookupCost().check(window, steps=none, stages=stages, frames=none)) == []
+
+
+@pytest.mark.parametrize(
+    ("fixture", "said"),
+    [
+        # 110 blocks, each with a LayerNorm and a Linear of its own.
+        ("fires-modules.log.gz", r"in `\*\.norm` \(110 modules\)"),
+        ("fires-some.log.gz", r"in `\*\.norm` \(40 modules\)"),
+    ],
+)
+def test_modules_of_one_list_that_bring_guards_are_counted_together(
+    fixture: str, said: str
+) -> None:
+    path = Path(__file__).parents[2] / "fixtures" / "rules" / "GRD002-guard-count-large" / fixture
+    (found,) = [one for one in analyze(str(path)).findings if one.code == "GRD002"]
+    assert re.search(said, found.message), found.message
+
+
+def test_guards_on_arguments_are_of_no_module() -> None:
+    checks = "\n".join(f"| | +- EQUALS_MATCH: L['options']['a{n}'] == {n}" for n in range(1000))
+    head = "TREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- GuardManager: source=L['options']\n"
+    tree = next(iter(kind("guards").parse(head + checks)))
+    row = Seen(GuardedEntry(id="0/0", checks=1000, tree=tree), 1, [Place("run.log", 1)], head)
+    (found,) = GuardCountLarge().check(Table([row]))
+    assert "By origin: 1,000 on" in found.message
+    assert "By module" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("raised", "where"),
+    [
+        ("torch._inductor.exc.InductorError: AssertionError: ", "inductor"),
+        ("torch._dynamo.exc.InternalTorchDynamoError: AssertionError: ", "dynamo"),
+    ],
+)
+def test_the_exception_tells_the_stage_where_only_the_wrapper_is_left(
+    raised: str, where: str
+) -> None:
+    wrapper = "/home/ana/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py"
+    assert stage("internal-compiler", [wrapper], raised) == where
+    below = wrapper.replace("_dynamo/eval_frame", "_functorch/aot_autograd")
+    assert stage("internal-compiler", [wrapper, below], raised) == "aot"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 __all__ = ["BISECT", "Stage", "backend_stage", "is_compiler", "is_generated", "own_stage", "stage"]
@@ -133,13 +133,24 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
     known = [_slashed(path) for path in paths]
     # Everything that torch keeps out of Dynamo runs through a wrapper in these.
     inner = [path for path in known if not _WRAPPER.search(path)]
-    for path in (*reversed(inner), *reversed(known)):
-        for pattern, name in _OF_PATH:
-            if pattern.search(path):
-                return name
+    if (found := _of_paths(inner)) is not None:
+        return found
+    if "InductorError" in message:  # a traceback that is cut behind the wrapper
+        return "inductor"
+    if (found := _of_paths(known)) is not None:
+        return found
     if "backend=" in message or "nductor" in message:
         return "inductor"
     return "dynamo" if "ynamo" in message else "unknown"
+
+
+def _of_paths(paths: Sequence[str]) -> Stage | None:
+    """Return the stage of the innermost file that tells one."""
+    for path in reversed(paths):
+        for pattern, name in _OF_PATH:
+            if pattern.search(path):
+                return name
+    return None
 
 
 def backend_stage(found: Stage, chain: Iterable[str], backend: str) -> Stage:

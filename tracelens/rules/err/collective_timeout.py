@@ -75,4 +75,4 @@ class CollectiveTimeout(FailureRule):
         if data.facts.get("stuck"):
             seconds = data.facts["stuck"]
             return f"NCCL's watchdog got no answer for {seconds} s: a call of CUDA or NCCL hangs"
-        return "a collective timed out: some rank did not arrive at it"
+        return "a collective timed out: not every rank reached it"

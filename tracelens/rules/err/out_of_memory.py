@@ -98,4 +98,4 @@ class OutOfMemory(FailureRule):
             "dynamo": "while compiling",
             "aot": "while compiling",
         }.get(data.stage, "")
-        return f"the device is out of memory{' ' + when if when else ''}"
+        return f"the device ran out of memory{' ' + when if when else ''}"

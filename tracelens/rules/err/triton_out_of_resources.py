@@ -103,8 +103,9 @@ class TritonOutOfResources(FailureRule):
             facts.get("what", ""), facts.get("what", "shared memory")
         )
         if facts.get("needed") and facts.get("limit"):
+            unit = "bytes of " if what == "shared memory" else ""
             return (
-                f"a Triton kernel needs {int(facts['needed']):,} of {what}, and the GPU has"
+                f"a Triton kernel needs {int(facts['needed']):,} {unit}{what}, and the GPU has"
                 f" {int(facts['limit']):,}"
             )
         return f"a Triton kernel needs more {what} than the GPU has"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -19,8 +20,10 @@ __all__ = ["GuardCountLarge"]
 
 #: Guards of one entry. Transformers of two layers have 500 to 800.
 MANY = 1000
-#: Kinds of guards and sources that are listed.
+#: Kinds of guards, sources and modules that are listed.
 MAX_LISTED = 3
+#: A child on the way from the model to a value.
+_CHILD = re.compile(r"\._modules\['([^'\]]{1,80})'\]")
 
 
 class GuardCountLarge(Rule):
@@ -112,6 +115,7 @@ class GuardCountLarge(Rule):
         tree = entry.tree
         kinds = f" Most are {_listed(_kinds(tree))}." if tree else ""
         modules = f" By origin: {_listed(_sources(tree))}." if tree else ""
+        modules += _by_module(tree) if tree else ""
         several = f" {len(group)} entries of it have as many." if len(group) > 1 else ""
         data = guard_data(entry)
         return self.finding(
@@ -129,7 +133,7 @@ class GuardCountLarge(Rule):
 
 
 def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.most_common(MAX_LISTED))
+    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common(MAX_LISTED))
 
 
 def _kinds(tree: GuardTree) -> Counter[str]:
@@ -139,6 +143,26 @@ def _kinds(tree: GuardTree) -> Counter[str]:
 def _sources(tree: GuardTree) -> Counter[str]:
     """Count the guards by the argument or global that their value comes from."""
     return Counter(f"on `{_root(source)}`" for source, _ in tree.checks() if source)
+
+
+def _by_module(tree: GuardTree) -> str:
+    """Tell which modules bring the most guards, those of a list together: ``layers.*.norm``."""
+    guards: Counter[str] = Counter()
+    modules: defaultdict[str, set[str]] = defaultdict(set)
+    for source, _ in tree.checks():
+        path = _CHILD.findall(source)
+        if path:
+            name = ".".join("*" if child.isdecimal() else child for child in path)
+            guards[name] += 1
+            modules[name].add(".".join(path))
+    if not guards:
+        return ""
+    told = (
+        f"{count:,} in `{name}`"
+        + (f" ({len(modules[name])} modules)" if len(modules[name]) > 1 else "")
+        for name, count in guards.most_common(MAX_LISTED)
+    )
+    return f" By module: {', '.join(told)}."
 
 
 def _root(source: str) -> str:
