@@ -133,11 +133,9 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
     known = [_slashed(path) for path in paths]
     # Everything that torch keeps out of Dynamo runs through a wrapper in these.
     inner = [path for path in known if not _WRAPPER.search(path)]
-    if (found := _of_paths(inner)) is not None:
-        return found
-    if "InductorError" in message:  # a traceback that is cut behind the wrapper
-        return "inductor"
-    if (found := _of_paths(known)) is not None:
+    # The exception tells it where a traceback is cut behind the wrapper.
+    named: Stage | None = "inductor" if "InductorError" in message else None
+    if found := _of_paths(inner) or named or _of_paths(known):
         return found
     if "backend=" in message or "nductor" in message:
         return "inductor"
