@@ -156,6 +156,14 @@ def test_a_log_of_guards_imports_nothing_of_generated_code(cache: Path) -> None:
     assert not kinds(modules) & {"output_code", "autotune", "torch_trace"}
 
 
+def test_a_log_of_recompiles_imports_nothing_of_what_it_does_not_hold(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(RECOMPILES), "-q")
+    assert "recompiles" in kinds(modules)
+    assert not kinds(modules) & {"output_code", "dynamic", "onednn_verbose", "autotune"}
+    generated = {"_dataflow", "_kernels", "_statements", "_loops", "_starts", "_shapes"}
+    assert modules.isdisjoint({f"tracelens.logs.{name}" for name in generated})
+
+
 def test_a_text_log_imports_nothing_of_structured_ones(cache: Path) -> None:
     modules = imported(cache, "analyze", str(RECOMPILES), "-q")
     assert "recompiles" in kinds(modules)

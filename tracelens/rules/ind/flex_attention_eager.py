@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.attention import fused_calls
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where, stories
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.logs.output_code import OutputModule
     from tracelens.logs.recompile_limits import RecompileLimit
     from tracelens.logs.recompiles import Recompile
     from tracelens.logs.warnings import TorchWarning
@@ -129,9 +128,7 @@ class FlexAttentionEager(Rule):
         rows = [row for row in warnings if row.record.topic == "flex-attention-eager"]
         if not rows:
             return
-        compiled = any(
-            "flex_attention" in name for row in modules for _, name in fused_calls(row.record)
-        )
+        compiled = any(_is_called(row.record) for row in modules)
         broken = next((row for row in breaks if _is_near(row)), None)
         limit = next((row for row in limits if "flex_attention" in row.record.function), None)
         anew = limit is not None and any(
@@ -170,6 +167,13 @@ class FlexAttentionEager(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_called(module: OutputModule) -> bool:
+    """Tell whether a module calls a kernel of flex_attention."""
+    from tracelens.inductor.attention import fused_calls  # noqa: PLC0415 -- of few logs
+
+    return any("flex_attention" in name for _, name in fused_calls(module))
 
 
 def _is_near(row: Seen[GraphBreak]) -> bool:
