@@ -15,7 +15,10 @@ _TORCH = re.compile(
     r"(?<![A-Za-z])torch(?:[._/\\]|vision|audio|ao)|TORCH|[Tt]riton\b|nductor|[Dd]ynamo|PyTorch"
 )
 #: What tells of an engine that serves models.
-_ENGINE = re.compile(r"\bvllm\b|\bVLLM_|sglang|EngineCore|[Ee]ngine core|Engine process|WorkerProc")
+_ENGINE = re.compile(
+    r"\bvllm\b|\bVLLM_|sglang|EngineCore|[Ee]ngine core|Engine process|WorkerProc"
+    r"|please check the stack trace above"
+)
 #: A mode of torch.compile.
 _MODES = re.compile(r"reduce-overhead|max-autotune|" + _TORCH.pattern)
 #: Causes whose words others print, too, and what is to stand around them.

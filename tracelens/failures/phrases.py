@@ -57,8 +57,15 @@ PHRASES = (
         + r"|(?:file['‘]|cannotfindlibrary:?['‘]?)(?P<library_3>python3\d{1,2}t?(?:\.lib)?)",
     ),
     Phrase(
+        "rocm-linker",
+        r"ROCmlinker.{0,300}?notfound|SetanyofTRITON_HIP_LLD_PATH|TRITON_HIP_LLD_PATH['’]?toitspath",
+    ),
+    Phrase("fsdp-params", r"FSDPwithuse_orig_params=True"),
+    Phrase(
         "cuda-headers",
-        r"(?P<header>cuda(?:_runtime(?:_api)?|_fp16|_bf16)?\.h)"
+        r"(?P<header_5>hip/hip_\w{1,24}\.h)"
+        + _MISSING
+        + r"|(?P<header>cuda(?:_runtime(?:_api)?|_fp16|_bf16)?\.h)"
         + _MISSING
         + r"|[:：](?P<header_4>cuda\w{0,14}\.h)[:：](?!\d)|C1083:.{1,80}?(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
     ),
@@ -87,7 +94,7 @@ PHRASES = (
     ),
     Phrase(
         "toolchain",
-        r"(?P<header>"
+        r"(?<![\w/.-])(?P<header>"
         + _OWN_HEADER
         + r")(?<!omp\.h)"
         + _MISSING
@@ -276,7 +283,7 @@ PHRASES = (
     ),
     Phrase(
         "fake-tensors",
-        r"DynamofailedtorunFXnodewithfaketensors|UnsupportedOperatorException|CannotaccessdatapointerofTensor|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"DynamofailedtorunFXnodewithfaketensors|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|CannotaccessdatapointerofTensor|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
     ),
@@ -307,16 +314,23 @@ PHRASES = (
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(
         "fullgraph",
-        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|fullgraph=Truefoundnocompiledframes"
+        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|Exceptionhasoccurred:Unsupported|fullgraph=Truefoundnocompiledframes"
         r"|FullGraphCompileError|UnsupportedTraceback\(mostrecentcalllast\)|Unsupported:(?=.{0,300}?Variable\()"
         r"|Unsupported:(?:call_(?:function|method|id)|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
         r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol"
         r"|Graphbreak|hasattr|setattr|super\(|Unsupported|reconstruct|Attemptedto)"
         r"|(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))",
     ),
+    # ... of a kernel of the program's own; what Inductor writes is told below.
+    Phrase(
+        "kernel-code",
+        r"arange'srangemustbeapowerof2|(?:shape|size|blockshape)\w{0,20}mustbeapowerof(?:2|two)|arange'sargumentsmustbeof"
+        r"|Didyouforgettoadd@triton\.jit|Unsupportedtype<class'triton\.language|Cannotaccessglobalvariable\w{1,80}fromwithin@jit"
+        r"|invalidoperandsoftypepointer<|Unsupportedlanguageconstruct|IncompatibleTypeErrorImpl",
+    ),
     Phrase(
         "internal-compiler",
-        r"BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
+        r"(?:mlir|llvm|triton)::.{0,600}?Assertion[`'‘].{1,400}?failed|BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
         r"|PassManager::runfailed|MLIRpasspipeline|aot_autogradexpected|AOTAutogradhasencountered"
         r"|AccuracyError|InductorErrorTraceback\(mostrecentcalllast\)|Errorincodegenfor\w{1,40}\(|TranslatetoLLVMIRfailed|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"
@@ -333,7 +347,7 @@ PHRASES = (
     ),
     Phrase(
         "engine-died",
-        r"(?:Scheduler|WorkerProc|EngineCore)hitanexception|EngineCoreencounteredafatal",
+        r"Workerfailedwitherror.{1,600}?,pleasecheckthestacktrace|(?:Scheduler|WorkerProc|EngineCore)hitanexception|EngineCoreencounteredafatal",
     ),
     # Torch writes it below whatever it does not know.
     Phrase(

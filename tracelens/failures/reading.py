@@ -12,6 +12,7 @@ from tracelens.failures.cut import function_cause, is_cut, is_end, raising
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
+from tracelens.failures.words import fails, of_torch, spoken
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
@@ -53,6 +54,11 @@ _MAKES = re.compile(
     r"/torch/(?:_inductor/(?!runtime/|(?:cpp_builder|codecache|config|utils)\.py)"
     r"|_functorch/_aot_autograd/(?!runtime_wrappers))"
 )
+#: Kernels that Inductor writes; the text has no blanks.
+_WRITTEN = re.compile(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
+#: Files of torch; lines of a message that stands alone.
+_IN_TORCH = re.compile(r"[/\\](?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
+MAX_ALONE = 30
 #: The caller and the callee.
 _PAIR = 2
 
@@ -94,6 +100,7 @@ def told(episode: Episode) -> Told | None:
         # Its name alone wraps whatever else failed: a compiler that is missing, a kernel.
         wraps = cut and cause == "internal-compiler"
         cause = function_cause(frames) if wraps else _refined(cause, raised, frames)
+        cause = "internal-compiler" if cause == "kernel-code" and _WRITTEN.search(text) else cause
     elif cut:
         cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
     elif (last := _last(episode, raised)) is not None and (_is_ours(last, episode, frames)):
@@ -101,6 +108,11 @@ def told(episode: Episode) -> Told | None:
         index, facts = episode.items.index(last), {}
     elif engine:
         cause, index, facts = engine[0]
+    elif last is not None and _is_pasted(last, episode, frames):
+        cause, index, own = "unknown", episode.items.index(last), bool(frames)
+        facts = _own(frames) if own else {"alone": "yes"}
+    elif (index := _alone(episode, raised, frames)) >= 0:
+        cause, facts = "unknown", {"alone": "yes"}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
     elif (index := _left_out_choice(episode)) >= 0:
@@ -180,7 +192,8 @@ def _is_unknown(frames: list[Traced]) -> bool:
 def _is_bug(last: Raised, frames: list[Traced]) -> bool:
     """Tell whether Python code that makes graphs or kernels raised what only a bug raises."""
     place = frames[-1].place.replace("\\", "/") if frames else ""
-    return last.errors[-1] in _BUGS and _MAKES.search(place) is not None
+    made = _MAKES.search(place) if frames else spoken(last.message) == "inductor"
+    return last.errors[-1] in _BUGS and bool(made)
 
 
 def _is_ours(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
@@ -188,7 +201,28 @@ def _is_ours(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
     if _is_unknown(frames):
         return True
     named = any(_OWN.match(e) or is_own_name(e, episode) for e in last.errors)
-    return named or bool(_SPEAKS.search(f"{last.message}{last.bare}"))
+    said = f"{last.message}{last.bare}"
+    return named or bool(_SPEAKS.search(said)) or spoken(said) is not None
+
+
+def _is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
+    """Tell whether a few lines end in an error of torch, compiled or not: someone asks about it."""
+    if not episode.short or episode.torch:
+        return False
+    if frames:
+        return any(_IN_TORCH.search(frame.place) for frame in frames[-4:])
+    return "." not in last.errors[-1] and of_torch(f"{last.message}{last.bare}")
+
+
+def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
+    """Return the line of a few that is a message of torch's alone; below 0: none."""
+    items = episode.items
+    if not episode.short or episode.torch or raised or frames or len(items) > MAX_ALONE:
+        return -1
+    if any(item.logged or "Warning" in line_of(item) for item in items):
+        return -1
+    lines = map(line_of, items)
+    return next((n for n, line in enumerate(lines) if spoken(line) and fails(line)), -1)
 
 
 def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:

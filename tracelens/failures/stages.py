@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from tracelens.failures.words import spoken
+
 __all__ = ["BISECT", "Stage", "backend_stage", "is_compiler", "is_generated", "own_stage", "stage"]
 
 #: ``backend``: in one that is not torch's own; ``program``: outside of everything compiled;
@@ -48,7 +50,10 @@ _OF_CAUSE: dict[str, Stage] = {
     "cpu-pointer": "runtime",
     "msvc-language": "toolchain",
     "library-load": "toolchain",
+    "kernel-code": "triton",
     "kernel-image": "triton",
+    "rocm-linker": "triton",
+    "fsdp-params": "dynamo",
     "generated-cpp": "toolchain",
     "ptxas": "triton",
     "gpu-too-old": "triton",
@@ -137,9 +142,9 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
     named: Stage | None = "inductor" if "InductorError" in message else None
     if found := _of_paths(inner) or named or _of_paths(known):
         return found
-    if "backend=" in message or "nductor" in message:
+    if "backend=" in message:
         return "inductor"
-    return "dynamo" if "ynamo" in message else "unknown"
+    return spoken(message) or "unknown"
 
 
 def _of_paths(paths: Sequence[str]) -> Stage | None:

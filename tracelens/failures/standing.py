@@ -13,7 +13,8 @@ __all__ = ["Item", "item_at", "line_of", "stands"]
 
 #: What a compiler says itself, without an exception.
 _SAYS = re.compile(
-    r"raised:|Error in codegen for|MLIR pass pipeline|LLVM ERROR:"
+    r"raised:|Exception has occurred: |: Assertion .|Error in codegen for|MLIR pass pipeline"
+    r"|LLVM ERROR:"
     r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"
 )
 #: Words of what torch generates and loads.

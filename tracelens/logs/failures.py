@@ -84,10 +84,12 @@ class Episode(Record):
     after: int | None = None
     #: Whether the input holds other records of torch.
     torch: bool = False
+    #: Whether the input is a few lines in all: what somebody copied.
+    short: bool = False
     #: Whether torch logged there why it leaves a function uncompiled.
     leaves_out: bool = False
 
-    @field_validator("torch", "leaves_out", mode="before")
+    @field_validator("torch", "short", "leaves_out", mode="before")
     @classmethod
     def _present(cls, mark: object) -> bool:
         return bool(mark)

@@ -9,7 +9,7 @@ from tracelens.evidence import Evidence, Place
 from tracelens.grammars import Unreadable
 from tracelens.logs import kind
 from tracelens.source.undress import Bare, undress
-from tracelens.source.watch import Watch
+from tracelens.source.watch import MAX_BRIEF, Excerpt, Watch
 
 __all__ = ["hand_over_excerpts"]
 
@@ -29,7 +29,9 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     of_torch = bool(evidence.kinds.keys() - _OF_PROGRAMS) or bool(evidence.known)
     if of_torch and watch.latest is not None and watch.latest not in excerpts:
         excerpts.append(watch.latest)
-    if not excerpts:
+    if not excerpts and lines <= MAX_BRIEF and not of_torch:
+        excerpts = [Excerpt(watch.brief)]
+    if not excerpts or not excerpts[0].lines:
         return
     from tracelens.failures.reading import told  # noqa: PLC0415 -- costly, seldom needed
     from tracelens.logs.failures import Episode  # noqa: PLC0415
@@ -37,7 +39,8 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     log = kind(KIND)
     for excerpt in excerpts:
         for rank, bare in undress(excerpt.lines).items():
-            text = _text(bare, lines - bare[-1].number, of_torch=of_torch)
+            marks = ("t" if of_torch else "") + ("s" if lines <= MAX_BRIEF else "")
+            text = _text(bare, lines - bare[-1].number, marks)
             place = Place(name, bare[0].number, rank, jumps=_jumps(bare))
             understood = sum(one.number in watch.orphans for one in bare)
             try:
@@ -50,12 +53,11 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
                 evidence.add(log, text, place, lines=understood, records=records)
 
 
-def _text(bare: Sequence[Bare], after: int, *, of_torch: bool) -> str:
+def _text(bare: Sequence[Bare], after: int, marks: str) -> str:
     """Return the lines as the grammar has them, and what stands around them."""
     lines = [_mark(one) + _safe(one.text) for one in bare]
-    marks = ("t" if of_torch else "") + (
-        "l" if any(one.leaves_out and _TELLS.match(one.text) for one in bare) else ""
-    )
+    if any(one.leaves_out and _TELLS.match(one.text) for one in bare):
+        marks += "l"
     return "\n".join([*lines, f"\x04{after}{marks}"])
 
 

@@ -67,6 +67,7 @@ TRIGGERS = (
     b"mounted with noexec",
     b"no larger than self",
     b"rror C",
+    b": Assertion `",
     b"rror LNK",
     b"nvcc fatal",
     b"C++ compile error",
@@ -170,6 +171,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"TooOldForTriton", None),
     (b"TritonMissing", None),
     (b"from user code", None),
+    (b": Assertion `", None),
     (b"  args[", re.compile(rb"  args\[\d{1,2}\]: ")),
     (b'File "', re.compile(rb'File "[^"\n]{1,300}", line \d')),
     (b".py:", re.compile(rb"\.py:\d{1,6}(?: in |: in |, in )\w")),
@@ -197,4 +199,9 @@ HINTS = re.compile(
     rb"|LiveAllocations|FunctionalTensor|from Triton|aoti_torch_|evaluate_expr\(|[Ff]lex_?[Aa]ttention|flex_decoding"
     rb"|aot_export|register_fake|[Ff]ake (?:kernel|class|impl)|mounted with noexec|undefined symbol: \w{0,200}(?:c10|aoti)"
     rb"|torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d"
+    rb"|Sym(?:Int|Node|Bool|Float)|ExportedProgram|OpOverload|igher-?[ -]?[Oo]rder ?[Oo]p|VariableTracker"
+    rb"|\w(?:Variable\(|FallbackKernel|SchedulerNode|Layout\b)|TensorBox|StorageBox|(?:Computed|Input)Buffer"
+    rb"|(?:aten|prims)\.\w|torch\.(?:export|library|cond|ops|_[a-z])|\btl\.\w|pointer<|FSDP|DTensor|DeviceMesh"
+    rb"|fully_shard|QConfig|unbacked|shape_env|\b[LG]\['|\b(?:Eq|Ne)\([su]\d|TreeSpec|BlockMask|(?:mask|score)_mod"
+    rb"|use_reentrant|ROCm linker|: Assertion .|hip_runtime|arange's|please check the stack trace|Exception has occurred: U"
 )

@@ -32,6 +32,8 @@ MAX_LEAD = 2_000
 _TAB = ord("\t")
 #: What torch says below its error about the names of weights.
 _KEYS = (b"\tMissing key", b"\tUnexpected key")
+#: Lines of an input that is looked at whole where nothing else is known of it.
+MAX_BRIEF = 80
 #: Bytes of a line; a line of JSON may hold a whole traceback.
 MAX_LINE, MAX_JSON = 4_000, 64_000
 
@@ -62,6 +64,8 @@ class Watch:
         #: ... and which of them tell of a failure.
         self._lead_hot: list[int] = []
         self._leads = not from_start
+        #: The input's first lines.
+        self.brief: list[tuple[int, bytes]] = []
         #: The last traceback of whatever program; only at the end of an input does it matter.
         self.latest: Excerpt | None = None
         #: Lines that tell of a failure; those of them that are the program's for all that is known.
@@ -102,6 +106,8 @@ class Watch:
         """Look at the next ``lines``, which stand at ``numbers``; return where one is hot."""
         if not lines:
             return []
+        if room := MAX_BRIEF - len(self.brief):
+            self.brief += zip(numbers[:room], map(_shortened, lines[:room]), strict=False)
         hot = _hot(lines) if may_tell else []
         found = [numbers[at] for at in hot]
         if len(self.hot) < MAX_HOT:

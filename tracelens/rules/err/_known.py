@@ -11,6 +11,7 @@ from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_calls import CALLS
+from tracelens.rules.err._known_kernels import KERNELS
 from tracelens.rules.err._known_uses import USES
 
 __all__ = ["KNOWN", "TITLES", "title_of"]
@@ -38,9 +39,12 @@ TITLES = {
     "engine-died": "the engine stopped in an error",
     "engine-start": "the engine did not start",
     "gpu-fault": "a kernel on the GPU touched memory that is not its own",
+    "fsdp-params": "FSDP keeps its parameters in one piece, which Dynamo cannot trace",
     "inference-tensor": "compiled code met a tensor that was made under inference_mode",
+    "kernel-code": "Triton refuses the code of a kernel",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
     "onnx-export": "the model could not be exported to ONNX",
+    "rocm-linker": "Triton does not find ROCm's linker",
     "unpicklable": "a compiled model cannot be pickled or copied",
     "unpicklable-error": "a worker failed while compiling, and its error was lost on the way",
     "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
@@ -281,5 +285,6 @@ KNOWN = (
         proof="needs a GPU",
     ),
     *CALLS,
+    *KERNELS,
     *USES,
 )

@@ -8,7 +8,9 @@ from tracelens.rules.err._failure_rule import FailureData
 __all__ = ["MISUSED", "USES"]
 
 #: Causes that running without compiling tells nothing about.
-MISUSED = frozenset({"compile-option", "compiled-keys", "onnx-export", "unpicklable"})
+MISUSED = frozenset(
+    {"compile-option", "compiled-keys", "fsdp-params", "onnx-export", "unpicklable"}
+)
 
 
 def _is(cause: str, data: FailureData) -> bool:
@@ -50,6 +52,17 @@ USES = (
         when="an unknown option",
         basis="untestable",
         proof="it shows more",
+    ),
+    Remedy(
+        "orig-params",
+        "Wrap the model with use_orig_params=True before it is compiled (`fsdp_use_orig_params:"
+        " true` in accelerate's and the Trainer's settings), or use FSDP2 (`fully_shard`).",
+        code="model = torch.compile(FSDP(model, use_orig_params=True))",
+        applies=lambda d: _is("fsdp-params", d),
+        since="2.0",
+        when="FSDP",
+        basis="untestable",
+        proof="torch's own message",
     ),
     Remedy(
         "mode-as-options",

@@ -10,6 +10,10 @@ from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_
 __all__ = ["CudaHeadersMissing"]
 
 
+def _is_hip(data: FailureData) -> bool:
+    return data.facts.get("header", "").startswith("hip/")
+
+
 class CudaHeadersMissing(FailureRule):
     """cuda.h is missing when Triton builds its launcher.
 
@@ -41,10 +45,19 @@ class CudaHeadersMissing(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"cuda-headers"})
     remedies = (
         Remedy(
+            "rocm",
+            "Install ROCm's development files, and name the folder whose `include` has them.",
+            env='ROCM_HOME=/opt/rocm CPLUS_INCLUDE_PATH="/opt/rocm/include"',
+            applies=_is_hip,
+            when="ROCm",
+            basis="untestable",
+            proof="needs an AMD GPU",
+        ),
+        Remedy(
             "conda",
             "Install the headers of the CUDA version that torch was built with.",
             code="conda install -c conda-forge cuda-cudart-dev cuda-crt",
-            applies=lambda d: d.platform == "conda",
+            applies=lambda d: not _is_hip(d) and d.platform == "conda",
             when="conda",
             basis="untestable",
             proof="needs conda and a GPU",
@@ -58,7 +71,7 @@ class CudaHeadersMissing(FailureRule):
                 'apt-get install -y cuda-cudart-dev-$(python -c "import torch;'
                 " print(torch.version.cuda.replace('.', '-'))\")"
             ),
-            applies=lambda d: d.platform == "",
+            applies=lambda d: not _is_hip(d) and d.platform == "",
             when="Linux",
             basis="untestable",
             proof="needs a GPU",
@@ -67,6 +80,7 @@ class CudaHeadersMissing(FailureRule):
             "name-it",
             "If the toolkit is installed, name it: CUDA_HOME for torch, C_INCLUDE_PATH for the"
             " compiler.",
+            applies=lambda d: not _is_hip(d),
             env="CUDA_HOME=/usr/local/cuda C_INCLUDE_PATH=/usr/local/cuda/include",
             basis="untestable",
             proof="needs a GPU",
@@ -78,7 +92,7 @@ class CudaHeadersMissing(FailureRule):
                 'python -m pip install --force-reinstall --no-deps triton==$(python -c "import'
                 ' triton; print(triton.__version__)")'
             ),
-            applies=lambda d: not d.on_windows,
+            applies=lambda d: not _is_hip(d) and not d.on_windows,
             when="Linux",
             basis="untestable",
             proof="needs a GPU",
@@ -88,6 +102,8 @@ class CudaHeadersMissing(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if _is_hip(data):
+            return f"`{data.facts['header']}` is missing: C++ for ROCm cannot be compiled"
         return (
             f"`{data.facts.get('header', 'cuda.h')}` is missing: Triton cannot build its launcher"
         )

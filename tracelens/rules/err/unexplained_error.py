@@ -147,6 +147,11 @@ class UnexplainedError(FailureRule):
             )
         if data.facts.get("own"):
             return "The program's own code raised it, called by compiled code."
+        if data.facts.get("alone") and data.stage == "unknown":
+            return (
+                "The message alone does not tell whether compiled code had a part in it; the"
+                " traceback above it does."
+            )
         return ""
 
     def check(  # type: ignore[override]

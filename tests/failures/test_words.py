@@ -1,0 +1,163 @@
+"""A few lines that somebody copied are told by the words that only torch's compiler uses."""
+# ruff: noqa: E501 -- lines of tracebacks
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.failures import (
+    test_false_alarms,
+    test_false_alarms_elsewhere,
+    test_false_alarms_more,
+)
+from tracelens import Report, analyze
+from tracelens.errors import SourceError
+from tracelens.failures.words import fails, spoken
+
+TORCH = "/home/ana/venv/lib/python3.12/site-packages/torch"
+#: A message without its traceback, the code that is first, and the stage.
+ALONE = {
+    "an exception": (
+        "AssertionError: expected carried_inputs of torch.while_loop, got SymInt",
+        "ERR000",
+        "dynamo",
+    ),
+    "a sentence": ("FunctionalTensor inputs are not supported here", "ERR000", "aot"),
+    "a bug of Inductor": (
+        "AttributeError: 'ExternKernelNode' object has no attribute 'get_dtype' of TensorBox",
+        "ERR017",
+        "inductor",
+    ),
+    "eager or compiled": (
+        "RuntimeError: mat1 and mat2 tensors cannot be multiplied (3x4 and 5x6)",
+        "ERR000",
+        "unknown",
+    ),
+    "devices": (
+        "RuntimeError: Unhandled FakeTensor Device Propagation for aten.mm.default, found two different devices cuda:0, cpu",
+        "ERR015",
+        "dynamo",
+    ),
+    "a kernel": ("ValueError: arange's range must be a power of 2", "ERR000", "triton"),
+    "an assertion": (
+        "python: /root/llvm/Casting.h:578: decltype(auto) llvm::cast(From*) [with To = mlir::triton::gpu::ConvertLayoutOp]: Assertion `isa<To>(Val)' failed.",
+        "ERR017",
+        "triton",
+    ),
+    "an editor's": ("Exception has occurred: Unsupported\ngenerator", "ERR016", "dynamo"),
+    "a linker": (
+        "Exception: ROCm linker /opt/rocm/llvm/bin/ld.lld not found. Set 'TRITON_HIP_LLD_PATH' to its path.",
+        "ERR000",
+        "triton",
+    ),
+}
+#: What helps, by its name.
+HELPS = {
+    "AssertionError: Dynamo only supports FSDP with use_orig_params=True": "orig-params",
+    "ValueError: arange's range must be a power of 2": "power-of-two",
+    "TypeError: Unsupported type <class 'triton.language.core.dtype'> for bf16": "constexpr",
+    "ValueError: Did you forget to add @triton.jit ? (`_builder` argument)": "jit",
+    "IncompatibleTypeErrorImpl: invalid operands of type pointer<int64> and int32": "load-first",
+    "Exception: ROCm linker /opt/x/ld.lld not found. Set 'TRITON_HIP_LLD_PATH' to its path.": "rocm-linker",
+}
+EAGER = (
+    'Traceback (most recent call last):\n  File "/home/ana/proj/app.py", line 3, in <module>\n    f(x)\n'
+    f'  File "{TORCH}/nn/modules/linear.py", line 125, in forward\n    return F.linear(x)\n'
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)\n"
+)
+#: Not torch's, though short.
+OTHERS = (
+    "ValueError: operands could not be broadcast together with shapes (3,) (4,)",
+    "TypeError: unexpected keyword argument 'x'",
+    "botocore.exceptions.ClientError: the DynamoDB table is not found",
+    "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array",
+    "KeyError: 'id'",
+    "The files must be named s1 in the list of unknown names",
+)
+KINDS = (
+    *test_false_alarms.KINDS,
+    *(
+        one
+        for one in test_false_alarms_elsewhere.KINDS
+        # Of torch; speaks of tensors, too; a line of ptxas does not tell who called it.
+        if one.__name__ not in {"trainer", "tensorflow", "jax"}
+    ),
+    *(one for one in test_false_alarms_more.KINDS if one.__name__ != "eager"),
+)
+
+
+def report(text: str, folder: Path) -> Report:
+    path = folder / "pasted.txt"
+    path.write_text(f"{text}\n", encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_message_alone_is_told_with_its_stage(name: str, tmp_path: Path) -> None:
+    text, code, stage = ALONE[name]
+    first = report(text, tmp_path).told[0]
+    assert first.code == code
+    assert first.data["stage"] == stage
+
+
+@pytest.mark.parametrize("text", HELPS)
+def test_what_helps_is_told_first(text: str, tmp_path: Path) -> None:
+    assert report(text, tmp_path).told[0].advice[0].id == HELPS[text]
+
+
+def test_a_message_alone_is_not_said_to_be_the_programs(tmp_path: Path) -> None:
+    first = report(ALONE["eager or compiled"][0], tmp_path).told[0]
+    assert "the message alone does not tell" in first.message.lower()
+    assert "eager" in [one.id for one in first.advice]
+
+
+def test_an_error_of_torch_without_the_compiler_is_the_programs_own(tmp_path: Path) -> None:
+    first = report(EAGER, tmp_path).told[0]
+    assert first.code == "ERR000"
+    assert "an error of the program's own" in first.message
+    assert [one.id for one in first.advice] == ["own"]
+
+
+def test_in_a_long_log_it_is_left_to_the_program(tmp_path: Path) -> None:
+    steps = "".join(f"step {n} loss 0.1\n" for n in range(100))
+    with pytest.raises(SourceError):
+        report(steps + EAGER, tmp_path)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_a_short_text_of_another_program_is_not_torchs(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        report(text, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_nor_is_a_piece_of_any_other_output(kind: test_false_alarms.Text, tmp_path: Path) -> None:
+    lines = "\n".join(kind(random.Random(3))).split("\n")
+    for start in range(0, len(lines), 2):
+        try:
+            found = report("\n".join(lines[start : start + 6]), tmp_path).told
+        except SourceError:
+            continue
+        assert not [one.title for one in found if one.code.startswith("ERR")]
+
+
+def test_a_header_whose_name_ends_like_one_of_c_is_not_taken_for_it(tmp_path: Path) -> None:
+    text = (
+        "torch._inductor.exc.CppCompileError: C++ compile error\n\nOutput:\n"
+        "/srv/torch/include/c10/hip/HIPStream.h:4:10: fatal error: hip/hip_runtime.h: No such file or directory\n"
+    )
+    first = report(text, tmp_path).told[0]
+    assert first.code == "ERR005"
+    assert first.advice[0].id == "rocm"
+    assert "conda" not in [one.id for one in first.advice]
+
+
+def test_a_word_is_of_a_stage_and_a_sentence_needs_one_that_says_that_it_failed() -> None:
+    assert spoken("'ComputedBuffer' object has no attribute 'x'") == "inductor"
+    assert spoken("tl.constexpr expected") == "triton"
+    assert spoken("the cat sat on the mat") is None
+    assert fails("a FakeTensor is not supported")
+    assert not fails("FakeTensor: a tensor without data")

@@ -1,0 +1,110 @@
+# ruff: noqa: E501 -- lists of words
+"""Words that torch's compiler and Triton use of their own things, and no other program does.
+
+A message that no phrase knows is told for what it is by the names in it. Counted over what torch
+2.3 to 2.13 and Triton raise, and left out where other libraries say them, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracelens.failures.stages import Stage
+
+__all__ = ["fails", "of_torch", "spoken"]
+
+#: The stage that a name belongs to; the later stages first.
+_WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
+    (
+        "triton",
+        re.compile(
+            r"\btl\.(?:constexpr|tensor|dtype|load|store|dot|arange|range|static_\w+|program_id|\w+\d\d)\b"
+            r"|\btriton\.(?:language|compiler|runtime|backends|jit|autotune|Config|knobs)"
+            r"|@triton\.jit|\bTriton (?:kernel|does|cannot|only|requires|compil|language)"
+            r"|\bmlir::|\btriton::|\bpointer<(?:fp|bf|int|u?i)\w{1,12}>|\btriton_gpu\.|\bttn?g\.\w|\btt\.func"
+            r"|\bnum_(?:warps|stages|ctas) (?:must|should|is)|inline_asm_elementwise|tensor.?descriptor"
+        ),
+    ),
+    (
+        "inductor",
+        re.compile(
+            r"\b(?:TensorBox|StorageBox|(?:Computed|Input|Constant|Template|Mutation)Buffer"
+            r"|(?:Fixed|Flexible|NonOwning|MultiOutput|NoneAs\w{1,8})Layout|\w{0,12}FallbackKernel|ExternKernel\w{0,12}"
+            r"|\w{0,16}SchedulerNode|ReinterpretView|CSEVariable|CSEProxy|MultiTemplateBuffer|CuteDSL"
+            r"|(?:CUDA|CPP|Triton|Simd|SIMD)(?:Template|Scheduling|Kernel)|KernelInputs)\b"
+            r"|[Ii]nductor(?!y)|\bAOTI\b|aoti_|\baot_compile\b|AOT ?[Ii]nductor|max[-_]autotune|\bfx_graph_cache"
+            r"|[Cc]odegen\w{0,3} (?:for|of) (?:node|kernel|op)|cpp_wrapper|auto_functionalized"
+        ),
+    ),
+    (
+        "aot",
+        re.compile(
+            r"\bFunctionalTensor\w{0,8}|AOTAutograd|\baot_(?:autograd|export|function|module|eager|config)\w{0,24}"
+            r"|\bAOTOutput\b|\bAOTConfig\b|\bfw_metadata\b|\bSubclassCreationMeta|\btraced_tangent|\bjoint graph\b"
+            r"|\bmin_cut\w{0,24}|\bpartitioner\b.{0,40}\bgraph\b|PlainTensorMeta|ViewAndMutationMeta"
+        ),
+    ),
+    (
+        "dynamo",
+        re.compile(
+            r"\b(?:Tensor|Constant|SymNode|Lazy|Tuple|List|ConstDict|Dict|Set|Builtin|NNModule|NestedUser\w{1,12}"
+            r"|UserDefined\w{1,12}|User(?:Function|Method)|Unspecialized\w{1,12}|TorchInGraph\w{1,12}"
+            r"|Functools\w{1,12}|GetAttr|Range|Slice|PythonModule|StreamContext|Autograd\w{1,12})Variable(?:Tracker)?\b"
+            r"|\bVariableTracker\b|\bDynamo\b(?! ?DB)|[Tt]orch ?[Dd]ynamo|TORCHDYNAMO|\bfullgraph\b|[Gg]raph[- ]break"
+            r"|\bTensorVariable|\b(?:Dict|Root)?GuardManager\b|\bGuardBuilder\b|\bInstructionTranslator\b|\bOutputGraph\b"
+            r"|\bFake(?:Tensor|ScriptObject)\w{0,8}|\bfake[ _](?:mode|tensor|kernel|impl|class)|\bregister_fake\b"
+            r"|\bSym(?:Int|Float|Bool|Node)s?\b|\bsymints?\b|\bunbacked\b|\b[Ss]hape_?[Ee]nv\b|\bValueRanges\b"
+            r"|\bGraphModule\b|\bExportedProgram\b|\bOpOverload\w{0,6}|\bHigherOrderOperator\b|[Hh]igher[- ]order op"
+            r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_(?:function|module|method)\b|\bmake_fx\b"
+            r"|\bdynamic_shapes\b|\bTreeSpec\b|\bfx\.(?:Node|Graph|Proxy|symbolic_trace)|\b[Ff][Xx] ?[Gg]raph|symbolically trac"
+            r"|torch\.(?:compile[rd]?|export|fx|library|cond|ops|_[a-z]\w{1,24})\b|\btorch\.nn\.attention|\bnonstrict_trace\b|\bexpected FunctionType\b"
+            r"|\b(?:aten|prims|higher_order|_c10d_functional)\.\w|\bmeta (?:kernel|tensor|function)"
+            r"|\b[LG]\['|\b[suz]\d{1,4} \(could be from|\b(?:Eq|Ne|Mod|FloorDiv)\([suz]\d|\b[su]\d{1,4} (?:[<>=!]=|[<>]) [\dsu]"
+            r"|\b(?:flex_(?:attention|decoding)|[Ff]lexAttention|BlockMask|block_mask|mask_mod|score_mod)\b"
+        ),
+    ),
+    (
+        "runtime",
+        re.compile(r"CUDA ?[Gg]raph|cudagraph|\bCompiledFunction|\bcompiled_autograd|[Cc]ompiled autograd"),
+    ),
+    (
+        "unknown",
+        re.compile(
+            r"\bDTensor\w{0,6}\b|\bDeviceMesh\b|\bfully_shard\b|\bFSDP\b|\b_?StridedShard\b|\bSubclassSymInt"
+            r"|\bQConfig\w{0,8}\b|\bqconfig\b|\bPT2E\b|\bpt2e\b|\bcustom_op\b.{0,60}(?:torch|tensor|schema|mutat)"
+            r"|use_reentrant|\bNestedTensor\b|\bScriptObject\b"
+        ),
+    ),
+)  # fmt: skip
+#: ... and what anything that is written in torch says.
+_TORCH = re.compile(
+    r"\b[Tt]ensors?\b|\bTensor\w{0,12}|\btorch\b|\bautograd\b|\brequires_grad\b|\bCUDA\b|\bROCm\b|\bXPU\b"
+    r"|\bnn\.[A-Z]\w{2,24}|\bgrad_fn\b|\bdtype torch|\bPyTorch\b|\bdevice mesh\b|\bkernel_size\b"
+)
+#: How a sentence says that something failed.
+_FAILS = re.compile(
+    r"(?i)\b(?:not (?:supported|implemented|found|allowed|available|yet|a valid)|unsupported|unhandled"
+    r"|un(?:expected|recogni[sz]ed|known)|cannot|can't|could ?n[o']t|must|should (?:be|not|have)|expected|expects?"
+    r"|only (?:supports?|accepts?|allow)|fail(?:ed|s|ure)?|invalid|missing|mis-?match\w*|errors?|does(?: not|n't)"
+    r"|did(?: not|n't)|is not|isn't|was not|wasn't|illegal|forgot|forget|not in|NYI|requires?|incompatible|attempt\w*)\b"
+)
+
+
+def spoken(text: str) -> Stage | None:
+    """Return the stage whose words ``text`` has, ``unknown`` for torch's at none; None without."""
+    for stage, words in _WORDS:
+        if words.search(text):
+            return stage
+    return None
+
+
+def of_torch(text: str) -> bool:
+    """Tell whether ``text`` has a word of what is written in torch, compiled or not."""
+    return _TORCH.search(text) is not None
+
+
+def fails(text: str) -> bool:
+    """Tell whether ``text`` says that something failed."""
+    return _FAILS.search(text) is not None
