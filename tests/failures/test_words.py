@@ -13,6 +13,7 @@ from tests.failures import (
     test_false_alarms_elsewhere,
     test_false_alarms_more,
 )
+from tests.failures.printing import Text
 from tracelens import Report, analyze
 from tracelens.errors import SourceError
 from tracelens.failures.words import fails, spoken
@@ -134,7 +135,7 @@ def test_a_short_text_of_another_program_is_not_torchs(text: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_nor_is_a_piece_of_any_other_output(kind: test_false_alarms.Text, tmp_path: Path) -> None:
+def test_nor_is_a_piece_of_any_other_output(kind: Text, tmp_path: Path) -> None:
     lines = "\n".join(kind(random.Random(3))).split("\n")
     for start in range(0, len(lines), 2):
         try:
