@@ -44,7 +44,7 @@ ALONE = {
     ),
     "a kernel": ("ValueError: arange's range must be a power of 2", "ERR000", "triton"),
     "an assertion": (
-        "python: /root/llvm/Casting.h:578: decltype(auto) llvm::cast(From*) [with To = mlir::triton::gpu::ConvertLayoutOp]: Assertion `isa<To>(Val)' failed.",
+        "python: /opt/llvm/Casting.h:578: decltype(auto) llvm::cast(From*) [with To = mlir::triton::gpu::ConvertLayoutOp]: Assertion `isa<To>(Val)' failed.",
         "ERR017",
         "triton",
     ),
