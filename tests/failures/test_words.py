@@ -49,6 +49,16 @@ ALONE = {
         "triton",
     ),
     "an editor's": ("Exception has occurred: Unsupported\ngenerator", "ERR016", "dynamo"),
+    "above torch's hint": (
+        "FunctionalTensor inputs are not supported here\n\nYou can suppress this exception and fall back to eager by setting:",
+        "ERR000",
+        "aot",
+    ),
+    "a report of ComfyUI": (
+        "- **Exception Type:** RuntimeError\n- **Exception Message:** `ptxas` failed with error code 4294967295\n",
+        "ERR010",
+        "triton",
+    ),
     "a linker": (
         "Exception: ROCm linker /opt/rocm/llvm/bin/ld.lld not found. Set 'TRITON_HIP_LLD_PATH' to its path.",
         "ERR000",
@@ -162,3 +172,11 @@ def test_a_word_is_of_a_stage_and_a_sentence_needs_one_that_says_that_it_failed(
     assert spoken("the cat sat on the mat") is None
     assert fails("a FakeTensor is not supported")
     assert not fails("FakeTensor: a tensor without data")
+
+
+def test_quotes_of_a_traceback_that_was_printed_as_one_line_are_read(tmp_path: Path) -> None:
+    frame = f'\\n  File \\"{TORCH}/_inductor/graph.py\\", line 9, in run_node\\n    f()'
+    text = f'{{"error": "Traceback (most recent call last):{frame}\\nKeyError: 3", '
+    first = report(text, tmp_path).told[0]
+    assert first.code == "ERR017"
+    assert first.data["stage"] == "inductor"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tracelens.failures.home import is_at_home
 from tracelens.failures.stages import is_compiler
+from tracelens.failures.words import fails, spoken
 from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
@@ -88,7 +89,11 @@ def _is_alone(episode: Episode, frames: Sequence[Traced]) -> bool:
 def is_end(episode: Episode, raised: Sequence[Raised]) -> bool:
     """Tell whether there is no more than what torch prints below its error."""
     said = [item for item in episode.items if isinstance(item, Said) and not item.logged]
-    return not raised and any(_SUPPRESS in item.text for item in said)
+    end = next((n for n, item in enumerate(said) if _SUPPRESS in item.text), -1)
+    if raised or end < 0:
+        return False
+    head = (item.text for item in said[:end] if not item.text.startswith((" ", "Set TORCH")))
+    return not (episode.short and any(spoken(text) and fails(text) for text in head))
 
 
 def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:

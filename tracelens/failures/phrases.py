@@ -291,6 +291,7 @@ PHRASES = (
         "ptxas",
         r"Command'?\[['\"][^'\"]{1,300}ptxas(?:\.exe)?['\"].{1,600}?--gpu-name=(?P<arch>sm_\w{1,6}).{1,600}?non-zeroexitstatus"
         r"|ptxas(?:fatal|error):Ptxassemblyaborted|NoTritonConfigsError"
+        r"|`?ptxas`?failedwitherrorcode"
         r"|InternalTritonPTXcodegenerror(?:`ptxas`stderr:)?",
     ),
     Phrase(

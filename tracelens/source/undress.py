@@ -30,6 +30,8 @@ _LAYER = re.compile(
     r"|[a-z][\w.-]{1,60} {1,30}\| "
     r"|[#>|](?: |$)|[│┃║] ?"
     r"|E {3,}(?=\S)|!!! "
+    # ComfyUI's error reports.
+    r"|- \*\*Exception (?:Type|Message):\*\* "
 )
 _RIGHT = re.compile(r"\s{0,400}[│┃║]\s{0,8}$")
 _FRAME = re.compile(r"\s{0,400}(?:[╭╰┌└├┏┗╔╚╞].{0,3}[─━═]|[─━═]{8})")
@@ -84,7 +86,8 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
         if rows and text.lstrip(" ").startswith("│") and _BROKEN.match(rows[-1].text):
             rows[-1] = rows[-1]._replace(text=_joined(rows[-1].text, _bare(text)))
             continue
-        parts = _bare(text).split("\\n") if any(one in line for one in _ESCAPED) else [_bare(text)]
+        escaped = any(one in line for one in _ESCAPED)
+        parts = _bare(text).replace('\\"', '"').split("\\n") if escaped else [_bare(text)]
         rows.extend(Bare(number, part, logged, leaves_out) for part in parts)
     for rows in found.values():
         _number(rows)

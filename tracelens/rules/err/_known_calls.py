@@ -24,8 +24,8 @@ def _length(data: FailureData) -> int:
 CALLS = (
     Remedy(
         "engine-first",
-        "The process that failed says why before this one gives up: the first traceback below"
-        " `EngineCore failed to start` (or of the first worker) ends in the reason.",
+        "The process that failed says why before this one gives up: the first traceback that the"
+        " engine's own process (or the first worker) printed ends in the reason.",
         code="grep -n -m 20 -E '[A-Za-z]+(Error|Exception): ' server.log",
         applies=lambda d: d.cause in _ENGINES and (not d.message or "ngine" in d.message),
         when="an engine that does not start, or dies",
