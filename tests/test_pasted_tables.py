@@ -331,6 +331,13 @@ def test_a_path_that_was_shortened_is_torchs(tmp_path: Path) -> None:
         ),
         (
             (
+                "INFO 04-28 16:20:20 [backends.py:1128] [actor=<root>.<t.Generator g{'gpus': 0}>] "
+                "Dynamo bytecode transform time: 15.26 s\n"
+            ),
+            "15.3 s",
+        ),
+        (
+            (
                 "DEBUG 03-07 03:52:37 [backends.py:134] store the 0-th graph for shape None from "
                 "inductor via handle ('f', '~/.cache/vllm/f.py')\n"
             ),
@@ -377,3 +384,11 @@ def test_a_graph_that_the_cache_could_not_load_is_explained(tmp_path: Path) -> N
         "to load compiled graph\n"
     )
     assert "compiled again" in _first(text, tmp_path)[1]
+
+
+def test_a_warning_about_cuda_graphs_is_known_without_its_place(tmp_path: Path) -> None:
+    text = (
+        "UserWarning: Unable to hit fast path of CUDAGraphs because of pending, uninvoked "
+        "backwards. Consider running with torch.no_grad()\n"
+    )
+    assert _first(text, tmp_path)[0] == "CGR007"

@@ -74,6 +74,8 @@ class VllmCompile(Log):
     switch = "the log of vllm serve, or of sglang"
     begins = re.compile(
         r"(?:(?:INFO|DEBUG|WARNING) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./-]{1,100}:\d{1,6}\] +"
+        # The actors of Monarch, which run it, name themselves.
+        r"(?:\[actor=[^\n]{1,300}?>\] )?"
         r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )"
         rf"(?:{_PHRASES})"
         r"|Dynamo bytecode transform time: \d|torch\.compile t(?:akes|ook) [\d.]+ s in total"
