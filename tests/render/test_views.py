@@ -222,6 +222,20 @@ def test_the_what_if_table_names_what_is_fastest_and_claims_nothing_else(
     assert "What if: fastest is freezing, 2.00 times as fast." in source
 
 
+@pytest.mark.parametrize(("high", "widest"), [(2.9, 616 / 2.9), (300.0, 616 / 3)])
+def test_one_long_spread_leaves_the_other_settings_a_picture(
+    reports: dict[str, Report], high: float, widest: float
+) -> None:
+    rows = [
+        {"setting": "unchanged", "step_ms": 1.0, "p90_ms": 1.1},
+        {"setting": "eager", "step_ms": 0.5, "p90_ms": high},
+    ]
+    report = reports["one"].model_copy(update={"tables": {"explore": rows}})
+    (picture,) = view("explore").pictures(report)
+    widths = [width for _, width, _ in bars(picture)]
+    assert max(widths) == pytest.approx(widest, abs=0.2)
+
+
 def bars(picture: Picture) -> list[tuple[str | None, float, str]]:
     return [
         (rect.get("class"), float(rect.get("width", "0")), rect[0].text or "")

@@ -15,6 +15,8 @@ __all__ = ["Explore", "fastest"]
 
 #: Pixels of the drawing, of a setting's two lines, and of its name.
 WIDTH, LINE, NAME = 620, 42, 190
+#: The longest spread that is drawn, in medians of the slowest setting.
+MAX_SPREAD = 3
 #: Columns of the table that is looked at first, and of the one that says what each row is.
 COLUMNS = (
     "setting", "step_ms", "speedup", "interval", "verdict", "compile_s", "break_even_calls",
@@ -47,7 +49,8 @@ class Explore(View):
         best = fastest(report)
         said = f"; {best}" if best else ""
         svg = Svg(WIDTH, LINE * len(rows) + 4, f"Step time by setting{said}", fits=True)
-        longest = max(max(number(row, "step_ms"), number(row, "p90_ms")) for row in rows)
+        most = MAX_SPREAD * max(number(row, "step_ms") for row in rows)
+        longest = max(max(number(row, "step_ms"), min(number(row, "p90_ms"), most)) for row in rows)
         for line, row in enumerate(rows):
             _draw(svg, line * LINE, row, (WIDTH - 4) / longest)
         untimed = [
@@ -109,6 +112,7 @@ def _draw(svg: Svg, y: float, row: dict[str, Any], scale: float) -> None:
     svg.text(WIDTH, y + 14, ", ".join(facts[:2]), "small end", WIDTH - NAME)
     svg.rect(0, y + 20, scale * step, LINE - 28, kind, f"{name}: {said}")
     if high > step:
-        middle, end = y + 20 + (LINE - 28) / 2, scale * high
+        middle, end = y + 20 + (LINE - 28) / 2, min(scale * high, WIDTH)
         svg.line(scale * step, middle, end, middle)
-        svg.line(end, middle - 5, end, middle + 5)
+        if end < WIDTH:  # else it goes on
+            svg.line(end, middle - 5, end, middle + 5)
