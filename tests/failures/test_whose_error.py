@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.errors import TracelensError
 from tracelens.failures.stages import own_stage
 from tracelens.report import Finding
 
@@ -120,3 +121,21 @@ def test_what_comes_late_may_be_of_compiled_code(error: str, tmp_path: Path) -> 
     found = first(tmp_path, BROKEN + HEAD + CALL + OWN + error + "\n")
     assert "outside of compiled code" not in found.message
     assert "TORCH_COMPILE_DISABLE=1" in advised(found)
+
+
+def test_a_name_that_torch_logs_does_not_know_is_no_error_of_the_program() -> None:
+    log = "fixtures/rules/ERR000-unexplained-error/fires-unknown-log-name.log"
+    found = analyze(str(Path(__file__).parents[2] / log)).findings[0]
+    assert found.title.startswith("TORCH_LOGS has a name that this torch does not know")
+    assert found.data["facts"].get("own") is None
+    assert [advice.setting or advice.code for advice in found.advice] == [
+        "TORCH_LOGS=help python -c 'import torch'"
+    ]
+
+
+def test_what_torch_prints_of_its_logs_is_no_failure(tmp_path: Path) -> None:
+    frame = f'  File "{TORCH}/_logging/_internal.py", line 808, in _parse_log_settings\n'
+    path = tmp_path / "help.log"
+    path.write_text(f"{HEAD}{CALL}{frame}ValueError: \nTORCH_LOGS Info\n\nExamples:\n")
+    with pytest.raises(TracelensError):
+        analyze(str(path))

@@ -60,6 +60,7 @@ PHRASES = (
         "rocm-linker",
         r"ROCmlinker.{0,300}?notfound|SetanyofTRITON_HIP_LLD_PATH|TRITON_HIP_LLD_PATH['’]?toitspath",
     ),
+    Phrase("log-settings", r"Invalidlogsettings:.{1,400}?registeredlognames"),
     Phrase("fsdp-params", r"FSDPwithuse_orig_params=True"),
     Phrase(
         "cuda-headers",

@@ -209,6 +209,8 @@ def _is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
     """Tell whether a few lines end in an error of torch, compiled or not: someone asks about it."""
     if not episode.short or episode.torch:
         return False
+    if any(line_of(item).startswith("TORCH_LOGS Info") for item in episode.items):
+        return False  # TORCH_LOGS=help ends so
     if frames:
         return any(_IN_TORCH.search(frame.place) for frame in frames[-4:])
     return "." not in last.errors[-1] and of_torch(f"{last.message}{last.bare}")

@@ -54,6 +54,7 @@ _OF_CAUSE: dict[str, Stage] = {
     "kernel-image": "triton",
     "rocm-linker": "triton",
     "fsdp-params": "dynamo",
+    "log-settings": "unknown",
     "generated-cpp": "toolchain",
     "ptxas": "triton",
     "gpu-too-old": "triton",

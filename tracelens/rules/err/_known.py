@@ -43,6 +43,7 @@ TITLES = {
     "inference-tensor": "compiled code met a tensor that was made under inference_mode",
     "kernel-code": "Triton refuses the code of a kernel",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
+    "log-settings": "TORCH_LOGS has a name that this torch does not know",
     "onnx-export": "the model could not be exported to ONNX",
     "rocm-linker": "Triton does not find ROCm's linker",
     "unpicklable": "a compiled model cannot be pickled or copied",

@@ -9,7 +9,14 @@ __all__ = ["MISUSED", "USES"]
 
 #: Causes that running without compiling tells nothing about.
 MISUSED = frozenset(
-    {"compile-option", "compiled-keys", "fsdp-params", "onnx-export", "unpicklable"}
+    {
+        "compile-option",
+        "compiled-keys",
+        "fsdp-params",
+        "log-settings",
+        "onnx-export",
+        "unpicklable",
+    }
 )
 
 
@@ -50,6 +57,17 @@ USES = (
         applies=lambda d: _is("compile-option", d) and not _is_both(d),
         since="2.0",
         when="an unknown option",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "known-logs",
+        "Take names that torch lists, with commas and without blanks between them; `+` before one"
+        " logs more, `-` less. This lists those that this torch knows.",
+        code="TORCH_LOGS=help python -c 'import torch'",
+        applies=lambda d: _is("log-settings", d),
+        since="2.0",
+        when="a name that torch does not know",
         basis="untestable",
         proof="it shows more",
     ),
