@@ -26,7 +26,12 @@ from tracelens.words import length
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
-    from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.onednn_verbose import (
+        ExecCheck,
+        ExternalKernel,
+        PrimitiveCreate,
+        PrimitiveExec,
+    )
 
 __all__ = ["WeightReorderEveryIteration"]
 
@@ -146,13 +151,18 @@ class WeightReorderEveryIteration(Rule):
         run: Table[RunFacts],
         calls: Table[LibraryCall],
         ran: Table[LibraryRun],
+        created: Table[PrimitiveCreate],
+        checked: Table[ExecCheck],
+        external: Table[ExternalKernel],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive whose weights are reordered."""
         weights = list(_weights(execs))
+        # Lines between a reorder and its use are executions, unless oneDNN tells more.
+        is_plain = not (len(created) or len(checked) or len(external))
         spent = Spent.of(execs, calls, ran)
         by_primitive: dict[str, list[_Weight]] = {}
         for weight in weights:
-            if weight.recurs:
+            if weight.recurs and not (is_plain and weight.is_packed_first):
                 by_primitive.setdefault(weight.primitive, []).append(weight)
         once = not by_primitive and is_excerpt(execs)
         if once:
@@ -258,9 +268,7 @@ class _Weight:
         """Whether it is written about as often as it is read, and some call is repeated."""
         repeated = min(max(r.count for r in rows) for rows in (self.reorders, self.uses)) > 1
         often = min(self.written, self.read) >= MIN_COUNT
-        if not (repeated and often and self.written >= MIN_PER_USE * self.read):
-            return False
-        return not self.is_packed_first
+        return repeated and often and self.written >= MIN_PER_USE * self.read
 
     @property
     def is_packed_first(self) -> bool:
