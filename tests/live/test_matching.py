@@ -13,7 +13,7 @@ from tracelens.live.matching import (
     remains,
     replacement,
 )
-from tracelens.report import Report, Severity, Where
+from tracelens.report import Finding, Report, Severity, Where
 
 
 def test_a_finding_is_found_again_by_its_id_or_by_its_place() -> None:
@@ -53,38 +53,85 @@ def test_only_what_is_new_and_as_bad_in_the_same_function_takes_its_place() -> N
     assert replacement(old, report(old), report(elsewhere)) is None
 
 
-def broken(*lines: int) -> Report:
-    rows = tuple({"file": "train.py", "line": line, "type": "item()"} for line in lines)
+ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
+BRANCH = "Data-dependent branching"
+
+
+def broken(*places: tuple[int, str]) -> Report:
+    rows = tuple({"file": "train.py", "line": line, "type": kind} for line, kind in places)
     return report().model_copy(update={"tables": {"graph_breaks": rows}})
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "is_as_many"),
-    [((7, 9), (8, 9), True), ((7, 9), (9,), False), ((7,), (8, 9), True), ((), (8,), False)],
+    ("after", "is_as_many"),
+    [
+        # The finding is of line 7.
+        ([(7, ITEM)], True),
+        ([(7, BRANCH)], True),  # `if x.item() > 3:` with the number in the graph
+        ([(7, BRANCH), (9, BRANCH)], True),
+        ([(7, "Call to print")], False),  # it was hidden on the same line
+        ([(9, BRANCH)], False),  # it was hidden below
+        ([(9, ITEM)], False),
+        ([(8, ITEM), (9, ITEM)], False),
+        ([], False),
+    ],
 )
-def test_a_break_has_moved_where_the_graph_breaks_in_as_many_places(
-    before: tuple[int, ...], after: tuple[int, ...], is_as_many: bool
+def test_a_break_is_as_it_was_only_where_its_own_line_breaks_for_the_same(
+    after: list[tuple[int, str]], is_as_many: bool
 ) -> None:
-    assert as_many(finding(), broken(*before), broken(*after)) is is_as_many
+    assert as_many(finding(), broken((7, ITEM)), broken(*after)) is is_as_many
+
+
+def test_a_line_that_broke_for_two_reasons_is_not_as_it_was_with_one() -> None:
+    before = broken((7, ITEM), (7, "Call to print"))
+    assert not as_many(finding(), before, broken((7, ITEM)))
+    assert as_many(finding(), before, before)
 
 
 def test_what_is_seen_as_often_in_another_form_has_moved() -> None:
-    old = finding("IND002", where=None, count=2)
-    assert as_many(old, report(old), report(finding("IND002", 3, where=None, count=2)))
-    assert not as_many(old, report(old), report(finding("IND002", 3, where=None, count=1)))
+    def seen(number: int, count: int = 2, op: str = "sort", code: str = "IND002") -> Finding:
+        return finding(code, number, where=None, count=count, data={"op": op, "n": number})
+
+    old = seen(1)
+    assert as_many(old, report(old), report(seen(3)))
+    assert not as_many(old, report(old), report(seen(3, count=1)))
+    assert not as_many(old, report(old), report(seen(3, op="bucketize"))), "another operator"
+    assert not as_many(old, report(old, seen(3)), report(seen(3))), "it was there before"
     assert not as_many(old, report(old), report())
 
 
-@pytest.mark.parametrize(("after", "is_as_many"), [(3, True), (2, False), (0, False)])
-def test_recompilations_have_moved_where_the_function_has_as_many(
-    after: int, is_as_many: bool
+@pytest.mark.parametrize(
+    ("code", "times", "cause", "source", "is_as_many"),
+    [
+        ("RCP004", 3, "RCP016", "n", True),  # the same argument
+        ("RCP004", 3, "RCP004", "m", True),  # the same kind of guard
+        ("RCP004", 3, "RCP016", "x", False),  # a guard that was not reached before
+        ("RCP004", 2, "RCP016", "n", False),  # less often
+        ("RCP004", 3, "", "", False),  # no rule tells for what
+        ("RCP001", 3, "RCP004", "n", False),  # raising a limit recompiles: that is its purpose
+    ],
+)
+def test_recompiles_are_as_they_were_only_for_the_same_guard_or_argument(
+    code: str, times: int, cause: str, source: str, is_as_many: bool
 ) -> None:
-    def compiled(count: int) -> Report:
+    def compiled(count: int, *findings: Finding) -> Report:
         row = {"file": "train.py", "line": 1, "function": "step", "count": count}
-        return report().model_copy(update={"tables": {"recompiles": (row,)}})
+        return report(*findings).model_copy(update={"tables": {"recompiles": (row,)}})
 
-    old = finding("RCP004", where=Where(file="train.py", line=7, function="step"))
-    assert as_many(old, compiled(3), compiled(after)) is is_as_many
+    old = finding(code, data={"cause": "RCP004", "source": "n"})
+    new = finding(cause or "RCP021", 2, data={"cause": cause, "source": source})
+    assert as_many(old, compiled(3, old), compiled(times, new)) is is_as_many
+
+
+def test_recompiles_of_another_function_are_not_the_same() -> None:
+    row = {"file": "train.py", "line": 1, "function": "step", "count": 3}
+    rows = {"tables": {"recompiles": (row,)}}
+    told = {"cause": "RCP004", "source": "n"}
+    old = finding("RCP004", data=told)
+    elsewhere = Where(file="train.py", line=7, function="evaluate")
+    other = finding("RCP004", 2, data=told, where=elsewhere)
+    before, after = (report(one).model_copy(update=rows) for one in (old, other))
+    assert not as_many(old, before, after)
 
 
 def test_sizes_that_recompile_take_the_place_of_what_they_made_dynamic() -> None:

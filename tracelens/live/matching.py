@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +21,11 @@ __all__ = [
     "remains",
     "replacement",
 ]
+
+
+#: Breaks at a value that is read from a tensor, and where a value of a tensor decides.
+_VALUE = re.compile(r"Tensor\.item")
+_DECISION = re.compile(r"Data-dependent (?:branching|jump)")
 
 
 def matching(finding: Finding, report: Report) -> tuple[Finding, ...]:
@@ -90,9 +95,13 @@ def replacement(finding: Finding, before: Report, after: Report) -> Finding | No
     unchanged run did not have it. Where no place is known, it is of the same rule, as severe, and
     seen as often.
     """
+    return next(_instead(finding, before, after), None)
+
+
+def _instead(finding: Finding, before: Report, after: Report) -> Iterator[Finding]:
     known = {other.id for other in before.findings}
-    fresh = [other for other in after.shown if other.id not in known]
-    return next((other for other in fresh if _replaces(finding, other)), None)
+    fresh = (other for other in after.shown if other.id not in known)
+    return (other for other in fresh if _replaces(finding, other))
 
 
 def remains(finding: Finding, before: Report, after: Report) -> str:
@@ -114,24 +123,35 @@ def remains(finding: Finding, before: Report, after: Report) -> str:
 
 
 def as_many(finding: Finding, before: Report, after: Report) -> bool:
-    """Return whether what a finding is of is as frequent as before, though the finding is gone.
+    """Return whether a defect is where it was and as frequent, though its finding is gone.
 
-    The graph breaks in as many places, the function is compiled anew as often, or the rule says the
-    same of as many; what is new in one place and gone in another has only moved.
+    The finding's own line breaks the graph as before, or by a decision on the same value; the
+    function is compiled anew as often, by the same kind of guard or for the same argument. A break
+    at another line, or another guard, may have been hidden by what the change has ended.
     """
+    where = finding.where
+    if where is None:
+        return any(_claim(other) == _claim(finding) for other in _instead(finding, before, after))
     if finding.code.startswith("GBR"):
-        return len(_sites(after)) >= len(_sites(before)) > 0
-    if finding.where is None:
-        fresh = replacement(finding, before, after)
-        return fresh is not None and fresh.code == finding.code
-    times = _recompiles(finding.where, before)
-    return finding.code.startswith("RCP") and _recompiles(finding.where, after) >= times > 0
+        old, new = _breaks(where, before), _breaks(where, after)
+        return bool(old) and old <= new | _decided(old, new)
+    if finding.data.get("cause") == finding.code and finding.code.startswith("RCP"):
+        as_often = _recompiles(where, after) >= _recompiles(where, before) > 0
+        return as_often and any(_same_cause(finding, other) for other in after.findings)
+    return False
 
 
-def _sites(report: Report) -> set[tuple[str, str]]:
-    """Return the lines at which graphs break."""
-    rows = report.tables.get("graph_breaks", ())
-    return {(str(row.get("file")), str(row.get("line"))) for row in rows}
+def _decided(old: set[str], new: set[str]) -> set[str]:
+    """Return the breaks at ``item()`` that have become breaks where that value decides."""
+    decides = any(_DECISION.match(kind) for kind in new)
+    return {kind for kind in old if decides and _VALUE.search(kind)}
+
+
+def _same_cause(finding: Finding, other: Finding) -> bool:
+    """Return whether the same guard, or one on the same argument, recompiles the same function."""
+    told = ("cause", "source")
+    alike = any(finding.data.get(k) and finding.data[k] == other.data.get(k) for k in told)
+    return other.code.startswith("RCP") and alike and _same_function(finding, other)
 
 
 def _breaks(where: Where, report: Report) -> set[str]:
