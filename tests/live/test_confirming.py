@@ -21,7 +21,7 @@ from tracelens.live.statistics import Judgement
 from tracelens.live.steps import Steps
 from tracelens.live.trials import Trial
 from tracelens.live.workload import Side, Workload
-from tracelens.report import Advice, Confirmation, Finding, Report, Severity
+from tracelens.report import Advice, Confirmation, Finding, Report, Severity, Where
 
 PROGRAM = Means(Workload(("python", "train.py")), sys.executable)
 
@@ -95,6 +95,31 @@ def test_reproduced_gone_and_faster_is_confirmed() -> None:
     assert answer.effect.ratio == 1.5
     assert answer.environment == {"torch": "2.13.0", "busy elsewhere": "0.0 of 8 processors"}
     assert lab.runs == ["unchanged", "scalars stay in the graph", "time"]
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "state"),
+    [
+        (7, Severity.WARNING, "refuted"),
+        (9, Severity.WARNING, "inconclusive"),
+        (9, Severity.INFO, "inconclusive"),
+    ],
+)
+def test_a_break_below_that_was_hidden_by_another_refutes_nothing(
+    line: int, severity: Severity, state: str
+) -> None:
+    """Two of one kind in one function: the first gave up the frame, so the second was not met."""
+
+    def broken(found: Finding) -> Report:
+        assert found.where is not None
+        rows = ({"file": "train.py", "line": found.where.line, "type": "Tensor.item"},)
+        return report(found).model_copy(update={"tables": {"graph_breaks": rows}})
+
+    known = broken(finding())
+    where = Where(file="/home/ana/proj/train.py", line=line, function="step")
+    left_over = finding(number=2 if line != 7 else 1, where=where, severity=severity)
+    answer = said(FakeLab(known, broken(left_over), FASTER), known)
+    assert answer.state == state
 
 
 def test_a_finding_that_was_never_there_is_not_confirmed() -> None:

@@ -108,13 +108,16 @@ def remains(finding: Finding, before: Report, after: Report) -> str:
     """Return how a defect lives on though its finding is gone; empty where it does not.
 
     The same line may break the graph for a reason that no rule tells, and the same function may be
-    compiled anew as often, by another guard.
+    compiled anew as often, by another guard. What breaks another line of its function may have been
+    hidden before.
     """
     if finding.code.startswith("GBR") and finding.where is not None:
         old, new = _breaks(finding.where, before), _breaks(finding.where, after)
         if new and not new < old:
             kind = min(new - old or new)
             return f"the graph still breaks at this line: {kind}"
+        if not new and not matching(finding, after) and left(finding)(after):
+            return "the same breaks the graph at another line of this function"
     if finding.code.startswith("RCP") and finding.where is not None:
         times = _recompiles(finding.where, after)
         if 0 < _recompiles(finding.where, before) <= times:

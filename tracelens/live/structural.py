@@ -99,9 +99,10 @@ def _compared(trial: Trial, first: Recorded, second: Recorded, seen: int) -> Res
     predicted = trial.experiment.structure
     lives = f"{instead.code} takes its place: {instead.title}" if instead is not None else ""
     lives = lives or trial.remains(first.report, second.report)
-    if not left and lives and predicted != "stays":
+    is_elsewhere = left >= seen and not note and not trial.shows(second.report)
+    if (not left or is_elsewhere) and lives and predicted != "stays":
         note = lives
-        half = Structure(predicted=predicted, before=seen, after=0, holds=False, note=note)
+        half = Structure(predicted=predicted, before=seen, after=left, holds=False, note=note)
         moved = trial.as_many(first.report, second.report) and not _partly(trial.knob, second)
         return Result(trial, "replaced", note, structure=half, moved=moved)
     holds = {"gone": not left, "fewer": left < seen, "stays": left > 0}[predicted]

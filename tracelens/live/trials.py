@@ -99,7 +99,7 @@ class Result:
     #: Whether more time might say more.
     pending: bool = False
     deviation: Deviation | None = None
-    #: Whether what took its place is as much as it was: the change moved it.
+    #: Whether what took its place is the same in another form, and as much as it was.
     moved: bool = False
     #: What the change brought along that was not there before, in words.
     brought: str = ""

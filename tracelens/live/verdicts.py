@@ -21,7 +21,7 @@ State = Literal["not_tried", "confirmed", "confirmed_structure", "refuted", "inc
 _RANKS = {"confirmed": 0, "confirmed_structure": 1, "unfinished": 2, "refuted": 3}
 _OTHERS = "a program of the same form, not yours, was run"
 _IN_FORCE = "the change was in force, and the finding is still there"
-_MOVED = "the change was in force, and as much of it is elsewhere"
+_MOVED = "the change was in force, and as much of it is there in another form"
 _REASONS: dict[str, Any] = {
     "replaced": "no_effect",
     "no_effect": "no_effect",
