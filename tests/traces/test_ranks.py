@@ -152,3 +152,52 @@ def test_what_is_on_one_rank_is_of_that_rank(tmp_path: Path) -> None:
     (idle,) = [f for f in report.findings if f.code == "TRC001"]
     assert "ranks" not in idle.title
     assert {Path(line.input).name for line in idle.evidence} == {"rank1.json.gz"}
+
+
+def reduced(at: float, us: float, elements: int, name: str, ranks: list[int]) -> Json:
+    event = kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", at, us)
+    event["args"] = {
+        "Collective name": "allreduce",
+        "In msg nelems": elements,
+        "Out msg nelems": elements,
+        "Group size": len(ranks),
+        "dtype": "Float",
+        "Process Group Name": name,
+        "Process Group Ranks": str(ranks),
+    }
+    return event
+
+
+def two_groups(path: Path, late: int, slow: int) -> Report:
+    """Two groups of four ranks, met once by all: one waits for a rank; a link of one is slow."""
+    for rank in range(8):
+        first = rank // 4 * 4
+        group = list(range(first, first + 4))
+        events = [reduced(at, 200.0, 8, "world", list(range(8))) for at in (-3e3, -2e3, -1e3)]
+        for at in range(0, 300_000, 10_000):
+            begins = 8_000.0 if rank == late else 2_000.0
+            ends = 8_500.0 if first in {late // 4 * 4, slow} else 2_400.0
+            events.append(kernel("gemm", at + 10, begins - 20))
+            events.append(reduced(at + begins, ends - begins, 4_000_000, str(first), group))
+        header: Json = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 8}}
+        header["deviceProperties"] = [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}]
+        text = json.dumps({"schemaVersion": 1, **header, "traceEvents": events})
+        (path / f"rank{rank}.json.gz").write_bytes(gzip.compress(text.encode()))
+    return tracelens.analyze(str(path))
+
+
+def test_slow_collectives_follow_from_the_rank_that_their_group_waits_for(tmp_path: Path) -> None:
+    """Whichever ranks those are: the late one is of the second group."""
+    report = two_groups(tmp_path, late=6, slow=-1)
+    told = {f.title: f for f in report.findings if f.code in {"TRC016", "TRC027"}}
+    (cause,) = [f for f in told.values() if f.data.get("late_rank") == 6]
+    assert len(told) == 3
+    assert all(f is cause or f.explained_by == cause.id for f in told.values())
+
+
+def test_a_slow_link_of_ranks_that_wait_for_nobody_is_told(tmp_path: Path) -> None:
+    report = two_groups(tmp_path, late=6, slow=0)
+    (cause,) = [f for f in report.findings if f.data.get("late_rank") == 6]
+    assert {Path(line.input).name for line in cause.evidence} == {
+        f"rank{rank}.json.gz" for rank in (4, 5, 6, 7)
+    }

@@ -27,7 +27,10 @@ MIN_SHARE = 0.05
 #: Ranks that share a node, at most; a larger group crosses the network.
 NODE = 8
 MAX_TOLD = 3
-MAX_QUOTED = 4
+#: Of the ranks that wait: all of one group, since its slow collectives follow from that.
+MAX_QUOTED = NODE
+#: Of the longest wait, what another rank waits that is held up by the same.
+WAITS = 0.1
 
 
 class Slow(FindingData):
@@ -204,7 +207,10 @@ class SlowCollective(Rule):
             )
         clock = f" Clocks agree to {length(found.spread_ms)}." if found.spread_ms else ""
         shown = [found.rank] if found.rank else []
-        shown += [row for row in found.rows if row is not found.rank]
+        others = [row for row in found.rows if row is not found.rank]
+        shown += sorted(others, key=_waited, reverse=True)
+        least = WAITS * max(map(_waited, shown))
+        shown = [row for row in shown if row is found.rank or _waited(row) >= least]
         return self.finding(
             "late" if rank is not None else "turns",
             title=title,
@@ -232,3 +238,7 @@ class SlowCollective(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _waited(row: Seen[RankTime]) -> float:
+    return row.record.waited_ms or 0.0
