@@ -116,6 +116,40 @@ def test_modules_of_one_list_that_bring_guards_are_counted_together(
     assert re.search(said, found.message), found.message
 
 
+@pytest.mark.parametrize(
+    ("guards", "models"),
+    [
+        (["a"], 2),
+        (["a", "b"], 2),  # b, then a in another size
+        (["a", "b", "a", "b"], 2),
+        (["a", "a b"], 3),
+        (["a", "b", "c"], 3),
+    ],
+)
+def test_models_are_counted_by_their_code_not_by_their_recompiles(
+    tmp_path: Path, guards: list[str], models: int
+) -> None:
+    """Each recompile names what it is not; what it is, another one may name."""
+    lines = []
+    for number, named in enumerate(guards, start=1):
+        head = (
+            f"V1120 12:08:{number:02}.0 9 torch/_dynamo/guards.py:5396] [0/{number}] [__recompiles]"
+        )
+        lines += [
+            f"{head} Recompiling function wrapper in /home/ana/proj/generic.py:937",
+            f"{head}     triggered by the following guard failure(s):",
+        ]
+        lines += [
+            f"{head}     - 0/{number - 1}: ___check_obj_id(func.__code__, {ord(one)}), "
+            "type=<class 'code'>  # output = func(self, *args, **kwargs)  # proj/generic.py:943 in "
+            "wrapper"
+            for one in named.split()
+        ]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    (found,) = [one for one in analyze(str(tmp_path)).findings if one.code == "RCP030"]
+    assert found.title == f"{models} models share the entries of `wrapper`"
+
+
 def test_guards_on_arguments_are_of_no_module() -> None:
     checks = "\n".join(f"| | +- EQUALS_MATCH: L['options']['a{n}'] == {n}" for n in range(1000))
     head = "TREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- GuardManager: source=L['options']\n"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ComplexOpsNotLowered"]
 
+#: How the operators of Fourier transforms begin: ``aten._fft_r2c``.
+FOURIER = "_fft_"
+
 
 class ComplexOpsNotLowered(Rule):
     """Inductor generates no code for complex numbers: each operator on them is a call of ATen.
@@ -44,7 +47,8 @@ class ComplexOpsNotLowered(Rule):
     calls are small and many.
 
     ## What to do
-    Write the rotation with cosine and sine.
+    Write the rotation with cosine and sine. A Fourier transform (``torch.stft``) is computed in a library:
+    keep it outside of the compiled function.
 
     ## How a live run confirms it
     The same step with real numbers. Confirmed when the calls are gone and the step is faster.
@@ -65,14 +69,26 @@ class ComplexOpsNotLowered(Rule):
         #: Per call of the graph that moves most.
         calls: int
         bytes: int
+        #: A Fourier transform makes them: it is computed in a library.
+        is_fourier: bool = False
 
     remedies = (
         Remedy(
             id="real-numbers",
             text="Compute with real numbers: a rotation of pairs (a, b) is a * cos - b * sin and "
             "a * sin + b * cos.",
+            when="no Fourier transform makes them",
+            applies=lambda data: not data.is_fourier,
             code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
             proof="https://github.com/facebookresearch/fairseq2/pull/1213",
+        ),
+        Remedy(
+            id="outside",
+            text="A Fourier transform makes the complex numbers, and a library computes it either "
+            "way: keep it, up to where its result is real again, outside of the compiled function.",
+            when="a Fourier transform makes them, as in `torch.stft`",
+            applies=lambda data: data.is_fourier,
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.stft.html",
         ),
     )
 
@@ -99,7 +115,8 @@ class ComplexOpsNotLowered(Rule):
             frame = user_code.best(Lines(graphs).of(calls[0].seen, calls[0].step.comment))
         moved = sum(call.bytes for call in calls)
         names = tuple(one.name for one in shown)
-        data = self.Data(operators=names, calls=len(calls), bytes=moved)
+        fourier = any(one.op.startswith(FOURIER) for one in found)
+        data = self.Data(operators=names, calls=len(calls), bytes=moved, is_fourier=fourier)
         yield self.finding(
             "complex",
             title="operators on complex numbers are not compiled",

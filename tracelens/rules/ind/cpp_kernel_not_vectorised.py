@@ -136,8 +136,9 @@ class CppKernelNotVectorised(Rule):
         Remedy(
             id="newer-torch",
             text="Newer torch vectorizes more: integers since 2.5, masks since 2.4.",
-            when="no reason in the code",
+            when="no reason in the code, and torch before 2.5",
             applies=lambda data: data.cause == "scalar",
+            until="2.4",
             proof="https://github.com/pytorch/pytorch/pull/122961",
         ),
     )

@@ -105,12 +105,20 @@ class SharedDecoratorCache(RecompileRule):
 
 
 def _models(group: Group) -> int:
-    """Return how many wrapped functions the log tells apart, at least."""
-    found = {
-        failure.check.object_id
-        for _, step in group.steps
-        for failure in step.seen.record.failures
-        if isinstance(failure.check, IdentityCheck | TypeCheck)
-        and failure.check.source == getattr(step.check, "source", None)
-    }
-    return max(len(found), len(group.steps)) + (len(found) <= len(group.steps))
+    """Return how many wrapped functions the log tells apart, at least.
+
+    What is compiled is none of those that the guards of one recompile name, but may be one that
+    those of another name.
+    """
+    found: set[object] = set()
+    most = 0
+    for _, step in group.steps:
+        named = {
+            failure.check.object_id
+            for failure in step.seen.record.failures
+            if isinstance(failure.check, IdentityCheck | TypeCheck)
+            and failure.check.source == getattr(step.check, "source", None)
+        }
+        found |= named
+        most = max(most, len(named))
+    return max(len(found), most + 1)

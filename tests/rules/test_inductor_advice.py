@@ -1,0 +1,45 @@
+"""Advice on generated code that holds for some operators and some versions only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.judging.fitting import _is_past
+from tracelens.rules.ind.cpp_kernel_not_vectorised import CppKernelNotVectorised
+
+HINT = (
+    "I1120 14:59:53.{:06} 24986 torch/_inductor/graph.py:1002] [0/0] [__perf_hints] "
+    "Using FallbackKernel: torch.ops.aten.{}"
+)
+
+
+@pytest.mark.parametrize(
+    ("operators", "advised"),
+    [
+        (["view_as_complex.default", "mul.Tensor", "view_as_real.default"], "real-numbers"),
+        # torch.stft, and the real and imaginary part of its result
+        (["_fft_r2c.default", "view_as_real.default"], "outside"),
+        (["_fft_c2r.default", "complex.default"], "outside"),
+    ],
+)
+def test_a_fourier_transform_is_no_rotation(
+    tmp_path: Path, operators: list[str], advised: str
+) -> None:
+    lines = [HINT.format(at, operator) for at, operator in enumerate(operators)]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    (found,) = [one for one in analyze(str(tmp_path)).findings if one.code == "IND010"]
+    assert [one.id for one in found.advice] == [advised]
+
+
+@pytest.mark.parametrize(
+    ("release", "is_past"), [([2, 3, 1], False), ([2, 4, 0], False), ([2, 5, 0], True)]
+)
+def test_a_newer_torch_is_advised_where_there_is_one_that_vectorizes_more(
+    release: list[int], is_past: bool
+) -> None:
+    (newer,) = [one for one in CppKernelNotVectorised.remedies if one.id == "newer-torch"]
+    data = CppKernelNotVectorised.Data(cause="scalar", kernels=(), functions=(), elements=1)
+    assert _is_past(newer.advice(data), release) is is_past
