@@ -132,9 +132,8 @@ def test_models_are_counted_by_their_code_not_by_their_recompiles(
     """Each recompile names what it is not; what it is, another one may name."""
     lines = []
     for number, named in enumerate(guards, start=1):
-        head = (
-            f"V1120 12:08:{number:02}.0 9 torch/_dynamo/guards.py:5396] [0/{number}] [__recompiles]"
-        )
+        at = f"V1120 12:08:{number:02}.000000 12698 torch/_dynamo/guards.py:5396]"
+        head = f"{at} [0/{number}] [__recompiles]"
         lines += [
             f"{head} Recompiling function wrapper in /home/ana/proj/generic.py:937",
             f"{head}     triggered by the following guard failure(s):",
