@@ -767,6 +767,32 @@ def test_the_environment_sets_what_the_command_line_does_not() -> None:
     assert tracelens("analyze", "--sample", TRACELENS_STRICT="perhaps").returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("TRACELENS_FORMAT", "say --format"),
+        ("TRACELENS_FAILON", "did you mean TRACELENS_FAIL_ON?"),
+        ("TRACELENS_SEVERITY", "it is a table, for pyproject.toml"),
+    ],
+)
+def test_a_variable_that_looks_like_a_setting_and_is_none_is_told(
+    variable: str, hint: str
+) -> None:
+    said = tracelens("analyze", "--sample", "-q", **{variable: "json"})
+    assert said.returncode == 0
+    assert said.stderr == f"tracelens: {variable} is no setting, and is not read. Hint: {hint}\n"
+    assert said.stdout == tracelens("analyze", "--sample", "-q").stdout
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["ROOT", "BASELINE", "LOGS", "COMMAND", "SARIF", "CORPUS", "BROWSER", "PACK_SECONDS", "WHOLE"],
+)
+def test_variables_of_other_use_are_nobodys_business(variable: str) -> None:
+    said = tracelens("analyze", "--sample", "-q", **{f"TRACELENS_{variable}": "1"})
+    assert (said.returncode, said.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 @pytest.mark.parametrize("words", ["analyze --sample", "--help", "rules"])
 def test_a_full_disk_is_one_line(words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -487,3 +488,15 @@ def test_more_steps_are_not_worse_kernels(report: Report) -> None:
     comparison = compare([traced(report, {"a": 4.0}, 3), traced(report, {"a": 8.0}, 6)])
     assert counter(comparison, "kernel_ms").state == "changed"
     assert counter(comparison, "op_ms").state == "changed"
+
+
+def test_the_page_has_contents_with_counts_that_lead_somewhere(report: Report) -> None:
+    one, other = with_findings(report, finding()), with_findings(report, finding("GBR002"))
+    (form,) = [form for form in FORMATS if form.name == "html"]
+    page = form.load().render(compare([one, other]), LAST)
+    contents = page.partition('<nav class="contents"')[2].partition("</nav>")[0]
+    anchors = re.findall(r'href="#(\w+)"', contents)
+    assert anchors[:2] == ["inputs", "findings"]
+    assert all(page.count(f' id="{anchor}"') == 1 for anchor in anchors)
+    assert re.findall(r"<h2 id=\"(\w+)\"", page) == anchors
+    assert re.findall(r'class="count">(\d+)', contents)[:2] == ["2", "2"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tracelens.cli._terminal import say
 from tracelens.context import Context
 from tracelens.errors import UsageError
 
@@ -19,19 +21,26 @@ PREFIX = "TRACELENS_"
 PACK_SECONDS = f"{PREFIX}PACK_SECONDS"
 #: Settings that are more than a word or a list of words: they belong into a file.
 TABLES = {"ignores", "severity", "budgets", "extends"}
+#: Options that are no settings, though one could take them for such. Others of a script's own, such
+#: as ``TRACELENS_ROOT``, are its own business.
+OPTIONS = {"FORMAT", "OUTPUT", "QUIET", "VERBOSE"}
+#: How alike a name is to a setting's that is a misspelt one.
+ALIKE = 0.8
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
 def laid_over(config: Config) -> Config:
     """Return the project's settings with those of the environment laid over them.
 
-    Lists are separated by commas. What is empty says nothing.
+    Lists are separated by commas. What is empty says nothing. What looks like a setting and is none
+    is told on standard error.
 
     Raises:
         UsageError: A value is not one that the setting takes.
     """
     from tracelens.config import Config
 
+    _tell_of_no_settings({field.upper() for field in Config.model_fields})
     options: dict[str, Any] = {}
     for field in sorted(Config.model_fields.keys() - TABLES):
         variable = PREFIX + field.upper()
@@ -68,6 +77,22 @@ def without_plugins_of_pydantic() -> Iterator[None]:
     finally:
         if not given:
             os.environ.pop(name, None)
+
+
+def _tell_of_no_settings(settings: set[str]) -> None:
+    read = settings - {name.upper() for name in TABLES}
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(PREFIX)
+        if name == variable or name in read or not os.environ[variable].strip():
+            continue
+        near = difflib.get_close_matches(name, sorted(read), n=1, cutoff=ALIKE)
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else ""
+        if name in OPTIONS:
+            hint = f"say --{name.lower()}"
+        elif name.lower() in TABLES:
+            hint = "it is a table, for pyproject.toml"
+        if hint:
+            say(f"{variable} is no setting, and is not read", hint=hint)
 
 
 def _value(variable: str, field: str, text: str) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from tracelens.render import Options
 from tracelens.render import _words as words
+from tracelens.render._contents import Entry
 from tracelens.render._strings import elide, one_line, spans
 from tracelens.render.compare import _words
 from tracelens.render.compare._prepare import prepare
@@ -35,16 +37,18 @@ def render(comparison: Comparison, options: Options) -> str:
     script = (templates / "script.js").read_text(encoding="utf-8")
     changed = {(one.name, one.of) for one in _words.moved(drawn.counters, every=False)}
     rows = _words.moved(drawn.counters, every=True)
+    tables = (
+        ("changed", "What changed", [one for one in rows if (one.name, one.of) in changed]),
+        ("others", "Other counters", [one for one in rows if (one.name, one.of) not in changed]),
+    )
     text = (
         _environment()
         .get_template("compare.html")
         .render(
             comparison=drawn,
             names=[one.name for one in drawn.runs],
-            tables=(
-                ("changed", [one for one in rows if (one.name, one.of) in changed]),
-                ("others", [one for one in rows if (one.name, one.of) not in changed]),
-            ),
+            contents=list(_contents(drawn, tables)),
+            tables=tables,
             data=_data(drawn.to_json()),
             replaced=replaced,
             style=style,
@@ -55,6 +59,21 @@ def render(comparison: Comparison, options: Options) -> str:
     )
     # No address is spelled out in the source, so that nothing can be mistaken for a request.
     return text.replace("://", ":&#47;&#47;")
+
+
+def _contents(
+    comparison: Comparison, tables: Iterable[tuple[str, str, list[Counter]]]
+) -> Iterator[Entry]:
+    yield Entry("inputs", "Inputs", len(comparison.runs))
+    if comparison.modes:
+        yield Entry("modes", "Eager and compiled")
+    found = comparison.findings
+    yield Entry("findings", "Findings", sum(len(getattr(found, state)) for state in _words.STATES))
+    for anchor, title, rows in tables:
+        if rows:
+            yield Entry(anchor, title, len(rows))
+    if comparison.winners:
+        yield Entry("winners", "Other winners", len(comparison.winners))
 
 
 def _environment() -> Environment:
