@@ -496,6 +496,7 @@ def test_the_page_has_contents_with_counts_that_lead_somewhere(report: Report) -
     page = form.load().render(compare([one, other]), LAST)
     contents = page.partition('<nav class="contents"')[2].partition("</nav>")[0]
     anchors = re.findall(r'href="#(\w+)"', contents)
+    assert '<div class="page alone">' in page  # the space around headings and badges
     assert anchors[:2] == ["inputs", "findings"]
     assert all(page.count(f' id="{anchor}"') == 1 for anchor in anchors)
     assert re.findall(r"<h2 id=\"(\w+)\"", page) == anchors

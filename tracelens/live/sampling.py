@@ -92,7 +92,7 @@ class Sampler:
         if sheet.recorded is None:
             sheet.recorded, run = self._lab.sample(side)
         else:
-            self._lab.say(f"run {len(sheet.runs) + 1} of it, {knob.text}")
+            self._lab.say(f"{knob.text}, run {len(sheet.runs) + 1}")
             run = self._lab.run_once(side, "step")
         sheet.runs.append((self._place, self._call, run))
         self._place += 1
