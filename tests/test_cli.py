@@ -775,9 +775,7 @@ def test_the_environment_sets_what_the_command_line_does_not() -> None:
         ("TRACELENS_SEVERITY", "it is a table, for pyproject.toml"),
     ],
 )
-def test_a_variable_that_looks_like_a_setting_and_is_none_is_told(
-    variable: str, hint: str
-) -> None:
+def test_a_variable_that_looks_like_a_setting_and_is_none_is_told(variable: str, hint: str) -> None:
     said = tracelens("analyze", "--sample", "-q", **{variable: "json"})
     assert said.returncode == 0
     assert said.stderr == f"tracelens: {variable} is no setting, and is not read. Hint: {hint}\n"
