@@ -36,6 +36,15 @@ def test_the_modules_through_which_a_line_is_reached_are_named() -> None:
     assert "self.embed" not in inner.text  # it does not lead there
 
 
+def test_modules_are_advised_only_where_modules_are_called() -> None:
+    """A plain function that draws numbers in a library has no modules to compile instead."""
+    first = shown(report_of("GBR016", "fires-library-generator.log"))[0]
+    assert [advice.id for advice in first.advice][-1] == "newer-version"
+    assert "compile-inner" not in {advice.id for advice in first.advice}
+    inside = shown(report_of("GBR018", "fires-torch-geometric.log"))[0]
+    assert "compile-inner" in {advice.id for advice in inside.advice}
+
+
 def test_where_an_optimizer_breaks_the_graph_its_step_is_left_uncompiled() -> None:
     report = report_of("GBR002", "fires-library-optimizer.log")
     first = shown(report)[0]

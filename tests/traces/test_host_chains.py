@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.traces.test_bounds import found
-from tests.traces.writing import Json, op
+from tests.traces.writing import Json, kernel, op
 
 
 def row(parts: list[tuple[str, float, float]], times: int = 1) -> list[Json]:
@@ -104,3 +105,37 @@ def test_products_in_float64_on_the_cpu(
     tmp_path: Path, kind: str, us: float, launches: bool, told: bool
 ) -> None:
     assert ("TRC033" in found(tmp_path, products(kind, us, launches=launches))) is told
+
+
+def beside(events: list[Json], threads: int = 4) -> list[Json]:
+    """Return the same on several threads at a time."""
+    return [event | {"tid": tid} for tid in range(1, threads + 1) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("code", "events"),
+    [
+        ("TRC010", row(CHAIN, 10)),
+        ("TRC025", row([*ATTENTION, ("bmm", 500.0, 10.0)], 10)),
+        ("TRC033", products("double", 1_900)),
+    ],
+)
+def test_threads_together_take_no_more_than_the_trace(
+    tmp_path: Path, code: str, events: list[Json]
+) -> None:
+    finding = found(tmp_path, beside(events))[code]
+    assert finding.cost is not None
+    assert (finding.cost.share or 0.0) <= 1.0
+    shown = re.findall(r"(\d+) %", finding.title + finding.message)
+    assert all(int(number) <= 100 for number in shown)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("cpu", "at most"), ("gpu", "TF32 is off")])
+def test_what_float32_would_save_is_said_as_the_device_computes(
+    tmp_path: Path, kind: str, words: str
+) -> None:
+    """Tensor cores of A100 and H100 compute float64 at the rate of float32 outside of them."""
+    gemm = "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x64x16_cublas"
+    kernels = [kernel(gemm, 2_000 * at, 900) for at in range(10)]
+    events = kernels if kind == "gpu" else products("double", 900)
+    assert words in found(tmp_path, events)["TRC033"].message

@@ -86,6 +86,14 @@ class BreakSite:
         return tuple(found)
 
     @property
+    def in_module(self) -> bool:
+        """Whether a module is called on the way there; true where the way is not known."""
+        return not self.stack or any(
+            frame.function == "forward" or _slashed(frame.file).endswith(_MODULE_CALL)
+            for frame in self.stack
+        )
+
+    @property
     def in_optimizer(self) -> bool:
         """Whether the step of an optimizer leads there."""
         return any(_slashed(frame.file).endswith(_OPTIMIZER) for frame in self.stack)

@@ -61,6 +61,8 @@ class BreakData(FindingData):
     via_line: Line | None = None
     #: The step of an optimizer leads there.
     in_optimizer: bool = False
+    #: Whether a module is called on the way there; true where the way is not known.
+    in_module: bool = True
     #: All lines from the compiled function to the break, the outermost first.
     stack: tuple[Line, ...] = ()
     records: int = 1
@@ -91,6 +93,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         if via
         else None,
         in_optimizer=site.in_optimizer,
+        in_module=site.in_module,
         stack=tuple(stack),
         records=site.count,
         skipped=site.skipped,
@@ -125,6 +128,10 @@ def _spared(data: object) -> str:
     )
 
 
+def _in_module(data: object) -> bool:
+    return not isinstance(data, BreakData) or data.in_module
+
+
 def _steps(data: object) -> bool:
     return isinstance(data, BreakData) and data.in_optimizer
 
@@ -142,9 +149,9 @@ LIBRARY = (
     Remedy(
         "compile-inner",
         _spared,
-        when="the break is in an installed package, the guards name more than one module, and no "
-        "optimizer leads there",
-        applies=lambda data: bool(data.package) and not _steps(data),
+        when="the break is in an installed package, modules lead there, the guards do not name one "
+        "alone, and no optimizer leads there",
+        applies=lambda data: bool(data.package) and not _steps(data) and _in_module(data),
         basis="tested",
         proof="tests/advice/GBR007/compile-inner.py",
         knob=_inner,

@@ -26,6 +26,14 @@ KINDS = frozenset({"product", "convolution", "attention"})
 CLASSES = frozenset({"gemm", "convolution", "attention"})
 
 
+#: What float32 would save; whether it is on the CPU -> a sentence.
+_SAVED = {
+    True: "in float32 it would be half of that at most.",
+    False: "in float32 it would be half of that or less, and as much only where tensor cores "
+    "compute float64 (A100, H100) and TF32 is off.",
+}
+
+
 class Float64(FindingData):
     """What is computed in float64."""
 
@@ -43,12 +51,12 @@ class _Computed(NamedTuple):
 
 
 class Float64Math(Rule):
-    """Products are computed in float64, which takes twice as long as float32 at the least.
+    """Products are computed in float64, which mostly takes twice as long as float32 at the least.
 
     ## Why it matters
     A vector register holds half as many numbers of 64 bits, so a CPU computes half as many at a time.
-    GPUs for data centers compute float64 at half the rate of float32 or less, all others at a 32nd or
-    64th. Mostly nobody asked for it: arrays of numpy are float64 unless told otherwise, and what is made
+    GPUs for data centers compute float64 at half the rate of float32 (in tensor cores, as those of A100
+    and H100, as fast as float32 without TF32), all others at a 32nd or 64th. Mostly nobody asked for it: arrays of numpy are float64 unless told otherwise, and what is made
     of them is, too.
 
     ## What it looks like
@@ -111,14 +119,14 @@ class Float64Math(Rule):
         ms = sum(one.ms for one in found)
         n = sum(one.n for one in found)
         of = "the trace" if on_cpu else COMPUTING
+        share = min(1.0, ms / whole)  # threads add up
         data = Float64(ms=ms, of_ms=whole, on_cpu=on_cpu)
         return self.finding(
             "float64",
-            title=f"products in float64 take {percent(ms / whole)} of {of}",
+            title=f"products in float64 take {percent(share)} of {of}",
             message=(
                 f"{n:,} matrix products, convolutions or attentions in float64 take {length(ms)}; "
-                "in float32 it would be half of that at most. Arrays of numpy are float64 unless "
-                "told otherwise."
+                f"{_SAVED[on_cpu]} Arrays of numpy are float64 unless told otherwise."
             ),
             confidence=Confidence.HIGH,
             count=n,
@@ -126,7 +134,7 @@ class Float64Math(Rule):
                 one.row.quote(f"{one.n} times, {length(one.ms)} in all")
                 for one in found[:MAX_QUOTED]
             ],
-            cost=Cost(ms=ms / 2, share=min(1.0, ms / 2 / whole), basis="estimated", of=of),
+            cost=Cost(ms=share * whole / 2, share=share / 2, basis="estimated", of=of),
             advice=self.advise(data),
             data=data,
         )

@@ -156,7 +156,8 @@ class PointwiseChainNotFused(Rule):
     ) -> Finding:
         kernels = sum(row.record.count * len(row.record.kernels) for row in rows)
         times = sum(row.record.count for row in rows)
-        saved = min(_save(rows), ms)
+        share = min(1.0, ms / busy)  # threads add up
+        saved = min(_save(rows), ms, busy)
         alike = "" if on_cpu else " over about as many elements"
         what, of = ("operators", "the trace") if on_cpu else ("kernels", COMPUTING)
         told = "; ".join(
@@ -169,7 +170,7 @@ class PointwiseChainNotFused(Rule):
             title=f"{kernels:,} elementwise {what} run in {times:,} sequences, not fused",
             message=(
                 f"Elementwise {what}{alike} follow each other and take "
-                f"{length(ms)}, {percent(ms / busy)} of {of}. Most of it: {told}."
+                f"{length(ms)}, {percent(share)} of {of}. Most of it: {told}."
             ),
             confidence=Confidence.MEDIUM,
             count=times,
