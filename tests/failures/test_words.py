@@ -16,7 +16,7 @@ from tests.failures import (
 from tests.failures.printing import Text
 from tracelens import Report, analyze
 from tracelens.errors import SourceError
-from tracelens.failures.words import fails, spoken
+from tracelens.failures.words import fails, is_error, spoken
 
 TORCH = "/home/ana/venv/lib/python3.12/site-packages/torch"
 #: A message without its traceback, the code that is first, and the stage.
@@ -87,6 +87,36 @@ OTHERS = (
     "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array",
     "KeyError: 'id'",
     "The files must be named s1 in the list of unknown names",
+    "Error: call_function failed, unknown tool 'weather'",
+    "AssertionError: expected s1 == s2",
+    "RuntimeError: failed to create tensor descriptor CUDNN_STATUS_BAD_PARAM",
+    "InternalError: Failed to set tensor descriptor in tensorflow",
+    "error: 'mlir::tosa' op requires attribute",
+    "ERROR partitioner could not split the graph, invalid edges",
+    "Error: NVIDIA Dynamo failed to start the frontend, etcd is not available",
+    "ERROR Dynamo worker failed to register",
+    "[ERROR] openvino: dynamic_shapes not supported by this plugin",
+)
+#: Warnings without their heads, output of programs that work, questions, and texts of programs.
+NO_ERRORS = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not passed.",
+    "FSDP: the parameters cannot be moved\nand will be ignored in a future version",
+    "torch._inductor: Failed to import CUTLASS lib. Skipping CUTLASS backend for now.",
+    "flex_attention called without torch.compile() - this will use an unfused implementation, which should not be timed",
+    "epoch 1 loss 0.3\nFSDP wrapped 12 modules, no errors",
+    "torch.compile: max error 1e-5 vs eager",
+    "compiled with fullgraph=True, accuracy expected 0.91",
+    "How does torch.compile handle dynamic_shapes? I cannot find it.",
+    "import torch\n# torch.compile cannot do this\nprint(torch.compile(f)(torch.ones(3)))",
+)
+#: ... and those next to them that are errors.
+ERRORS = (
+    "torch.utils.checkpoint: use_reentrant must be a bool",
+    "FSDP: the parameters cannot be moved",
+    "flex_attention does not support a mask of this size",
+    "torch.compile: unsupported mode",
+    "Expected node.op to be call_module",
+    "Constraints violated: the guard s0 <= 1024 does not hold",
 )
 KINDS = (
     *test_false_alarms.KINDS,
@@ -170,6 +200,8 @@ def test_a_word_is_of_a_stage_and_a_sentence_needs_one_that_says_that_it_failed(
     assert spoken("'ComputedBuffer' object has no attribute 'x'") == "inductor"
     assert spoken("tl.constexpr expected") == "triton"
     assert spoken("the cat sat on the mat") is None
+    assert spoken("Variables that are not TensorVariable are refused") is None
+    assert spoken("call_method UserDefinedObjectVariable(x) TensorVariable()") == "dynamo"
     assert fails("a FakeTensor is not supported")
     assert not fails("FakeTensor: a tensor without data")
 
@@ -180,3 +212,18 @@ def test_quotes_of_a_traceback_that_was_printed_as_one_line_are_read(tmp_path: P
     first = report(text, tmp_path).told[0]
     assert first.code == "ERR017"
     assert first.data["stage"] == "inductor"
+
+
+@pytest.mark.parametrize("text", NO_ERRORS)
+def test_what_went_on_is_no_error(text: str, tmp_path: Path) -> None:
+    try:
+        found = report(text, tmp_path).told
+    except SourceError:
+        return
+    assert not [one.title for one in found if one.code.startswith("ERR")]
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_a_sentence_that_only_says_what_failed_is_one(text: str, tmp_path: Path) -> None:
+    assert is_error(text)
+    assert report(text, tmp_path).told[0].code.startswith("ERR")

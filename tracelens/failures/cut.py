@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tracelens.failures.home import is_at_home
 from tracelens.failures.stages import is_compiler
-from tracelens.failures.words import fails, spoken
+from tracelens.failures.words import is_error
 from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
@@ -93,7 +93,7 @@ def is_end(episode: Episode, raised: Sequence[Raised]) -> bool:
     if raised or end < 0:
         return False
     head = (item.text for item in said[:end] if not item.text.startswith((" ", "Set TORCH")))
-    return not (episode.short and any(spoken(text) and fails(text) for text in head))
+    return not (episode.short and any(map(is_error, head)))
 
 
 def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:

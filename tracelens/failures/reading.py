@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
@@ -12,7 +13,7 @@ from tracelens.failures.cut import function_cause, is_cut, is_end, raising
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
-from tracelens.failures.words import fails, of_torch, spoken
+from tracelens.failures.words import is_error, of_torch, spoken
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
@@ -59,6 +60,8 @@ _WRITTEN = re.compile(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
 #: Files of torch; lines of a message that stands alone.
 _IN_TORCH = re.compile(r"[/\\](?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
 MAX_ALONE = 30
+#: A line of a program's text.
+_IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
 #: The caller and the callee.
 _PAIR = 2
 
@@ -223,8 +226,16 @@ def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
         return -1
     if any(item.logged or "Warning" in line_of(item) for item in items):
         return -1
-    lines = map(line_of, items)
-    return next((n for n, line in enumerate(lines) if spoken(line) and fails(line)), -1)
+    lines = [line_of(item) for item in items]
+    if any(map(_IMPORT.match, lines)):
+        return -1
+    found = (n for n, line in enumerate(lines) if is_error(line, _below(lines, n)))
+    return next(found, -1)
+
+
+def _below(lines: list[str], at: int) -> str:
+    """Return the two lines with which a sentence may go on."""
+    return " ".join(takewhile(lambda line: not _STOPS.match(line), lines[at + 1 : at + 3]))
 
 
 def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:

@@ -2,7 +2,7 @@
 """Words that torch's compiler and Triton use of their own things, and no other program does.
 
 A message that no phrase knows is told for what it is by the names in it. Counted over what torch
-2.3 to 2.13 and Triton raise, and left out where other libraries say them, too.
+2.6 and 2.13 and Triton 3.3.1 raise, and left out where other libraries say them, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracelens.failures.stages import Stage
 
-__all__ = ["fails", "of_torch", "spoken"]
+__all__ = ["fails", "is_error", "of_torch", "spoken"]
 
 #: The stage that a name belongs to; the later stages first.
 _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
@@ -23,8 +23,8 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
             r"\btl\.(?:constexpr|tensor|dtype|load|store|dot|arange|range|static_\w+|program_id|\w+\d\d)\b"
             r"|\btriton\.(?:language|compiler|runtime|backends|jit|autotune|Config|knobs)"
             r"|@triton\.jit|\bTriton (?:kernel|does|cannot|only|requires|compil|language)"
-            r"|\bmlir::|\btriton::|\bpointer<(?:fp|bf|int|u?i)\w{1,12}>|\btriton_gpu\.|\bttn?g\.\w|\btt\.func"
-            r"|\bnum_(?:warps|stages|ctas) (?:must|should|is)|inline_asm_elementwise|tensor.?descriptor"
+            r"|\bmlir::triton|\btriton::|\bpointer<(?:fp|bf|int|u?i)\w{1,12}>|\btriton_gpu\.|\bttn?g\.\w|\btt\.func"
+            r"|\bnum_(?:warps|stages|ctas) (?:must|should|is)|inline_asm_elementwise|tensor_descriptor|\bTensorDescriptor\b"
         ),
     ),
     (
@@ -43,25 +43,25 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
         re.compile(
             r"\bFunctionalTensor\w{0,8}|AOTAutograd|\baot_(?:autograd|export|function|module|eager|config)\w{0,24}"
             r"|\bAOTOutput\b|\bAOTConfig\b|\bfw_metadata\b|\bSubclassCreationMeta|\btraced_tangent|\bjoint graph\b"
-            r"|\bmin_cut\w{0,24}|\bpartitioner\b.{0,40}\bgraph\b|PlainTensorMeta|ViewAndMutationMeta"
+            r"|\bmin_cut\w{0,24}|\bpartitioner\b.{0,40}\b(?:fx|joint|forward|backward) graph\b|PlainTensorMeta|ViewAndMutationMeta"
         ),
     ),
     (
         "dynamo",
         re.compile(
-            r"\b(?:Tensor|Constant|SymNode|Lazy|Tuple|List|ConstDict|Dict|Set|Builtin|NNModule|NestedUser\w{1,12}"
+            r"\bTensorVariable(?:Tracker)?\(|\b(?:Constant|SymNode|Lazy|Tuple|List|ConstDict|Dict|Set|Builtin|NNModule|NestedUser\w{1,12}"
             r"|UserDefined\w{1,12}|User(?:Function|Method)|Unspecialized\w{1,12}|TorchInGraph\w{1,12}"
             r"|Functools\w{1,12}|GetAttr|Range|Slice|PythonModule|StreamContext|Autograd\w{1,12})Variable(?:Tracker)?\b"
-            r"|\bVariableTracker\b|\bDynamo\b(?! ?DB)|[Tt]orch ?[Dd]ynamo|TORCHDYNAMO|\bfullgraph\b|[Gg]raph[- ]break"
-            r"|\bTensorVariable|\b(?:Dict|Root)?GuardManager\b|\bGuardBuilder\b|\bInstructionTranslator\b|\bOutputGraph\b"
+            r"|\bVariableTracker\b|\bDynamo\b(?! ?(?:DB|[Tt]able|worker|frontend|planner|operator))|[Tt]orch ?[Dd]ynamo|TORCHDYNAMO|\bfullgraph\b|[Gg]raph[- ]break"
+            r"|\b(?:Dict|Root)?GuardManager\b|\bGuardBuilder\b|\bInstructionTranslator\b|\bOutputGraph\b"
             r"|\bFake(?:Tensor|ScriptObject)\w{0,8}|\bfake[ _](?:mode|tensor|kernel|impl|class)|\bregister_fake\b"
             r"|\bSym(?:Int|Float|Bool|Node)s?\b|\bsymints?\b|\bunbacked\b|\b[Ss]hape_?[Ee]nv\b|\bValueRanges\b"
             r"|\bGraphModule\b|\bExportedProgram\b|\bOpOverload\w{0,6}|\bHigherOrderOperator\b|[Hh]igher[- ]order op"
-            r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_(?:function|module|method)\b|\bmake_fx\b"
+            r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_(?:module|method)\b|\bcall_function['`]? (?:op|node|with target)|\bmake_fx\b"
             r"|\bdynamic_shapes\b|\bTreeSpec\b|\bfx\.(?:Node|Graph|Proxy|symbolic_trace)|\b[Ff][Xx] ?[Gg]raph|symbolically trac"
             r"|torch\.(?:compile[rd]?|export|fx|library|cond|ops|_[a-z]\w{1,24})\b|\btorch\.nn\.attention|\bnonstrict_trace\b|\bexpected FunctionType\b"
             r"|\b(?:aten|prims|higher_order|_c10d_functional)\.\w|\bmeta (?:kernel|tensor|function)"
-            r"|\b[LG]\['|\b[suz]\d{1,4} \(could be from|\b(?:Eq|Ne|Mod|FloorDiv)\([suz]\d|\b[su]\d{1,4} (?:[<>=!]=|[<>]) [\dsu]"
+            r"|\b[LG]\['|\b[suz]\d{1,4} \(could be from|\b(?:Eq|Ne|Mod|FloorDiv)\([suz]\d|\b(?:expression|guard\w{0,3}|constraints?)\b.{0,60}\b[su]\d{1,4} (?:[<>=!]=|[<>]) [\dsu]"
             r"|\b(?:flex_(?:attention|decoding)|[Ff]lexAttention|BlockMask|block_mask|mask_mod|score_mod)\b"
         ),
     ),
@@ -90,10 +90,26 @@ _FAILS = re.compile(
     r"|only (?:supports?|accepts?|allow)|fail(?:ed|s|ure)?|invalid|missing|mis-?match\w*|errors?|does(?: not|n't)"
     r"|did(?: not|n't)|is not|isn't|was not|wasn't|illegal|forgot|forget|not in|NYI|requires?|incompatible|attempt\w*)\b"
 )
+#: Programs that use some of these words, too.
+_OTHERS = re.compile(
+    r"(?i)\b(?:tensorflow|keras|jax(?:lib)?|xla|onnx ?runtime\w{0,5}|openvino|pytensor|pymc|theano|paddle\w{0,8}"
+    r"|mindspore|mxnet|tvm|iree|ggml|llama\.cpp|nvidia dynamo|etcd|tosa|stablehlo|cupy|cudnn_status\w{0,40})\b"
+)
+#: What says that it went on, counts errors, or measures them.
+_QUIET = re.compile(
+    r"(?i)deprecat|\bwarn|\bwe (?:recommend|will (?:raise|remove))|\b(?:a|the) future\b|\brenamed\b|\bwill (?:be (?:\w{2,12}ed|slow|none)|raise|detach|use)"
+    r"|\bfall(?:s|ing)? ?back|\bskip(?:s|ped|ping)\b|\bdisabling\b|\bslow|\bperformance\b|\bignor(?:ed|ing)\b"
+    r"|does(?: not|n't) affect|\b(?:may|could) (?:cause|lead|be|result)|\bunfused\b|Creating script"
+    r"|\b(?:no|0|zero) (?:errors?|fail)|errors?\b ?[:=]? ?\d|\bfail\w{0,4} ?[:=] ?\d"
+    r"|\b(?:max|min|mean|abs\w{0,5}|rel\w{0,5}|rms\w?)[ _-](?:\w{1,10} )?error|\baccuracy\b.{0,20}\d"
+)
+_ASKS = re.compile(r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?")
 
 
 def spoken(text: str) -> Stage | None:
     """Return the stage whose words ``text`` has, ``unknown`` for torch's at none; None without."""
+    if _is_of_others(text):
+        return None
     for stage, words in _WORDS:
         if words.search(text):
             return stage
@@ -102,9 +118,23 @@ def spoken(text: str) -> Stage | None:
 
 def of_torch(text: str) -> bool:
     """Tell whether ``text`` has a word of what is written in torch, compiled or not."""
-    return _TORCH.search(text) is not None
+    return _TORCH.search(text) is not None and not _is_of_others(text)
 
 
 def fails(text: str) -> bool:
     """Tell whether ``text`` says that something failed."""
     return _FAILS.search(text) is not None
+
+
+def is_error(text: str, below: str = "") -> bool:
+    """Tell whether ``text``, which no exception's name begins, says that torch's compiler failed.
+
+    A warning goes on in the lines ``below``.
+    """
+    if not fails(text) or spoken(text) is None or _ASKS.match(text):
+        return False
+    return _QUIET.search(f"{text} {below}") is None
+
+
+def _is_of_others(text: str) -> bool:
+    return "torch" not in text and _OTHERS.search(text) is not None

@@ -249,9 +249,13 @@ def _ends(events: Sequence[Event], before: int, after: int) -> list[EvidenceLine
 def _title(data: ServingStartTime.Data, seconds: float) -> str:
     if data.unexplained_s:
         whole = length(1000 * (seconds + data.unexplained_s))
+        if not seconds:
+            return f"the server took {whole} by its clock, which no line accounts for"
         return f"the server's lines add up to {length(1000 * seconds)}, and its clock to {whole}"
     if data.graphs_loaded >= MANY_GRAPHS:
         return f"the server loads {data.graphs_loaded} compiled graphs for each size"
+    if not seconds:
+        return "the server's log names steps, without their seconds"
     return f"the server spent {length(1000 * seconds)} on steps that its log names"
 
 
