@@ -392,3 +392,49 @@ def test_a_warning_about_cuda_graphs_is_known_without_its_place(tmp_path: Path) 
         "backwards. Consider running with torch.no_grad()\n"
     )
     assert _first(text, tmp_path)[0] == "CGR007"
+
+
+WRAPPED = "INFO 05-01 10:00:00 [gpu_model_runner.py:20] Graph capturing finished in\n 12 secs, took 1 GiB\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (WRAPPED, "the server's log names steps, without their seconds"),
+        (WRAPPED.replace("in\n ", "in "), "the server spent 12 s on steps that its log names"),
+    ],
+)
+def test_seconds_that_are_not_known_are_not_none(text: str, title: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{text}{text}")
+    (found,) = [one for one in analyze(str(path)).findings if one.code == "CMP006"]
+    assert found.title == title
+    assert (found.cost is None) == ("without" in title)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("DtoD (Device -> Device)", False), ("HtoD (Pageable -> Device)", True)]
+)
+def test_a_copy_on_the_device_is_none_from_the_host(name: str, said: bool, tmp_path: Path) -> None:
+    found = _first(_row(f"Memcpy {name}", "0.0us", "900.0ms", 9), tmp_path)[1]
+    assert "`Memcpy" in found
+    assert ("between host and device" in found) == said
+
+
+def test_a_step_is_not_what_takes_its_time(tmp_path: Path) -> None:
+    rows = _row("ProfilerStep*", "0.0us", "900.0ms", 9) + _row("aten::mm", "9.0us", "90.0ms", 9)
+    assert "is that of `aten::mm`" in _first(rows, tmp_path)[1]
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", "\n\n\n"])
+def test_the_quoted_reason_is_the_line_that_says_it(between: str, tmp_path: Path) -> None:
+    lines = (
+        "torch._dynamo hit config.recompile_limit (8)",
+        "   function: 'f' (/home/ana/proj/model.py:3)",
+        "   last reason: 0/7: n == 7",
+        'To log all recompilation reasons, use TORCH_LOGS="recompiles".\n',
+    )
+    found = _analyze(between.join(lines), tmp_path).told[0]
+    assert found.code == "RCP001"
+    quoted = [one.text for one in found.evidence if one.note == "the reason that torch prints"]
+    assert [text.strip() for text in quoted] == ["last reason: 0/7: n == 7"]

@@ -42,6 +42,7 @@ ALONE = {
         "ERR015",
         "dynamo",
     ),
+    "a size in a kernel": ("ValueError: Shape element 0 must be a power of 2", "ERR000", "triton"),
     "a kernel": ("ValueError: arange's range must be a power of 2", "ERR000", "triton"),
     "an assertion": (
         "python: /opt/llvm/Casting.h:578: decltype(auto) llvm::cast(From*) [with To = mlir::triton::gpu::ConvertLayoutOp]: Assertion `isa<To>(Val)' failed.",
@@ -95,6 +96,10 @@ OTHERS = (
     "ERROR partitioner could not split the graph, invalid edges",
     "Error: NVIDIA Dynamo failed to start the frontend, etcd is not available",
     "ERROR Dynamo worker failed to register",
+    "iree-compile: /src/mlir/IR/Value.h:100: mlir::Value f() [with T = mlir::linalg::GenericOp]: Assertion `x' failed.",
+    "clang: /src/llvm/Casting.h:100: llvm::cast(From*): Assertion `isa<To>(Val)' failed.",
+    "ValueError: FFT size must be a power of 2",
+    'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    f()\nValueError: block size must be a power of 2',
     "[ERROR] openvino: dynamic_shapes not supported by this plugin",
 )
 #: Warnings without their heads, output of programs that work, questions, and texts of programs.
@@ -107,6 +112,8 @@ NO_ERRORS = (
     "torch.compile: max error 1e-5 vs eager",
     "compiled with fullgraph=True, accuracy expected 0.91",
     "How does torch.compile handle dynamic_shapes? I cannot find it.",
+    "wandb: FSDP with use_orig_params=True",
+    "Exception has occurred: UnsupportedOperation\nnot writable",
     "import torch\n# torch.compile cannot do this\nprint(torch.compile(f)(torch.ones(3)))",
 )
 #: ... and those next to them that are errors.

@@ -28,6 +28,7 @@ _HOMES = {
     "engine-died": _ENGINE,
     "engine-start": _ENGINE,
     "inference-tensor": _TORCH,
+    "kernel-code": _TORCH,
 }
 _GENERIC = re.compile(r"\b(?:" + "|".join(sorted(GENERIC_ERRORS)) + r")\b")
 

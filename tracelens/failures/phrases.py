@@ -61,7 +61,7 @@ PHRASES = (
         r"ROCmlinker.{0,300}?notfound|SetanyofTRITON_HIP_LLD_PATH|TRITON_HIP_LLD_PATH['’]?toitspath",
     ),
     Phrase("log-settings", r"Invalidlogsettings:.{1,400}?registeredlognames"),
-    Phrase("fsdp-params", r"FSDPwithuse_orig_params=True"),
+    Phrase("fsdp-params", r"only(?:supports)?FSDPwithuse_orig_params=True"),
     Phrase(
         "cuda-headers",
         r"(?P<header_5>hip/hip_\w{1,24}\.h)"
@@ -316,7 +316,7 @@ PHRASES = (
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(
         "fullgraph",
-        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|Exceptionhasoccurred:Unsupported|fullgraph=Truefoundnocompiledframes"
+        r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|Exceptionhasoccurred:Unsupported(?!Operation|Error|Exception|Type|Media)|fullgraph=Truefoundnocompiledframes"
         r"|FullGraphCompileError|UnsupportedTraceback\(mostrecentcalllast\)|Unsupported:(?=.{0,300}?Variable\()"
         r"|Unsupported:(?:call_(?:function|method|id)|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
         r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol"
@@ -326,13 +326,13 @@ PHRASES = (
     # ... of a kernel of the program's own; what Inductor writes is told below.
     Phrase(
         "kernel-code",
-        r"arange'srangemustbeapowerof2|(?:shape|size|blockshape)\w{0,20}mustbeapowerof(?:2|two)|arange'sargumentsmustbeof"
+        r"arange'srangemustbeapowerof2|(?:[Ss]hapeelement|[Bb]lock_?(?:shape|size))\w{0,20}mustbeapowerof(?:2|two)|arange'sargumentsmustbeof"
         r"|Didyouforgettoadd@triton\.jit|Unsupportedtype<class'triton\.language|Cannotaccessglobalvariable\w{1,80}fromwithin@jit"
         r"|invalidoperandsoftypepointer<|Unsupportedlanguageconstruct|IncompatibleTypeErrorImpl",
     ),
     Phrase(
         "internal-compiler",
-        r"(?:mlir|llvm|triton)::.{0,600}?Assertion[`'‘].{1,400}?failed|BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
+        r"(?:triton::|python[\d.]{0,6}:/[^:]{0,200}?(?:llvm|mlir|triton)[^:]{0,200}:\d{1,6}:).{0,600}?Assertion[`'‘].{1,400}?failed|BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
         r"|PassManager::runfailed|MLIRpasspipeline|aot_autogradexpected|AOTAutogradhasencountered"
         r"|AccuracyError|InductorErrorTraceback\(mostrecentcalllast\)|Errorincodegenfor\w{1,40}\(|TranslatetoLLVMIRfailed|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"

@@ -24,6 +24,8 @@ SHORT_CALL_MS = 0.02
 _READS = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero")
 #: Calls of the runtimes of CUDA, ROCm and Level Zero, and what the profiler adds itself.
 _RUNTIME = re.compile(r"(?:cuda|cu|hip|ur|ze)[A-Z]|ProfilerStep|Activity Buffer|Command Buffer")
+#: Rows that hold others.
+_SPANS = re.compile(r"ProfilerStep")
 _KERNEL = re.compile(r"(?!aten::|autograd::|torch::|_|\w*Backward\d*$|Optimizer\.|## )[\w:<(]")
 
 
@@ -31,6 +33,7 @@ def told(rows: Sequence[Average]) -> str:
     """Return sentences about the longest row, numbers that are read, and launches."""
     if not rows:
         return ""
+    rows = [row for row in rows if not _SPANS.match(row.name)] or rows
     most = max(rows, key=lambda row: row.self_device_ms or row.self_cpu_ms or 0.0)
     ms, where = (
         (most.self_device_ms, "of the device")
@@ -46,7 +49,7 @@ def _what(name: str) -> Iterable[str]:
     """Yield whose kernel it is, where its name says so."""
     if name.startswith("triton_"):
         yield "Inductor generated it: its name lists the operators in it."
-    elif name.startswith("Memcpy"):
+    elif name.startswith(("Memcpy HtoD", "Memcpy DtoH")):
         yield "It copies between host and device."
     elif name.startswith("nccl"):
         yield "It is a collective, in whose time a rank also waits for the others."
