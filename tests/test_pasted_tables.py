@@ -375,7 +375,11 @@ def test_strides_of_gradients_are_explained(tmp_path: Path) -> None:
         "not created according to the gradient layout contract.\n"
         "grad.sizes() = [768, 1, 5, 5], strides() = [25, 1, 5, 1]\n"
     )
-    assert "1x1 convolution" in _first(text, tmp_path)[1]
+    code, said = _first(text, tmp_path)
+    assert code == "DST003"
+    assert "1x1 convolution" in said
+    bucket = "bucket_view.sizes() = [768, 1, 5, 5], strides() = [50, 50, 5, 1]\n"
+    assert "1x1 convolution" not in _first(text + bucket, tmp_path)[1]
 
 
 def test_a_graph_that_the_cache_could_not_load_is_explained(tmp_path: Path) -> None:

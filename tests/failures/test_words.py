@@ -221,6 +221,24 @@ def test_quotes_of_a_traceback_that_was_printed_as_one_line_are_read(tmp_path: P
     assert first.data["stage"] == "inductor"
 
 
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ("AttributeError: 'NoneType' object has no attribute 'get_size'", False),
+        ("NotImplementedError: torch.compile on CPU only supports inference", True),
+        ("ValueError: Q and KV block size must be divisible by BLOCK_M and BLOCK_N", True),
+    ],
+)
+def test_only_a_message_about_kernels_is_told_as_a_missing_one(
+    message: str, says: bool, tmp_path: Path
+) -> None:
+    head = "torch._inductor.exc.InductorError: LoweringException: "
+    first = report(f"{head}{message}\n  target: flex_attention", tmp_path).told[0]
+    assert first.code == "ERR014"
+    assert ("no kernel" in first.title) == says
+    assert ("multiple" in [one.id for one in first.advice]) == says
+
+
 @pytest.mark.parametrize("text", NO_ERRORS)
 def test_what_went_on_is_no_error(text: str, tmp_path: Path) -> None:
     try:

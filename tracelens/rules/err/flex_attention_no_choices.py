@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
 __all__ = ["FlexAttentionNoChoices"]
+
+
+#: How a message says that there is no kernel for what was asked.
+_NONE = re.compile(
+    r"(?i)no ?(?:valid ?)?choices|not (?:yet )?support|supported|divisible|multiple of|supports"
+    r"|cannot be used|not implemented|NYI"
+)
+
+
+def _has_kernel(data: FailureData) -> bool:
+    """Tell whether it failed for another reason than that there is no kernel."""
+    return bool(data.message) and _NONE.search(data.message) is None
 
 
 class FlexAttentionNoChoices(FailureRule):
@@ -46,6 +59,7 @@ class FlexAttentionNoChoices(FailureRule):
             "Make BLOCK_SIZE of the block mask a multiple of the kernel's blocks: 128, the default,"
             " fits all.",
             code="create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128)",
+            applies=lambda data: not _has_kernel(data),
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
@@ -56,13 +70,14 @@ class FlexAttentionNoChoices(FailureRule):
                 'flex_attention(q, k, v, block_mask=mask, kernel_options={"BLOCK_M": 64, "BLOCK_N":'
                 " 64})"
             ),
+            applies=lambda data: not _has_kernel(data),
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
         Remedy(
             "newer",
             "A newer torch knows more sizes (head dimensions that are no powers of 2, short"
-            " sequences, devices): 2.5 was the first with it.",
+            " sequences, devices) and has fewer bugs: 2.5 was the first with it.",
             code="python -m pip install -U torch",
             basis="untestable",
             proof="it depends on the release",
@@ -72,6 +87,7 @@ class FlexAttentionNoChoices(FailureRule):
             "Do not add ATEN to max_autotune_gemm_backends, as the message says: it has no"
             " flex_attention. Without compiling it works, slowly.",
             env="TORCH_COMPILE_DISABLE=1",
+            applies=lambda data: not _has_kernel(data),
             basis="untestable",
             proof="needs a GPU",
         ),
@@ -79,7 +95,8 @@ class FlexAttentionNoChoices(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        del data
+        if _has_kernel(data):
+            return "Inductor could not lower flex_attention"
         return "flex_attention has no kernel for these sizes, this block mask or this device"
 
     def why(self, data: FailureData) -> str:

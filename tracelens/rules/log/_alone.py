@@ -281,10 +281,6 @@ _CACHES = {
 
 #: Words of warnings that many see, and what they mean.
 _WARNED = {
-    "rad strides do not match": "The gradients of a parameter have other strides than the bucket "
-    "of DistributedDataParallel, and are copied into it. Strides of a 1x1 convolution's weights "
-    "often differ in name alone, which costs nothing; else keep one memory format, contiguous or "
-    "channels_last, from before the model is wrapped.",
     "new API settings to control TF32": "It is about the names of settings, which torch 2.9 "
     "changed: nothing is slower by it. Use the old names or the new ones, not both.",
 }
