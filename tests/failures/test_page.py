@@ -47,7 +47,8 @@ exports, C++ wrappers, Windows in other languages, oneDNN's and recompiles' line
 fifth and sixth, half are cut in the middle of a traceback by the search that found them. The
 seventh and eighth are single lines and short excerpts, several of them shortened by us, so not as
 people pasted them, and cause and fix were compared by lenient keys: their figures are too high
-rather than too low. The fix is counted of the 32 and 17 whose thread tells one. The threads of the third to the sixth and what was said of each are in
+rather than too low. The fix is counted of the 32 and 17 whose thread tells one.
+The threads of the third to the sixth and what was said of each are in
 [held.json](campaigns/held.json), under `pastes`. The judge is the author of the mends.
 """
 

@@ -103,7 +103,9 @@ _QUIET = re.compile(
     r"|\b(?:no|0|zero) (?:errors?|fail)|errors?\b ?[:=]? ?\d|\bfail\w{0,4} ?[:=] ?\d"
     r"|\b(?:max|min|mean|abs\w{0,5}|rel\w{0,5}|rms\w?)[ _-](?:\w{1,10} )?error|\baccuracy\b.{0,20}\d"
 )
-_ASKS = re.compile(r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?")
+_ASKS = re.compile(
+    r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?"
+)
 
 
 def spoken(text: str) -> Stage | None:

@@ -119,8 +119,8 @@ class GradientStridesDiffer(Rule):
             f" The first gradient, of sizes {list(data.sizes)}, has strides "
             f"{list(data.strides)}, and its place in the bucket {list(data.bucket_strides)}."
             if data.sizes
-            else " Where they differ in dimensions of size 1 only, as those of 1x1 convolutions may, "
-            "that costs nothing: the sizes are in the lines below the warning."
+            else " Where they differ in dimensions of size 1 only, as for 1x1 convolutions, that "
+            "costs nothing: the sizes are in the lines below the warning."
         )
         return self.finding(
             *data.sizes,
