@@ -398,7 +398,7 @@ def test_a_warning_about_cuda_graphs_is_known_without_its_place(tmp_path: Path) 
     assert _first(text, tmp_path)[0] == "CGR007"
 
 
-WRAPPED = "INFO 05-01 10:00:00 [gpu_model_runner.py:20] Graph capturing finished in\n 12 secs, took 1 GiB\n"
+WRAPPED = "INFO 05-01 10:00:00 [runner.py:20] Graph capturing finished in\n 12 secs, took 1 GiB\n"
 
 
 @pytest.mark.parametrize(
