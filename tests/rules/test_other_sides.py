@@ -25,9 +25,13 @@ from tracelens.rules.err.program_error_under_fake_tensors import _said
 from tracelens.rules.grd.guard_count_large import GuardCountLarge
 from tracelens.rules.ind.dtype_cast_churn import _Cast
 from tracelens.rules.ind.fusion_refused import FusionRefused as FusionRefusedRule
+from tracelens.rules.trc.attention_not_fused_in_trace import (
+    AttentionNotFusedInTrace as AttentionNotFused,
+)
 from tracelens.rules.trc.guard_lookup_cost import GuardLookupCost
 from tracelens.rules.trc.input_starved import InputStarved
 from tracelens.traces.measured import Window
+from tracelens.traces.rows import AttentionTime
 
 
 def seen(record: Any, count: int = 1) -> Seen[Any]:
@@ -85,6 +89,16 @@ def test_tuning_counts_as_often_as_it_was_done(seconds: float, *, told: bool) ->
     )
     assert bool(found.harmless) is told
     assert found.data["untold_seconds"] == 30.0 - 2 * seconds
+
+
+@pytest.mark.parametrize(("on_host", "told"), [(False, False), (True, True)])
+def test_what_a_gpu_does_is_no_share_of_the_trace(*, on_host: bool, told: bool) -> None:
+    """Where no time of computing is known, there is nothing that it is a share of."""
+    window = Table([seen(Window.model_construct(start_ms=0.0, ms=10.0))])
+    rows = Table([seen(AttentionTime(n=9, ms=5.0, softmax_ms=1.0, on_host=on_host))])
+    none: Table[Any] = Table([])
+    found = list(AttentionNotFused().check(window, timelines=none, attention=rows, kernels=none))
+    assert bool(found) is told
 
 
 def test_a_trace_without_length_has_no_shares() -> None:

@@ -85,7 +85,12 @@ class HostChains:
         """Yield what attention in parts took, if there was any."""
         n, us, softmax = self._attention
         if n:
-            yield AttentionTime(n=int(n), ms=round(us / 1e3, 6), softmax_ms=round(softmax / 1e3, 6))
+            yield AttentionTime(
+                n=int(n),
+                ms=round(us / 1e3, 6),
+                softmax_ms=round(softmax / 1e3, 6),
+                on_host=True,
+            )
 
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
         if event.ts < thread.end:  # inside of another one

@@ -140,6 +140,8 @@ class AttentionTime(Measured):
     #: Of all their kernels, with what runs between them.
     ms: float
     softmax_ms: float
+    #: Whether they are operators of the CPU.
+    on_host: bool = False
 
 
 class CollectiveTime(Measured):

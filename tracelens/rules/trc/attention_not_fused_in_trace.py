@@ -89,16 +89,17 @@ class AttentionNotFusedInTrace(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per trace that spends much on attention in parts."""
         for row in attention:
-            busy = computing(timelines, row.first.input)
-            whole = busy or sum(run.record.ms for run in windows.within(row.first.input))
-            found = row.record
+            found, source = row.record, row.first.input
+            if found.on_host:
+                whole = sum(run.record.ms for run in windows.within(source))
+            else:
+                whole = computing(timelines, source)
             if found.n >= MIN_TIMES and whole and found.ms >= MIN_SHARE * whole:
                 mine = [
-                    kernel
-                    for kernel in kernels.within(row.first.input)
-                    if kernel.record.kind == "softmax"
+                    kernel for kernel in kernels.within(source) if kernel.record.kind == "softmax"
                 ]
-                yield self._finding(row, mine, whole, of=COMPUTING if busy else "the trace")
+                of = "the trace" if found.on_host else COMPUTING
+                yield self._finding(row, mine, whole, of=of)
 
     def _finding(
         self,
