@@ -14,13 +14,14 @@ __all__ = ["FlexAttentionNoChoices"]
 #: How a message says that there is no kernel for what was asked.
 _NONE = re.compile(
     r"(?i)no ?(?:valid ?)?choices|not (?:yet )?support|supported|divisible|multiple of|supports"
-    r"|cannot be used|not implemented|NYI"
+    r"|cannot be used|not ?implemented|NYI"
 )
 
 
 def _has_kernel(data: FailureData) -> bool:
     """Tell whether it failed for another reason than that there is no kernel."""
-    return bool(data.message) and _NONE.search(data.message) is None
+    said = f"{data.exception} {data.message}"
+    return bool(data.message) and _NONE.search(said) is None
 
 
 class FlexAttentionNoChoices(FailureRule):
