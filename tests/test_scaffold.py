@@ -73,7 +73,7 @@ def test_the_workflow_uses_what_the_action_has() -> None:
         (("new-pack", "one-pack"), "codes of tracelens begin with ONE"),
         (("new-pack", "t1"), "codes begin with three letters"),
         (("new-pack", "tile-watch", "--code", "TI"), "codes begin with three letters"),
-        (("new-pack", "torch"), "there is a package torch here already"),
+        (("new-pack", "jinja2"), "there is a package jinja2 here already"),
         (("new-log", "layout"), "is in no pack"),
         (("new-rule", "TIL002", "small"), "is in no pack"),
         (("new-rule", "TIL2", "small"), "'TIL2' is no code"),
