@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._literals import Evaluated
 from tracelens.logs.explain import broken
 
 __all__ = ["CounterGroup", "Counters", "DynamoCounters", "EntryCount"]
@@ -42,21 +39,10 @@ class Counters(Log):
         return (*records, *(found for one in told for found in _breaks(one)))
 
 
-def _name(text: str) -> str:
-    """Return what Python printed as a literal, or as a word."""
-    try:
-        return str(ast.literal_eval(text))
-    except (ValueError, SyntaxError):
-        return text
-
-
-Name = Annotated[str, BeforeValidator(_name)]
-
-
 class EntryCount(Record):
     """One counter."""
 
-    name: Name
+    name: Evaluated
     count: int
 
 
@@ -64,7 +50,7 @@ class CounterGroup(Record):
     """Counters of one part: ``stats``, ``inductor``, ``graph_break``, ..."""
 
     #: Empty where one group was printed by itself.
-    group: Name = ""
+    group: Evaluated = ""
     entry_counts: tuple[EntryCount, ...] = ()
 
 

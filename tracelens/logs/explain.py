@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
+from tracelens.logs._literals import Evaluated
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Stripped
 from tracelens.logs.compile_times import Phase
@@ -71,19 +68,11 @@ class BreakReason(Record):
     stack_frames: tuple[StackFrame, ...] = ()
 
 
-def _evaluated(text: object) -> object:
-    """Return the text that Python printed as a literal."""
-    try:
-        return ast.literal_eval(text) if isinstance(text, str) else text
-    except (ValueError, SyntaxError):
-        return text
-
-
 class CompileReason(Record):
     """The same as Python prints the object; text behind a line break is details."""
 
     at: int = 0
-    reason_is: Annotated[str, BeforeValidator(_evaluated)] = ""
+    reason_is: Evaluated = ""
     stack_frames: tuple[StackFrame, ...] = ()
     graph_break: str = "True"
 
