@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracelens.failures.home import is_at_home
+from tracelens.failures.home import Item, is_at_home
 from tracelens.failures.stages import is_compiler
 from tracelens.failures.words import is_error
 from tracelens.logs._own_errors import GENERIC_ERRORS
@@ -47,6 +47,9 @@ _COMPILES = frozenset(
 _OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc"}
 #: A dump of the stacks of a process that is alive, not of an error.
 _DUMPED = ("most recent call first", "Stack (most recent call last)")
+#: What torch writes once a compilation has failed, and where every call of compiled code passes.
+_MINIFIES = "Writing minified repro to"
+_ENTERS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
 _SUPPRESS = "You can suppress this exception"
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -81,9 +84,13 @@ def _is_alone(episode: Episode, frames: Sequence[Traced]) -> bool:
         return True
     if episode.leaves_out:
         return all(frame.logged for frame in frames)
-    return not any(frame.logged for frame in frames) and any(
-        isinstance(item, Said) and _TRACEBACK in item.text for item in episode.items
-    )
+    begins = next((item.at for item in episode.items if _begins(item)), None)
+    return begins is not None and all(frame.at > begins for frame in frames if not frame.logged)
+
+
+def _begins(item: Item) -> bool:
+    """Tell whether a traceback begins there that torch did not write to its log."""
+    return isinstance(item, Said) and not item.logged and _TRACEBACK in item.text
 
 
 def is_end(episode: Episode, raised: Sequence[Raised]) -> bool:
@@ -106,11 +113,15 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
     said = [item.text for item in episode.items if isinstance(item, Said)]
     if any(mark in text for text in said for mark in _DUMPED):
         return False
+    if episode.torch and not episode.leaves_out:
+        frames = [frame for frame in frames if not frame.logged]
     compiler = [is_compiler(frame.place) or _compiles(frame.place) for frame in frames]
     if raising(episode):
         name = raising(episode).rpartition(".")[2]
         if name in GENERIC_ERRORS:
             return any(compiler) or is_at_home(episode)
         return any(compiler) or "Dynamo" in name or name in _COMPILES
+    if any(_MINIFIES in text for text in said):
+        return any(_ENTERS.search(frame.place) for frame in frames)
     shown = any(_POINTS.match(text) or _REMOVES in text for text in said)
     return any(compiler[-2:]) and sum(compiler) >= (1 if shown else MIN_FRAMES)

@@ -45,6 +45,23 @@ PHRASES = (
         r"(?:Dynamo|torch\.compile)(?:is)?notsupportedonPython(?P<python>\d\.\d{1,2})"
         r"|Python(?P<python_2>\d\.\d{1,2})\+?notyetsupportedfortorch\.compile",
     ),
+    Phrase(
+        "not-built",
+        r"Torchnotcompiledwith(?P<built>CUDA|XPU|HIP|MPS|MTIA|HPU)enabled"
+        r"|PyTorchisnotlinkedwithsupportfor(?P<built_2>\w{2,12})devices",
+    ),
+    Phrase(
+        "torch-too-old",
+        r"module['‘]torch['’]hasnoattribute['‘](?P<missing>_dynamo|_inductor|compile|compiler|export)['’]",
+    ),
+    Phrase(
+        "wrong-device",
+        r"TritonError\[(?:CUDA|HIP)\]:(?:contextisdestroyed|invaliddevice(?:context|ordinal)|invalidresourcehandle)",
+    ),
+    Phrase(
+        "ptxas-broken",
+        r"ptxas(?:\.exe)?['\"],?['\"]--version['\"]\]'?(?:returnednon-zero|diedwith)",
+    ),
     Phrase("platform", r"Windowsnotyetsupportedfortorch\.compile"),
     Phrase(
         "python-headers",
@@ -103,7 +120,8 @@ PHRASES = (
         r"|unabletofindlibrary-l(?P<library_2>(?!gomp|omp)\w{1,30})|librarynotfoundfor-l(?P<library_3>(?!omp)\w{1,30})"
         r"|cannotexecute['‘’`]?(?P<tool>cc1plus|cc1|as|ld|collect2)|error:unabletoexecutecommand"
         r"|lib(?P<library_4>cuda(?:\.so(?:\.1)?)?)cannotfound|libcuda\.socannotfound"
-        r"|version[`'‘](?P<glibc>(?:GLIBCXX|GLIBC|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption",
+        r"|version[`'‘](?P<glibc>(?:GLIBCXX|GLIBC|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption"
+        r"|errorLNK(?:2001|2019):unresolvedexternalsymbol|undefinedreferenceto",
     ),
     Phrase(
         "ptxas",
@@ -200,10 +218,14 @@ PHRASES = (
     ),
     Phrase(
         "data-dependent",
-        r"Couldnot(?:guardon|extractspecializedintegerfrom)data-dependentexpression|GuardOnDataDependentSymNode"
+        r"Triedtousedata-dependentvalueinthesubsequentcomputation|Couldnot(?:guardon|extractspecializedintegerfrom)data-dependentexpression|GuardOnDataDependentSymNode"
         r"|failed(?:during|whilerunning)evaluate_expr\((?:\*\()?(?P<asked>[^=]{0,200}?\b[uz]\w{0,4}\d[^=]{0,200}?),(?:hint=)?None",
     ),
-    Phrase("constraint", r"ConstraintViolationError|Constraintsviolated\("),
+    Phrase(
+        "constraint",
+        r"ConstraintViolationError|Constraintsviolated\(|Notallvaluesof.{1,300}?inthespecifiedrange"
+        r"|wasinferredtobeaconstant\(\d",
+    ),
     Phrase(
         "recompile-limit",
         r"FailOn(?:Cache|Recompile)LimitHit|(?:cache_size|recompile)_limitreached"
@@ -257,7 +279,7 @@ PHRASES = (
     Phrase(
         "capture",
         r"notpermitted(?:when|whena)?streamiscapturing|CUDA_ERROR_STREAM_CAPTURE|cudaErrorStreamCapture"
-        r"|operationfailedduetoapreviouserrorduringcapture",
+        r"|operationfailedduetoapreviouserrorduringcapture|Cannot\w{1,20}[^.]{0,80}?duringCUDAgraphcapture",
     ),
     Phrase("engine-capture", r"Capturecudagraphfailed:"),
     Phrase("gpu-fault", r"MemoryaccessfaultbyGPUnode"),

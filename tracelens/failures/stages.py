@@ -52,6 +52,8 @@ _OF_CAUSE: dict[str, Stage] = {
     "library-load": "toolchain",
     "kernel-code": "triton",
     "kernel-image": "triton",
+    "ptxas-broken": "triton",
+    "wrong-device": "triton",
     "rocm-linker": "triton",
     "fsdp-params": "dynamo",
     "log-settings": "unknown",
@@ -78,14 +80,14 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
     (re.compile(r"torchinductor_|/_inductor/runtime/|/runtime_wrappers"), "runtime"),
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
-    (re.compile(r"/_inductor/"), "inductor"),
+    (re.compile(r"/(?:_|torch)inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),
-    (re.compile(r"/_dynamo/|/torch/_?export/"), "dynamo"),
+    (re.compile(r"/(?:_|torch)dynamo/|/torch/_?export/"), "dynamo"),
     (re.compile(r"/torch/distributed/(?:distributed_c10d|_functional_collectives)"), "collective"),
 )
 _COMPILER = re.compile(
     r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|_export|export|_higher_order_ops|fx)/"
-    r"|/triton/|/torch/utils/_triton\.py|torchinductor_"
+    r"|/triton/|/torch/utils/_triton\.py|torchinductor_|/torch(?:inductor|dynamo)/(?:[\w-]+/){0,3}\w+\.py$"
 )
 _GENERATED = re.compile(
     r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"
@@ -141,7 +143,7 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
     inner = [path for path in known if not _WRAPPER.search(path)]
     # The exception tells it where a traceback is cut behind the wrapper.
     named: Stage | None = "inductor" if "InductorError" in message else None
-    if found := _of_paths(inner) or named or _of_paths(known):
+    if found := _of_paths(inner) or named or (None if cause == "cut" else _of_paths(known)):
         return found
     if "backend=" in message:
         return "inductor"

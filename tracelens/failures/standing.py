@@ -42,7 +42,7 @@ _CONTEXT = re.compile(
     r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
     r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
     r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
-    r"|libcuda\.so cannot|#ttg?\.|\bttg?\.func\b"
+    r"|libcuda\.so cannot|\bAOTI\b|\baoti\b|\baoti_|#ttg?\.|\bttg?\.func\b"
 )
 #: Others that have ptxas and LLVM compile for them.
 _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")

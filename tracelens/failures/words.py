@@ -22,7 +22,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
         re.compile(
             r"\btl\.(?:constexpr|tensor|dtype|load|store|dot|arange|range|static_\w+|program_id|\w+\d\d)\b"
             r"|\btriton\.(?:language|compiler|runtime|backends|jit|autotune|Config|knobs)"
-            r"|@triton\.jit|\bTriton (?:kernel|does|cannot|only|requires|compil|language)"
+            r"|@triton\.jit|'constexpr' object|\bTriton (?:kernel|does|cannot|only|requires|compil|language)"
             r"|\bmlir::triton|\btriton::|\bpointer<(?:fp|bf|int|u?i)\w{1,12}>|\btriton_gpu\.|\bttn?g\.\w|\btt\.func"
             r"|\bnum_(?:warps|stages|ctas) (?:must|should|is)|inline_asm_elementwise|tensor_descriptor|\bTensorDescriptor\b"
         ),
@@ -88,7 +88,7 @@ _FAILS = re.compile(
     r"(?i)\b(?:not (?:supported|implemented|found|allowed|available|yet|a valid)|unsupported|unhandled"
     r"|un(?:expected|recogni[sz]ed|known)|cannot|can't|could ?n[o']t|must|should (?:be|not|have)|expected|expects?"
     r"|only (?:supports?|accepts?|allow)|fail(?:ed|s|ure)?|invalid|missing|mis-?match\w*|errors?|does(?: not|n't)"
-    r"|did(?: not|n't)|is not|isn't|was not|wasn't|illegal|forgot|forget|not in|NYI|requires?|incompatible|attempt\w*)\b"
+    r"|did(?: not|n't)|is not|isn't|was not|wasn't|illegal|forgot|forget|not in|NYI|has no attribute|crash(?:es|ed)?|requires?|incompatible|attempt\w*)\b"
 )
 #: Programs that use some of these words, too.
 _OTHERS = re.compile(

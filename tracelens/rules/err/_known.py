@@ -10,6 +10,7 @@ import re
 from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err._known_builds import BUILDS
 from tracelens.rules.err._known_calls import CALLS
 from tracelens.rules.err._known_kernels import KERNELS
 from tracelens.rules.err._known_uses import USES
@@ -44,10 +45,14 @@ TITLES = {
     "kernel-code": "Triton refuses the code of a kernel",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
     "log-settings": "TORCH_LOGS has a name that this torch does not know",
+    "not-built": "this torch is built without the device that is asked for",
     "onnx-export": "the model could not be exported to ONNX",
+    "ptxas-broken": "the ptxas that Triton calls does not run",
     "rocm-linker": "Triton does not find ROCm's linker",
+    "torch-too-old": "this torch is older than what the program asks of it",
     "unpicklable": "a compiled model cannot be pickled or copied",
     "unpicklable-error": "a worker failed while compiling, and its error was lost on the way",
+    "wrong-device": "a Triton kernel was started on another GPU than that of its tensors",
     "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
 }
 #: The same of code that is not compiled.
@@ -285,6 +290,7 @@ KNOWN = (
         basis="untestable",
         proof="needs a GPU",
     ),
+    *BUILDS,
     *CALLS,
     *KERNELS,
     *USES,

@@ -14,7 +14,9 @@ MISUSED = frozenset(
         "compiled-keys",
         "fsdp-params",
         "log-settings",
+        "not-built",
         "onnx-export",
+        "torch-too-old",
         "unpicklable",
     }
 )
