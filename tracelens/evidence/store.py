@@ -197,6 +197,11 @@ class Evidence:
                 return True
         return False
 
+    def drop(self, unread: Unread) -> None:
+        """Forget a refused text, which is read otherwise."""
+        del self._texts[next(key for key, held in self._texts.items() if held is unread)]
+        self.unread_lines -= unread.lines
+
     def has_room(self, kind: str) -> bool:
         """Tell whether another distinct text of ``kind`` would be read."""
         return not self._limits.excess(kind)

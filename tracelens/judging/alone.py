@@ -22,7 +22,7 @@ MAX_LINES = 60
 #: Lines of it for one of the log's, at most.
 MAX_OTHERS = 8
 #: Notes that sum up, or are about the form of the log, and answer nothing.
-SUMMARIES = frozenset({"IND026", "LOG006", "ONE011", "ONE019"})
+SUMMARIES = frozenset({"GBR012", "IND026", "LOG006", "ONE011", "ONE019"})
 
 
 def answered(
@@ -43,12 +43,7 @@ def answered(
     """
     if any(one.code == PASTED and one.verdict is Outcome.CRASHED for one in verdicts):
         return verdicts, findings  # what it finds here must not hide that
-    lines = sum(source.lines for source in inputs)
-    if not 0 < lines <= MAX_LINES or any(map(_answers, findings)):
-        return verdicts, findings
-    if "recording" in evidence.kinds or evidence.understood_events:
-        return verdicts, findings
-    if MAX_OTHERS * evidence.understood_lines < lines:
+    if not _is_paste(evidence, inputs) or any(map(_answers, findings)):
         return verdicts, findings
     from tracelens.rules.log.log_incomplete import LogIncomplete  # noqa: PLC0415 -- seldom needed
 
@@ -59,12 +54,33 @@ def answered(
         crashed = {"verdict": Outcome.CRASHED, "reason": blame(error)}
         return [_changed(one, crashed) for one in verdicts], findings
     asked.setdefault(PASTED, rule)
-    fired = {"verdict": Outcome.FIRED, "reason": ""} if told else {}
-    return [_changed(one, fired) for one in verdicts], [*findings, *told]
+    if not told:
+        return verdicts, findings
+    fired = {"verdict": Outcome.FIRED, "reason": ""}
+    return [_changed(one, fired) for one in verdicts], [*filter(_is_about_it, findings), *told]
+
+
+def _is_paste(evidence: Evidence, inputs: Sequence[Input]) -> bool:
+    """Tell whether a text is short, not recorded by us, and mostly torch's and oneDNN's."""
+    lines = sum(source.lines for source in inputs)
+    if not 0 < lines <= MAX_LINES or "recording" in evidence.kinds or evidence.understood_events:
+        return False
+    return MAX_OTHERS * _of_torch(evidence) >= lines
+
+
+def _of_torch(evidence: Evidence) -> int:
+    """Return how many lines torch and oneDNN wrote, read or not."""
+    known = sum(lines for lines, _ in evidence.known.values())
+    return evidence.understood_lines + evidence.unread_lines + known
 
 
 def _changed(verdict: Verdict, update: dict[str, Any]) -> Verdict:
     return verdict.model_copy(update=update) if verdict.code == PASTED else verdict
+
+
+def _is_about_it(finding: Finding) -> bool:
+    """Tell whether a finding says more than that not all of a part can be read."""
+    return finding.data.get("how") != "unread"
 
 
 def _answers(finding: Finding) -> bool:

@@ -10,6 +10,7 @@ from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log
 from tracelens.plugins import manifest
 from tracelens.report import Input
+from tracelens.source import completing
 from tracelens.source.files import Pushback, Reader, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
@@ -102,6 +103,8 @@ class Reading:
                 evidence = _read(stream, reader, segmenter, self._forced)
         evidence.notes.update(dict.fromkeys(stream.notes))
         _find_gaps(stream, evidence)
+        if stream.lines <= completing.MAX_LINES:
+            completing.complete(evidence)
         return evidence, Input(
             path=path,
             kinds=dict(sorted(evidence.kinds.items())),

@@ -27,6 +27,7 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     """Add the excerpts of the input ``name``, which has ``lines`` lines, to the evidence."""
     excerpts = watch.finish()
     of_torch = bool(evidence.kinds.keys() - _OF_PROGRAMS) or bool(evidence.known)
+    of_torch = of_torch or bool({one.kind for one in evidence.unread} - _OF_PROGRAMS)
     if of_torch and watch.latest is not None and watch.latest not in excerpts:
         excerpts.append(watch.latest)
     if not excerpts and lines <= MAX_BRIEF and not of_torch:

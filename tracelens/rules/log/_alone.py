@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.report import Advice
-from tracelens.rules.log import _profiles, _references
+from tracelens.rules.log import _cuts, _profiles, _references
 from tracelens.rules.log._alone_words import WORDS
 from tracelens.rules.log._parts import Part
 from tracelens.words import and_more, few, length, listed, number, plural
@@ -22,10 +22,11 @@ __all__ = ["of"]
 
 
 def of(evidence: Evidence) -> Part | None:
-    """Return what the log is, told by the kind that it holds most of; None where none is known."""
+    """Return what the log is, told by the kind that it holds most of; None where nothing tells."""
     known = [kind for kind in evidence.kinds if kind in WORDS]
-    if not known:
-        return None
+    most = not known or evidence.unread_lines > evidence.understood_lines
+    if most and ((cut := _cuts.of(evidence)) is not None or not known):
+        return cut
     kind = max(known, key=lambda one: (evidence.kinds[one], one))
     held = [row for row in evidence.rows() if _home(type(row.record)) == kind]
     foot = kind == "key_averages" and not _averages(held)

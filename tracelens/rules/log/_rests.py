@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tracelens.logs.fragments import Fragment
     from tracelens.logs.torch_notes import TorchNote
 
-__all__ = ["of"]
+__all__ = ["of", "told"]
 
 #: Records of torch's other parts, more of which are a log and no quotation.
 FEW_NOTES = 5
@@ -34,6 +34,7 @@ _USER = re.compile(
     r"# File: (?P<file>[^\n:]{1,200}:\d{1,7})"
     r"|File \"(?P<path>[^\"\n]{1,200})\", line (?P<line>\d{1,7})"
 )
+_OF_TORCH = re.compile(r"[/\\]torch[/\\]")
 _RAISED = re.compile(r"(?m)^\s*(?P<error>(?:\w{1,40}\.){0,4}\w{2,60}(?:Error|Exception): [^\n]+)")
 _META = re.compile(r"failed while attempting to run meta for (?P<operator>[\w.:]{1,80})")
 
@@ -135,7 +136,7 @@ def of(
     return [
         Part(
             words.what,
-            " ".join(filter(None, (words.means, _told(text)))),
+            " ".join(filter(None, (words.means, told(text)))),
             "The rest of the message, which is not in it, says what it was.",
             Advice(
                 id="whole-message",
@@ -150,7 +151,7 @@ def of(
     ]
 
 
-def _told(text: str) -> str:
+def told(text: str) -> str:
     """Return what the text itself says: the error, the explanation, the node, and the place."""
     parts = []
     raised, said, node = (found.search(text) for found in (_RAISED, _SAID, _NODE))
@@ -160,7 +161,11 @@ def _told(text: str) -> str:
         parts.append(f"It says: {said['said'][:MAX_QUOTED].rstrip('.')}.")
     if node:
         parts.append(f"The node is `%{node['node']}`, a call of `{node['target']}`.")
-    places = [one["file"] or f"{one['path']}:{one['line']}" for one in _USER.finditer(text)]
+    places = [
+        one["file"] or f"{one['path']}:{one['line']}"
+        for one in _USER.finditer(text)
+        if not _OF_TORCH.search(one.group())
+    ]
     if places:
         parts.append(f"The program was at {places[-1]}.")
     return " ".join(parts)

@@ -1,0 +1,96 @@
+"""Records of torch's of which a short log holds the middle, without their first lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tracelens.report import Advice, EvidenceLine
+from tracelens.rules.log._alone_words import WORDS, Words
+from tracelens.rules.log._parts import Part
+from tracelens.rules.log._rests import told
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence
+
+__all__ = ["of"]
+
+#: Lines that are quoted.
+MAX_QUOTED = 3
+#: What the middle of a record is of; for kinds that are not here, their words as a whole do.
+_WORDS: Mapping[str, Words] = {
+    "graph_breaks": Words(
+        "the middle of a record of a graph break",
+        "Dynamo left the graph there. Frames of torch's own are how it came there; why, it says in "
+        "the last of its lines.",
+        "What is not in it stands above or below it in the log.",
+        'TORCH_LOGS="graph_breaks"',
+        "Record every break, with its reason and its place.",
+    ),
+    "recompiles": Words(
+        "the middle of a record of a recompile",
+        "A compiled function did not fit a call, and was compiled again. Once or twice is usual.",
+        "Which function, and which guard failed, stands above it in the log.",
+        'TORCH_LOGS="recompiles"',
+        "Record every recompile, with its function and its reasons.",
+    ),
+    "recompile_limits": Words(
+        "the end of a message that a function hit the limit of recompiles",
+        "Calls that fit none of its entries run eagerly from then on.",
+        "Which function, and the last reason, stands above it in the log.",
+        'TORCH_LOGS="recompiles"',
+        "Record every recompile, with its function and its reasons.",
+    ),
+    "autotune": Words(
+        "a part of a search for kernels",
+        "Max-autotune times candidates, which is no error.",
+        "What they compute stands above them, behind `AUTOTUNE`.",
+        'TORCH_LOGS="+inductor"',
+        "Record all searches.",
+    ),
+}
+_LIMIT = "convert_frame"
+_NOTE = Words(
+    "a line of torch's own log",
+    "It is no error by itself.",
+    "What it belongs to stands around it.",
+    'TORCH_LOGS="graph_breaks,recompiles"',
+    "Record breaks and recompiles, which tell most.",
+)
+
+
+def of(evidence: Evidence) -> Part | None:
+    """Return what was refused, or is of no kind, told by what most of it is of."""
+    unread = [one for one in evidence.unread if one.builtin and one.lines]
+    if unread:
+        most = unread[0]
+        words = _WORDS.get(most.kind) or WORDS.get(most.kind)
+        if words is None:
+            return None
+        text, place = most.whole or most.text, most.place
+        shown = (
+            []
+            if place is None
+            else [
+                EvidenceLine(input=place.input, line=place.line_of(at), text=one)
+                for at, one in enumerate(text.split("\n"))
+                if one.strip()
+            ]
+        )
+        return _part(words, text, shown[:MAX_QUOTED], sum(one.lines for one in unread))
+    if not evidence.known:
+        return None
+    site = max(evidence.known, key=lambda one: evidence.known[one][0])
+    words = _WORDS["recompile_limits"] if site.endswith((_LIMIT, f"{_LIMIT}.py")) else _NOTE
+    return _part(words, evidence.examples.get(site, ""), [], evidence.known[site][0])
+
+
+def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Part:
+    return Part(
+        words.what,
+        " ".join(filter(None, (words.means, "" if words is _NOTE else told(text)))),
+        words.rest,
+        Advice(id="more-around", text=words.text, env=words.env or None, basis="source"),
+        seen,
+        quotes,
+    )

@@ -1,0 +1,112 @@
+"""Read what a short text holds of records whose first lines were not pasted with it.
+
+A grammar refuses the middle of a record. Where the lines that it lacks can be told, they are set
+before what is there: why a graph broke, or why a function was compiled again, is in the middle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from tracelens.evidence import Evidence
+from tracelens.evidence.limits import Unread
+from tracelens.grammars import Unreadable
+from tracelens.logs import Log, Record, kind
+from tracelens.logs._payloads import moved
+
+__all__ = ["MAX_LINES", "complete"]
+
+#: Lines of a text that is a paste, and no recording of a run.
+MAX_LINES = 60
+_EXPLAINED = re.compile(
+    r"(?m)^(?:Graph Break Reason: )?(?P<kind>\S[^\n]{2,300})\n  Explanation: \S"
+)
+_UNSUPPORTED = re.compile(r"(?m)^torch\._dynamo\.exc\.Unsupported: (?P<kind>[^\n]+)")
+_FRAME = re.compile(r'(?m)^  File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,7}), in ')
+_OF_LIBRARY = re.compile(r"[/\\]torch[/\\]|site-packages|dist-packages")
+_REASON = re.compile(r"(?m)^ {0,8}- \d{1,6}/\d{1,6}:")
+
+
+class _Whole(NamedTuple):
+    """The text behind the lines that it lacks, how many those are, and how many were cut off."""
+
+    text: str
+    before: int = 0
+    cut: int = 0
+
+    def at(self, line: int) -> int:
+        """Return which line of the text as it was pasted a line of this one is."""
+        return max(0, line - self.before + self.cut)
+
+
+def complete(evidence: Evidence) -> None:
+    """Read what grammars refused in a short text, as far as what is missing can be told."""
+    refused = (one for one in evidence.unread if one.builtin and one.place and one.whole)
+    ordered = sorted(refused, key=attrgetter("kind", "first_line"))
+    for name, texts in groupby(ordered, attrgetter("kind")):
+        if name in _COMPLETED:
+            _read(evidence, list(texts), _COMPLETED[name])
+
+
+def _read(evidence: Evidence, texts: list[Unread], completed: _Completes) -> None:
+    """Read the texts of one kind, each by itself or, where one went on in the next, together."""
+    for group in ([texts] if len(texts) > 1 else []) or [[one] for one in texts]:
+        first = group[0]
+        text = "\n".join(one.whole for one in group)
+        log = kind(first.kind)
+        for whole in completed(text):
+            if (records := _parsed(log, whole)) and first.place is not None:
+                for one in group:
+                    evidence.drop(one)
+                lines = sum(one.lines for one in group)
+                evidence.add(log, text, first.place, lines=lines, records=records)
+                return
+
+
+def _parsed(log: type[Log], whole: _Whole) -> tuple[Record, ...]:
+    try:
+        found = log.parse(whole.text)
+    except Unreadable:
+        return ()
+    return tuple(moved(_placed(record), whole.at) for record in found)
+
+
+def _placed(record: Record) -> Record:
+    """Return a record without the place that was made up."""
+    return record.model_copy(update={"file": ""}) if getattr(record, "file", "") == "?" else record
+
+
+def _graph_break(text: str) -> Iterator[_Whole]:
+    """Set the place that the user's frames tell, or none, before the reason."""
+    own = [one for one in _FRAME.finditer(text) if not _OF_LIBRARY.search(one["file"])]
+    place = f"{own[-1]['file']}:{own[-1]['line']}" if own else "?:0"
+    head = f"Graph break in user code at {place}"
+    if explained := _EXPLAINED.search(text):
+        at = explained.start("kind")
+        yield _Whole(f"{head}\nGraph Break Reason: {text[at:]}", 1, text.count("\n", 0, at))
+    elif raised := _UNSUPPORTED.search(text):
+        cut = text.count("\n", 0, raised.start())
+        yield _Whole(f"{head}\nReason: Unsupported: {raised['kind']}", 1, cut)
+
+
+def _recompile(text: str) -> Iterator[_Whole]:
+    """Begin with the first reason."""
+    if found := _REASON.search(text):
+        yield _Whole(text[found.start() :], 0, text.count("\n", 0, found.start()))
+
+
+def _limit(text: str) -> Iterator[_Whole]:
+    """Take off the marks of a part that was set in bold."""
+    yield _Whole(text.replace("**", ""))
+
+
+_Completes = Callable[[str], Iterator[_Whole]]
+_COMPLETED: dict[str, _Completes] = {
+    "graph_breaks": _graph_break,
+    "recompiles": _recompile,
+    "recompile_limits": _limit,
+}
