@@ -86,6 +86,28 @@ def test_operators_lead_to_a_line_where_there_is_no_comment(both: Evidence) -> N
     assert lines.of(seen, ops=["relu"]) == ()
 
 
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ('w: "f32[4, 8][8, 1]cpu" = y * 2', [9]),
+        ('w: "Sym(s0*2)" = s0 * 2', []),  # a size, which no kernel computes
+    ],
+)
+def test_signs_and_norms_lead_to_a_line_as_operators_do(
+    tmp_path: Path, statement: str, found: list[int]
+) -> None:
+    more = (
+        "        # File: /home/ana/proj/model.py:8 in forward, code: n = norm(y)\n"
+        '        n: "f32[4, 8][8, 1]cpu" = torch.nn.functional.layer_norm(y, (8,))\n'
+        "        # File: /home/ana/proj/model.py:9 in forward, code: w = y * 2\n"
+        f"        {statement}\n        return"
+    )
+    graph = log("graph_code", GRAPH.replace("        return", more), "0/0")
+    lines, seen, _ = parts(evidence(tmp_path, graph + log("output_code", CODE, "0/0")))
+    assert [frame.line for frame in lines.of(seen, ops=["mul"])] == found
+    assert [frame.line for frame in lines.of(seen, ops=["native_layer_norm"])] == [8]
+
+
 def test_the_graph_names_its_inputs(both: Evidence) -> None:
     lines, seen, _ = parts(both)
     assert lines.inputs(seen) == ("L_self_weight_", "L_x_")

@@ -1,7 +1,8 @@
 """Where a generated kernel comes from: its graph, the user's lines, the file, and what it took.
 
-A kernel's name is the same in the generated code and in the trace. A name that several
-compilations have is told of each of them, and its time of none.
+A kernel's name is the same in the generated code and in the trace. Where kernels of the CPU are
+profiled, the number of the graph stands in both. A name that several graphs have otherwise is told
+of each of them, and its time of none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any, NamedTuple
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.frames import Frame
 from tracelens.inductor.origins import Lines
+from tracelens.logs._provenance import Followed, KernelOrigin
+from tracelens.logs._stack import StackFrame, innermost
+from tracelens.logs._statements import Origin
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import CodeFile, KernelDef, OutputModule
 
@@ -21,6 +25,11 @@ __all__ = ["tables"]
 
 #: Kernels that are listed, those that took longest first.
 MAX_ROWS = 1_000
+
+_Compilation = tuple[str, str, str]
+#: Name of a kernel, and the number of its graph, where it is known.
+_Key = tuple[int | None, str]
+_Modules = list[tuple[Place, Seen[OutputModule]]]
 
 
 class _Time(NamedTuple):
@@ -37,20 +46,18 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
 
 
 def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    lines = Lines(evidence.table(FxGraph))
+    lines, followed = Lines(evidence.table(FxGraph)), _Followed(evidence)
     files = _files(evidence)
     codes = {seen.first.compilation: seen.record for seen in evidence.table(Frame)}
-    times = _times(evidence)
     modules = list(evidence.table(OutputModule).events())
-    owners: defaultdict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    timed = _timed(evidence, modules, codes)
+    others: defaultdict[str, set[_Compilation]] = defaultdict(set)
     for place, seen in modules:
         for name in seen.record.kernels:
-            owners[name].add(place.compilation)
-    ran = _ran(codes)
+            others[name].add(place.compilation)
     for place, seen in modules:
         frame = codes.get(place.compilation)
         for kernel in seen.record.kernels.values():
-            alone = ran(owners[kernel.kernel]) == {place.compilation}
             yield {
                 "kernel": kernel.kernel,
                 "frame": place.frame or None,
@@ -58,51 +65,107 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
                 "where": _where(frame),
                 "graph": seen.record.graph or None,
                 "language": kernel.language,
-                **_time(times.get(kernel.kernel) if alone else None),
-                **_origin(seen, kernel, lines),
+                **_time(timed(place, kernel)),
+                **_origin(seen, kernel, lines, followed.of(place, kernel)),
                 "file": _file(files.get(place.compilation, []), place),
                 "input": place.input,
                 "line": place.line_of(kernel.at),
-                "others": len(owners[kernel.kernel]) - 1,
+                "others": len(others[kernel.kernel]) - 1,
             }
 
 
-def _ran(
-    frames: Mapping[tuple[str, str, str], Frame],
-) -> Callable[[set[tuple[str, str, str]]], set[tuple[str, str, str]]]:
-    """Return what tells which of some compilations ran: those with a region, where any has one."""
-    found = {
+def _timed(
+    evidence: Evidence, modules: _Modules, frames: Mapping[_Compilation, Frame]
+) -> Callable[[Place, KernelDef], _Time | None]:
+    """Return what tells what a kernel of a module took, if that can be told from its namesakes.
+
+    The passes of one compilation share the number of their graph; and of compilations without a
+    number those that have a region in the trace are meant, where any has one.
+    """
+    times = _times(evidence)
+    numbered = any(number is not None for number, _ in times)
+    owners: defaultdict[_Key, list[Place]] = defaultdict(list)
+    for place, seen in modules:
+        for kernel in seen.record.kernels.values():
+            owners[kernel.number, kernel.kernel].append(place)
+    ran = {
         key
         for key, frame in frames.items()
-        if any(
-            type(sighting.seen.record).__name__ == "CompiledRegion" for sighting in frame.sightings
-        )
+        if any(type(sight.seen.record).__name__ == "CompiledRegion" for sight in frame.sightings)
     }
-    return lambda owners: owners & found if found else owners
+
+    def found(place: Place, kernel: KernelDef) -> _Time | None:
+        key = (kernel.number, kernel.kernel)
+        held = owners[key]
+        if kernel.number is None:
+            held = [one for one in held if one.compilation in ran] or held
+        elif numbered and key not in times:
+            return _Time(0, 0.0)
+        return times.get(key) if held == [place] else None
+
+    return found
 
 
-def _origin(seen: Seen[OutputModule], kernel: KernelDef, lines: Lines) -> dict[str, Any]:
+class _Followed:
+    """What Inductor says itself of the origins of kernels, where it was asked to follow them."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._told: defaultdict[tuple[_Compilation, str], list[tuple[Place, KernelOrigin]]]
+        self._told = defaultdict(list)
+        for place, seen in evidence.table(Followed).events():
+            for origin in seen.record.kernels:
+                self._told[place.compilation, origin.kernel].append((place, origin))
+
+    def of(self, module: Place, kernel: KernelDef) -> list[KernelOrigin]:
+        """Return what was said of a kernel: of passes that both have the name, what follows."""
+        told = self._told.get((module.compilation, kernel.kernel), [])
+        nodes = [one for one in told if one[1].nodes]
+        lines = [one for one in told if one[1].lines]
+        return [_after(rows, module) for rows in (nodes, lines) if rows]
+
+
+def _after(told: list[tuple[Place, KernelOrigin]], module: Place) -> KernelOrigin:
+    later = [one for place, one in told if (place.input, place.line) >= (module.input, module.line)]
+    return (later or [one for _, one in told])[0]
+
+
+def _origin(
+    seen: Seen[OutputModule], kernel: KernelDef, lines: Lines, followed: list[KernelOrigin]
+) -> dict[str, Any]:
     """Return the nodes, operators and lines of a kernel, by the comments at it and its calls."""
     calls = [(call.kernel, step.comment) for step, call in seen.record.kernel_calls()]
     above = [kernel.comment, *(comment for name, comment in calls if name == kernel.kernel)]
     comments = [comment for comment in above if comment is not None]
+    own = tuple(node for one in followed for node in one.nodes)
+    if own and not comments:
+        comments = [Origin(nodes=own)]
     nodes = dict.fromkeys(node for comment in comments for node in comment.nodes)
     ops = dict.fromkeys(op for comment in comments for op in comment.ops)
-    named = [word for word in kernel.fused.split("_") if word]
-    each = [lines.of(seen, comment) for comment in comments]
-    if not any(each):  # C++ has no comments; an operator tells where it stands in one line only
-        each = [lines.of(seen, ops=[op]) for op in dict.fromkeys((*named, kernel.fused))]
-    found = dict.fromkeys(line for told in each for line in told)
+    found = [line for one in followed for line in one.lines]
+    for call in seen.record.wrapped_calls(kernel.kernel) if not found else ():
+        found += innermost(call.stacks)
+    if not found:
+        found = [line for comment in comments for line in lines.of(seen, comment)]
+    if not found:  # C++ has no comments; an operator tells where it stands in one line only
+        named = dict.fromkeys((*(word for word in kernel.fused.split("_") if word), kernel.fused))
+        found = sorted(
+            (line for op in named for line in lines.of(seen, ops=[op])),
+            key=lambda line: (line.file, line.line),
+        )
     return {
         "nodes": list(nodes),
         "ops": list(ops),
-        "lines": [f"{line.file}:{line.line} {line.code}".rstrip() for line in found],
+        "lines": list(dict.fromkeys(_line(line) for line in found)),
     }
 
 
-def _files(evidence: Evidence) -> dict[tuple[str, str, str], list[tuple[str, int, str]]]:
+def _line(line: StackFrame) -> str:
+    return f"{line.file}:{line.line} {line.code}".rstrip()
+
+
+def _files(evidence: Evidence) -> dict[_Compilation, list[tuple[str, int, str]]]:
     """Return the files of each compilation in the order of the log."""
-    found: defaultdict[tuple[str, str, str], list[tuple[str, int, str]]] = defaultdict(list)
+    found: defaultdict[_Compilation, list[tuple[str, int, str]]] = defaultdict(list)
     for place, seen in evidence.table(CodeFile).events():
         found[place.compilation].append((place.input, place.line, seen.record.path))
     return {key: sorted(files) for key, files in found.items()}
@@ -123,17 +186,21 @@ def _time(found: _Time | None) -> dict[str, Any]:
     return {"n": found and found.n, "ms": found and round(found.ms, 6)}
 
 
-def _times(evidence: Evidence) -> dict[str, _Time]:
-    """Return what the kernels took: on the device, or else where the host calls them."""
+def _times(evidence: Evidence) -> dict[_Key, _Time]:
+    """Return what the kernels took: on the device, or else where the host calls them.
+
+    A kernel that is recorded with the number of its graph is there with it and without.
+    """
     if "chrome_trace" not in evidence.kinds:
         return {}
     from tracelens.logs.chrome_trace import InductorKernel  # noqa: PLC0415 -- of traces only
 
-    device: dict[str, _Time] = {}
-    host: dict[str, _Time] = {}
+    device: dict[_Key, _Time] = {}
+    host: dict[_Key, _Time] = {}
     for seen in evidence.table(InductorKernel):
         name = str(seen.record.model_copy(update={"graph": None}))
         into = device if seen.record.category.lower() == "kernel" else host
-        held = into.get(name, _Time(0, 0.0))
-        into[name] = _Time(held.n + seen.count, held.ms + seen.ms)
+        for number in {seen.record.graph, None}:
+            held = into.get((number, name), _Time(0, 0.0))
+            into[number, name] = _Time(held.n + seen.count, held.ms + seen.ms)
     return host | device

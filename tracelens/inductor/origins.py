@@ -15,6 +15,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._statements import Origin as Nodes
+from tracelens.logs.graph_code import SymbolType
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ __all__ = ["Lines"]
 PRODUCTS = frozenset(
     {"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d"}
 )
+#: How a graph writes what the names of kernels spell.
+SIGNS = {" + ": "add", " - ": "sub", " * ": "mul", " / ": "div", " ** ": "pow"}
 #: Steps from an activation up to the product that took it along.
 MAX_STEPS = 3
 
@@ -154,5 +157,10 @@ def _product_above(node: Node, calls: dict[str, tuple[Node, Origin]]) -> Origin 
 
 def _names(node: Node) -> set[str]:
     """Return what an operator may be called: its last name, and ``aten.name.overload``'s."""
+    if isinstance(node.type, SymbolType):
+        return set()
+    if not node.target:
+        return {name for sign, name in SIGNS.items() if sign in node.expression}
     parts = node.target.split(".")
-    return {parts[-1], parts[-1].removeprefix("special_"), parts[3] if len(parts) > 3 else ""}
+    plain = parts[-1].removeprefix("special_")
+    return {parts[-1], plain, f"native_{plain}", parts[3] if len(parts) > 3 else ""}

@@ -40,8 +40,9 @@ from tracelens.version import __version__
 
 __all__ = ["judge", "matches"]
 
-#: Log kinds that tell more of a generated kernel than its code does.
-ORIGINS = frozenset({"chrome_trace", "graph_code", "aot_graphs"})
+#: Log kinds that may hold generated code, and those that tell more of a kernel than its code does.
+CODE = frozenset({"output_code", "torch_trace"})
+ORIGINS = frozenset({"chrome_trace", "graph_code", "aot_graphs", "torch_trace"})
 
 
 def judge(
@@ -155,7 +156,8 @@ def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
     from tracelens import frames  # noqa: PLC0415 -- joined from most log kinds
 
     found: Mapping[str, Any] = frames.tables(evidence)
-    if "output_code" in evidence.kinds and not evidence.kinds.keys().isdisjoint(ORIGINS):
+    known = evidence.kinds.keys()
+    if not known.isdisjoint(CODE) and not known.isdisjoint(ORIGINS):
         from tracelens.frames import kernel_origins  # noqa: PLC0415 -- of generated code only
 
         found = {**found, **kernel_origins.tables(evidence)}

@@ -12,6 +12,9 @@ from tracelens.logs._generated import Comment, fill
 
 __all__ = ["KernelDef", "Parameter", "Source"]
 
+#: Digits of the number of a graph.
+MAX_DIGITS = 10
+
 
 class Parameter(Record):
     """One parameter of a kernel."""
@@ -65,6 +68,13 @@ class KernelDef(Record):
         """The operators in the name, such as ``addmm_relu``; empty when it names none."""
         stem = self.kernel.rpartition("_")[0]
         return stem.partition("fused_")[2].strip("_")
+
+    @property
+    def number(self) -> int | None:
+        """The number of its graph, which it is recorded under where kernels are profiled."""
+        before, found, _ = self.source.partition(f'_{self.kernel}"')
+        number = before.rpartition('"graph_')[2]
+        return int(number) if found and number.isdecimal() and len(number) < MAX_DIGITS else None
 
     @property
     def is_template(self) -> bool:

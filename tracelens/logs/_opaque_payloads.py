@@ -13,7 +13,7 @@ __all__ = ["reason"]
 
 _SINGLE = "a graph around one pass; the graph after all passes is read"
 _REPRO = "source to run or to debug the graph, not about it"
-_PROVENANCE = "where a node came from; the comments of the output code say it"
+_PROVENANCE = "a part of the mappings of nodes, which are read"
 _COLLECTIVES = "a table for whoever tunes the overlap of collectives"
 _PGO = "sizes kept from run to run; what they made dynamic is read where it is used"
 _INPUT = "an input, as metadata; the graph has its shape, dtype and strides"
@@ -89,8 +89,6 @@ OPAQUE: dict[str, str] = {
     "inductor_autotune_at_compile_time_code": _REPRO,
     "inductor_input_graph": _SINGLE,
     "inductor_pre_grad_graph": _SINGLE,
-    "inductor_provenance_tracking_node_mappings": _PROVENANCE,
-    "inductor_provenance_tracking_kernel_stack_traces": _PROVENANCE,
     "inductor_post_to_pre_grad_nodes": _PROVENANCE,
     "inductor_triton_kernel_to_post_grad_nodes": _PROVENANCE,
     "triton_kernel_info": "seconds to compile each kernel; the events have their sum",

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from tracelens.logs import Record
 from tracelens.logs import _estimates as estimates
+from tracelens.logs import _provenance as provenance
 from tracelens.logs._kinds import kind
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
@@ -168,6 +169,8 @@ READERS: dict[str, Reader] = {
     "compiled_autograd_compile_reasons": _captures,
     "inductor_collective_schedule": _schedule,
     "inductor_runtime_and_tensor_meta": estimates.estimated,
+    "inductor_provenance_tracking_node_mappings": provenance.nodes,
+    "inductor_provenance_tracking_kernel_stack_traces": provenance.stacks,
     "graph_execution": estimates.order,
     "inductor_graph_execution": estimates.ran,
     "dynamo_output_graph": _graph("graph_code", "dynamo_output_graph"),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from pydantic import field_validator
 
+from tracelens import grammars
 from tracelens.logs import Record
 
-__all__ = ["StackFrame"]
+__all__ = ["StackFrame", "innermost"]
+
+_FRAME = re.compile(r'  File "[^\n]+(?:\n    [^\n]+)?')
 
 
 class StackFrame(Record):
@@ -21,3 +27,18 @@ class StackFrame(Record):
     @classmethod
     def _bare(cls, text: str) -> str:
         return text.strip()
+
+
+def innermost(text: str) -> Iterator[StackFrame]:
+    """Yield the last frame of each of the stacks in ``text``, which empty lines part."""
+    import tracelens.logs.graph_breaks  # noqa: PLC0415 -- it is made of frames
+
+    grammar = grammars.load("graph_breaks", tracelens.logs.graph_breaks.__name__)
+    for block in text.split("\n\n"):
+        frames = _FRAME.findall(block)
+        try:
+            found = grammar.parse("\n" + frames[-1], "stack") if frames else None
+        except grammars.Unreadable:
+            continue
+        if isinstance(found, StackFrame):
+            yield found

@@ -16,6 +16,7 @@ from tracelens.logs._payloads import READERS
 from tracelens.logs._shapes import SHAPES
 from tracelens.logs._starts import start
 from tracelens.logs.graph_breaks import NotConverted
+from tracelens.logs.output_code import CodeFile
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import (
     CompilationMetrics,
@@ -30,11 +31,16 @@ __all__ = ["EVENT", "READ", "tick", "typed"]
 
 EVENT = "chromium_event"
 _START = "dynamo_start"
+_CODE = "inductor_output_code"
 #: The records that are read; of the others, the ids are.
 READ = frozenset({*READERS, *SHAPES, EVENT, _START, "compilation_metrics", "torch_version"})
 #: Failures after which Dynamo has its own way to go on; others end the program, or are suppressed.
 _SOFT = frozenset({"Unsupported", "UserError"})
 _LIMIT = "Dynamo recompile limit exceeded"
+
+
+class _File(msgspec.Struct):
+    filename: str | None = None
 
 
 def _content(name: str, envelope: str) -> bytes:
@@ -45,6 +51,8 @@ def _content(name: str, envelope: str) -> bytes:
 def typed(name: str, record: StructuredRecord) -> Iterator[Record]:
     """Yield the records that a structured record about ``name`` holds."""
     if name in READERS:
+        if name == _CODE and (path := _path(record.envelope)):
+            yield CodeFile(path=path)
         for found in READERS[name](record.payload.replace("\r\n", "\n").removesuffix("\r")):
             is_recompile = isinstance(found, Recompile)
             yield UnnamedRecompile(**dict(found)) if is_recompile else found
@@ -62,6 +70,11 @@ def typed(name: str, record: StructuredRecord) -> Iterator[Record]:
         if metrics.cudagraph_skip_reason:
             yield from kind("cudagraphs").parse(metrics.cudagraph_skip_reason)
         yield from _failure(metrics)
+
+
+def _path(envelope: str) -> str:
+    """Return the file that holds a generated module."""
+    return msgspec.json.decode(_content(_CODE, envelope), type=_File).filename or ""
 
 
 def _failure(metrics: CompilationMetrics) -> Iterator[Record]:

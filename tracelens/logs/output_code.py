@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import HeadedLog, Record
+from tracelens.logs._cpp_parts import CppPart, Definition, Guarded, Wrapper
 from tracelens.logs._generated import Code, Comment
 from tracelens.logs._kernels import KernelDef, Parameter, Source
 from tracelens.logs._loops import Block, Header, Loop, Nest
@@ -41,9 +42,12 @@ __all__ = [
     "Checks",
     "CodeFile",
     "Constant",
+    "CppPart",
+    "Definition",
     "Deletion",
     "ExternCall",
     "Function",
+    "Guarded",
     "Header",
     "KernelCall",
     "KernelDef",
@@ -60,6 +64,7 @@ __all__ = [
     "Step",
     "Unpack",
     "Value",
+    "Wrapper",
 ]
 
 #: Rows of the report's table.
@@ -126,6 +131,8 @@ class OutputModule(Record):
     aot_id: str = ""
     kernel_defs: tuple[KernelDef, ...] = ()
     steps: tuple[Step, ...] = ()
+    #: The C++ text of a module that Python loads.
+    cpp_parts: tuple[CppPart, ...] = ()
     #: What a module that was cut off ends with: its statement is missing.
     comment: Comment = None
     #: The C++ text of a module that is not Python.
@@ -146,8 +153,9 @@ class OutputModule(Record):
 
     @cached_property
     def kernels(self) -> dict[str, KernelDef]:
-        """The kernels by name."""
-        return {kernel.kernel: kernel for kernel in self.kernel_defs}
+        """The kernels by name, those of C++ wrappers too."""
+        wrapped = (kernel for part in self.cpp_parts for kernel in part.kernels)
+        return {kernel.kernel: kernel for kernel in (*self.kernel_defs, *wrapped)}
 
     @cached_property
     def body(self) -> tuple[Step, ...]:
@@ -207,6 +215,10 @@ class OutputModule(Record):
             if isinstance(step.code, KernelCall):
                 yield step, step.code
 
+    def wrapped_calls(self, kernel: str) -> tuple[Guarded, ...]:
+        """Return the calls of a kernel that C++ wrappers make."""
+        return tuple(call for part in self.cpp_parts for call in part.calls(kernel))
+
     def kernel_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one row of the report's ``kernels`` table per kernel."""
         calls: dict[str, int] = {}
@@ -218,5 +230,5 @@ class OutputModule(Record):
                 "language": "c++" if kernel.device == "cpu" else kernel.language,
                 "fused": kernel.fused,
                 "template": kernel.is_template,
-                "calls": calls.get(name, 0),
+                "calls": calls.get(name, 0) + len(self.wrapped_calls(name)),
             }

@@ -48,6 +48,8 @@ def _told(row: dict[str, Any]) -> Iterator[str]:
     if row.get("n"):
         ms = row["ms"]
         yield f"  time      {_words.milliseconds(ms)} in {_words.plural(row['n'], 'run')}"
+    elif row.get("n") == 0:
+        yield "  time      it did not run in the trace"
     elif row.get("others"):
         others = _words.plural(row["others"], "other compilation")
         yield f"  time      not known: {others} of that name"

@@ -114,9 +114,13 @@ def _compiled(evidence: Evidence) -> dict[str, dict[str, Any]]:
         return {}
     from tracelens.frames import Frame  # noqa: PLC0415 -- joined from most log kinds
     from tracelens.logs.guards import GuardTree  # noqa: PLC0415
+    from tracelens.logs.output_code import CodeFile  # noqa: PLC0415
     from tracelens.logs.recompiles import Recompile  # noqa: PLC0415
 
     found: dict[str, dict[str, Any]] = {}
+    files: dict[tuple[str, str, str], dict[str, None]] = {}
+    for place, module in evidence.table(CodeFile).events():
+        files.setdefault(place.compilation, {})[module.record.path] = None
     seen: list[str] = []
     for row in evidence.table(Frame):
         frame = row.record
@@ -129,6 +133,7 @@ def _compiled(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "where": f"{frame.file}:{frame.line}" if frame.file else None,
             "guards": max((told.record.count for told in frame.of(GuardTree)), default=None),
             "because": next((str(failed.check) for failed in newest if failed), None),
+            "code": list(files.get(row.first.compilation, ())),
         }
     return {frame: row for frame, row in found.items() if seen.count(frame) == 1}
 

@@ -29,6 +29,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
             origins.setdefault(call.kernel, step.comment)
         for name, kernel in seen.record.kernels.items():
             origin = kernel.comment or origins.get(name)
+            count = calls.get(name, 0) + len(seen.record.wrapped_calls(name))
             code = _QUOTES.sub("", kernel.source).strip("\n")
             row = {
                 "frame": seen.first.frame,
@@ -36,10 +37,10 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
                 "fused": kernel.fused.strip("_"),
                 "nodes": list(origin.nodes) if origin else [],
                 "ops": list(origin.ops) if origin else [],
-                "calls": calls.get(name, 0),
+                "calls": count,
                 "left_out": max(len(code) - MAX_CODE, 0),
                 "code": code[:MAX_CODE],
             }
-            found.setdefault(kernel.source, (calls.get(name, 0), row))
+            found.setdefault(kernel.source, (count, row))
     ranked = sorted(found.values(), key=lambda one: -one[0])
     return {"kernel_code": [row for _, row in ranked[:MAX_KERNELS]]} if ranked else {}
