@@ -13,7 +13,6 @@ from pathlib import Path
 from tracelens import context
 from tracelens.cli._cache import parser_cache
 from tracelens.cli._environment import pack_seconds, without_plugins_of_pydantic
-from tracelens.cli._patterns import kept_patterns
 from tracelens.cli._terminal import flush, say
 from tracelens.errors import TracelensError
 
@@ -41,7 +40,7 @@ def execute(given: Sequence[str]) -> int:
     everywhere, rest = _hoisted(given)
     if rest:
         rest[0] = ALIASES.get(rest[0], rest[0])
-    with context.using(asked := _context(everywhere, rest)), kept_patterns(asked.cache):
+    with context.using(_context(everywhere, rest)):
         try:
             code = _run([*everywhere, *rest] if given else ["--help"])
         # The last line of defence: no traceback unless asked for, and nobody else ends the program.

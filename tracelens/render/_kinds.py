@@ -20,13 +20,11 @@ class Kind(NamedTuple):
     signs: tuple[str, ...]
     #: The pattern as it is written.
     written: str
-    #: The pattern itself, where it is not one of ours.
-    made: re.Pattern[str] | None = None
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """What is looked for; most reports hold the signs of few kinds."""
-        return self.made or _compiled(self.written)
+        return _compiled(self.written)
 
 
 @lru_cache(maxsize=200)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from tracelens.render._kinds import Kind
+from tracelens.render._kinds import Kind, kind
 from tracelens.render._own import without_own
 from tracelens.render._people import STRONG
 from tracelens.render._secrets import KINDS, is_common, stays
@@ -86,12 +86,11 @@ class Redactor:
         """Make one pattern of all that was learnt."""
         names = "|".join(map(re.escape, sorted(self._users, key=len, reverse=True)))
         if names:
-            login = rf"(?<![\w.~-])(?P<name>(?:{names})@[\w.-]{{1,255}})"
-            folder = rf"(?<=/)(?P<name>{names})(?=/)"
+            login = kind("login", "@", rf"(?<![\w.~-])(?P<name>(?:{names})@[\w.-]{{1,255}})")
             self._kinds = (
                 *self._kinds,
-                Kind("user", ("/",), folder, re.compile(folder)),
-                Kind("login", ("@",), login, re.compile(login)),
+                *kind("user", "/", rf"(?<=/)(?P<name>{names})(?=/)"),
+                *login,
             )
         for name in self._users:
             if len(name) >= MIN_NAME and not is_common(name):
