@@ -202,6 +202,77 @@ def test_many_small_operators_are_the_price_of_calling_them(us: float, small: bo
     assert ("calling them" in findings["TRC030"].message) == small
 
 
+def test_a_few_long_operators_among_many_small_ones_are_not_the_price_of_calling() -> None:
+    """600 of 5 us, and three that take most of the time: 19 us each, all told."""
+    every = [op(("aten::copy_", "aten::add")[at % 2], 5.0 * at, 5.0) for at in range(600)]
+    long = [op("aten::mm", 3_000.0 + 2_800 * at, 2_800.0) for at in range(3)]
+    assert "calling them" in told(every)["TRC030"].message
+    assert "calling them" not in told([*every, *long])["TRC030"].message
+
+
+@pytest.mark.parametrize(("reads", "said"), [(200, True), (150, False)])
+def test_reading_element_by_element_is_named(reads: int, said: bool) -> None:
+    """A fifth to an eighth of 1,200 operators reads one element; compiling does not help that."""
+    every = [
+        op("aten::item" if at % 6 == 0 and at < 6 * reads else "aten::add", 5.0 * at, 5.0)
+        for at in range(1_200)
+    ]
+    message = told(every)["TRC030"].message
+    assert ("`tolist()`" in message, "`torch.compile`" in message) == (said, not said)
+
+
+@pytest.mark.parametrize(("us", "said"), [(6_000.0, True), (4_000.0, False)])
+def test_the_optimizer_is_named_where_it_has_half_the_time(us: float, said: bool) -> None:
+    work = [op("aten::add", 100.0 * at, 100.0) for at in range(100)]
+    around = span("user_annotation", "Optimizer.step#SparseAdam.step", 0.0, us)
+    assert ("optimizer's steps" in told([around, *work])["TRC030"].message) == said
+
+
+@pytest.mark.parametrize(
+    ("header", "events", "fires"),
+    [
+        ({}, [], True),
+        ({"schemaVersion": None}, [span("Trace", "PyTorch Profiler (0)", 0, 10)], True),
+        (
+            {"schemaVersion": None},
+            [{"ph": "X", "name": "load", "ts": 0, "dur": 9, "pid": 1}],
+            False,
+        ),
+        ({"schemaVersion": None}, [], False),
+    ],
+)
+def test_files_of_other_tools_are_no_empty_profiles(
+    header: dict[str, object], events: list[Json], fires: bool
+) -> None:
+    assert ("TRC032" in told(events, **header)) == fires
+
+
+def test_events_without_a_category_are_not_understood() -> None:
+    evidence = read([{"ph": "X", "name": "load", "ts": 0, "dur": 9, "pid": 1, "tid": 1}])
+    assert (evidence.events, evidence.understood_events) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "fires"), [("aten::_is_any_true", True), ("aten::any", False), ("aten::isnan", False)]
+)
+def test_the_checks_of_anomaly_mode_are_known_in_a_trace(name: str, fires: bool) -> None:
+    """A program that looks for NaN by itself calls other operators."""
+    report = judge(read([op(name, 10.0 * at, 9.0) for at in range(20)]), [])
+    assert ("ENV005" in {finding.code for finding in report.findings}) == fires
+
+
+@pytest.mark.parametrize(
+    ("us", "severity"), [(3_200.0, Severity.WARNING), (2_800.0, Severity.INFO)]
+)
+def test_slow_convolutions_come_first_where_they_can_save_much(
+    us: float, severity: Severity
+) -> None:
+    """Half of their time can be saved: 16 or 14 % of 100 ms."""
+    slow = [op("aten::_slow_conv2d_forward", 4_000.0 * at, us) for at in range(10)]
+    rest = op("aten::mm", 40_000.0, 60_000.0)
+    assert told([*slow, rest])["TRC021"].severity is severity
+
+
 @pytest.mark.parametrize(("after", "fires"), [(20, False), (60, True)])
 def test_what_follows_convolutions_is_told_from_a_tenth_on(after: float, fires: bool) -> None:
     """Twelve convolutions of 400 us, each with normalization and activation of so many behind it.

@@ -71,7 +71,11 @@ ATTENTION = [("bmm", 500.0, 10.0), ("div", 90.0, 10.0), ("_softmax", 400.0, 10.0
         ([*ATTENTION, ("mm", 500.0, 10.0)], False),  # a classifier's softmax
         ([("mm", 500.0, 10.0), *ATTENTION[1:], ("bmm", 500.0, 10.0)], False),
         ([*ATTENTION[:2], ("bmm", 500.0, 10.0)], False),
-        ([ATTENTION[0], *[("add", 90.0, 10.0)] * 4, *ATTENTION[2:], ("bmm", 500.0, 1.0)], False),
+        ([ATTENTION[0], *[("add", 90.0, 10.0)] * 7, *ATTENTION[2:], ("bmm", 500.0, 1.0)], True),
+        ([ATTENTION[0], *[("add", 90.0, 10.0)] * 8, *ATTENTION[2:], ("bmm", 500.0, 1.0)], False),
+        # A causal mask made anew: its operators are not known, and the time they take is a pause.
+        ([*ATTENTION[:2], ("_softmax", 400.0, 290.0), ("bmm", 500.0, 10.0)], True),
+        ([*ATTENTION[:2], ("_softmax", 400.0, 310.0), ("bmm", 500.0, 10.0)], False),
     ],
 )
 def test_product_softmax_product_is_attention(

@@ -1,8 +1,8 @@
 """What torch was told: settings from the environment and from its configuration, joined.
 
-A setting shows in four places: where the log holds the environment, in the configuration that the
-structured log records with each compilation, among what a cache key was made of, and in what torch
-says because of it (a warning, a folder that it writes to).
+A setting shows in five places: where the log holds the environment, in the configuration that the
+structured log records with each compilation, among what a cache key was made of, in what torch
+says because of it (a warning, a folder that it writes to), and in the operators that it calls.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Joined
 
 if TYPE_CHECKING:
+    from tracelens.logs.chrome_trace import Operator
     from tracelens.logs.compile_errors import Failure
     from tracelens.logs.inductor_debug import DebugFolder, HashDetails
     from tracelens.logs.recording import Recorded
@@ -39,6 +40,9 @@ SKIPPED_GUARDS = (
     "keep_tensor_guards_unsafe",
 )
 
+_ANOMALY = "torch.autograd.set_detect_anomaly"
+#: What anomaly mode calls for each gradient, and programs do not.
+_ANOMALY_CHECK = "_is_any_true"
 _OFF = frozenset({"", "0", "false", "none", "off", "no", "{}", "[]"})
 
 
@@ -67,6 +71,7 @@ class Setting(Joined):
         folders: Table[DebugFolder],
         warnings: Table[TorchWarning],
         failures: Table[Failure],
+        operators: Table[Operator],
     ) -> Iterator[Seen[Setting]]:
         """Gather settings from all places where they show."""
         found: defaultdict[tuple[str, str], dict[tuple[str, str], tuple[Place, str]]]
@@ -77,6 +82,7 @@ class Setting(Joined):
             _of_compilations(compilations),
             _of_cache_keys(keys),
             _of_messages(folders, warnings, failures),
+            _of_operators(operators),
         ):
             found[name, value].setdefault((place.input, place.writer), (place, text))
         for (name, value), held in found.items():
@@ -135,12 +141,19 @@ def _of_messages(
             yield "TORCH_COMPILE_DEBUG", "1", place, folder.text
     for warning in warnings.where(lambda one: one.topic == "anomaly-mode"):
         for place in warning.places:
-            yield "torch.autograd.set_detect_anomaly", "True", place, warning.text
+            yield _ANOMALY, "True", place, warning.text
     for failure in failures:
         for line, text in enumerate(failure.text.split("\n")):
             for word in SKIPPED_GUARDS:
                 if word in text:
                     yield word, "True", failure.first.moved(line), text
+
+
+def _of_operators(operators: Table[Operator]) -> _Told:
+    """Yield what the operators of a trace show."""
+    for row in operators:
+        if row.record.op == _ANOMALY_CHECK:
+            yield _ANOMALY, "True", row.first, row.text
 
 
 def _of_compilations(compilations: Table[CompilationMetrics]) -> _Told:

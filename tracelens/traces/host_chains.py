@@ -24,13 +24,17 @@ MIN_US = 20.0
 #: Between two that follow each other, microseconds, and as a part of the first.
 MAX_PAUSE_US = 50.0
 MAX_PAUSE = 0.25
+#: The same between the parts of attention, as a share of what these took so far: a mask is made.
+MAX_ATTENTION_PAUSE = 0.5
 MIN_LENGTH = 3
 MAX_NAMES = 64
 #: Distinct chains, and threads, that are told apart.
 MAX_CHAINS = 1_000
 MAX_THREADS = 1_024
-#: Operators between the first product and the softmax, and up to the second.
-MAX_BETWEEN = 4
+#: Operators between the first product and the softmax: scaling, a bias, a mask that is made anew.
+MAX_TO_SOFTMAX = 8
+#: Operators between the softmax and the second product: a cast, dropout.
+MAX_TO_PRODUCT = 4
 _ROWS = re.compile(r"norm|softmax|sum|mean|cat|copy|fill")
 _PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm"})
 _SOFTMAX = "aten::_softmax"
@@ -95,8 +99,10 @@ class HostChains:
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
         if event.ts < thread.end:  # inside of another one
             return
-        if event.ts - thread.end > max(MAX_PAUSE_US, MAX_PAUSE * thread.last_us):
+        pause = event.ts - thread.end
+        if pause > max(MAX_PAUSE_US, MAX_PAUSE * thread.last_us):
             self._close(thread)
+        if pause > max(MAX_PAUSE_US, MAX_ATTENTION_PAUSE * thread.attention_us):
             thread.stage = 0
         thread.end, thread.last_us = event.ts + event.dur, event.dur
         self._attend(thread, event)
@@ -128,10 +134,10 @@ class HostChains:
     def _attend(self, thread: _Thread, event: Complete) -> None:
         """Go one step on: product, softmax, product."""
         thread.between += 1
-        if event.name == _SOFTMAX and thread.stage == 1 and thread.between <= MAX_BETWEEN:
+        if event.name == _SOFTMAX and thread.stage == 1 and thread.between <= MAX_TO_SOFTMAX:
             thread.stage, thread.between, thread.softmax_us = 2, 0, event.dur
         elif event.name in _PRODUCTS:
-            if thread.stage == 2 and thread.between <= MAX_BETWEEN:
+            if thread.stage == 2 and thread.between <= MAX_TO_PRODUCT:
                 us = thread.attention_us + event.dur
                 for at, more in enumerate((1, us, thread.softmax_us)):
                     self._attention[at] += more

@@ -137,7 +137,8 @@ class Reading:
         for name in self.names:
             place = Place(self.path, name.first)
             category = name.text.partition("\t")[0]
-            if name.record is None or category not in USED:
+            nameless = not category and name.times.n > 0
+            if name.record is None or nameless or category not in USED:
                 evidence.understood_events -= name.count
                 unused[category] = unused.get(category, 0) + name.count
             evidence.add(
@@ -150,7 +151,8 @@ class Reading:
                 records=name.records,
             )
         for category, count in sorted(unused.items()):
-            evidence.notes[f"{self.path}: {count} events of `{category}` are not used"] = None
+            whose = f"of `{category}`" if category else "without a category"
+            evidence.notes[f"{self.path}: {count} events {whose} are not used"] = None
         if self.names.full:
             evidence.notes[f"{self.path}: too many names of events; some were put together"] = None
         if any(calls.full for calls in self.counted):

@@ -110,8 +110,9 @@ class DebugSettingsOn(Rule):
     the input that shows the switch.
 
     ## What it looks like
-    A variable where the log holds the environment, the warning of anomaly mode, a folder that
-    ``TORCH_COMPILE_DEBUG`` writes to, or the configuration that the structured log records:
+    A variable where the log holds the environment, the warning of anomaly mode, or its checks in a
+    trace (``aten::_is_any_true``), a folder that ``TORCH_COMPILE_DEBUG`` writes to, or the
+    configuration that the structured log records:
 
         + CUDA_LAUNCH_BLOCKING=1 python train.py
 

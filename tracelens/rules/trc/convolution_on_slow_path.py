@@ -36,14 +36,16 @@ AROUND = frozenset({"slow_conv3d", "thnn_conv2d"})
 #: Convolutions of oneDNN.
 ONEDNN = frozenset({"mkldnn_convolution", "_convolution_pointwise", "_convolution_pointwise_"})
 _NONE = (
-    "None runs in oneDNN: each is one small image, or this torch was built without oneDNN, or it "
-    "is switched off."
+    "None runs in oneDNN: each is one small image, or 1 x 1 in one thread, or this torch was built "
+    "without oneDNN, or it is switched off."
 )
 MIN_SHARE = 0.05
 #: Milliseconds from which on a convolution of the fallback would be faster in oneDNN: measured.
 LONG_MS = 0.3
 #: Part of the time that oneDNN saves at most.
 GAIN = 0.5
+#: Share of the trace that may be saved from which on it is a warning.
+MIN_WARNING = 0.15
 
 
 class SlowPath(FindingData):
@@ -66,7 +68,7 @@ class ConvolutionOnSlowPath(Rule):
     ## Why it matters
     The fallback writes every patch of the input out as a row of a matrix and multiplies that. torch
     takes it for a single image with up to 20,480 elements, unless the kernel is larger than 3 x 3 or
-    the convolution has groups. With 64 channels or more it takes up to twice as long as oneDNN. No
+    the convolution has groups; and with one thread for every kernel of 1 x 1. With 64 channels or more it takes up to twice as long as oneDNN. No
     oneDNN line tells of it: a log with ``ONEDNN_VERBOSE`` looks as if these convolutions were not
     there. Without a trace, generated code shows them: a call of `extern_kernels.convolution` that no
     execution matches.
@@ -110,7 +112,8 @@ class ConvolutionOnSlowPath(Rule):
         ),
         Remedy(
             id="batch",
-            text="Compute several images at a time: a batch of two is enough.",
+            text="Compute several images at a time: a batch of two is enough, but for 1 x 1 "
+            "kernels, which need two threads.",
             when="convolutions long enough to matter",
             applies=_is_long,
             basis="untestable",
@@ -196,7 +199,7 @@ class ConvolutionOnSlowPath(Rule):
                 f"{count} convolutions take {length(ms)} of {length(whole)}, {length(ms / count)} "
                 f"each, in {', '.join(f'`{row.record}`' for row in slow)}. {others}{judged}"
             ),
-            severity=Severity.NONE if small else Severity.WARNING,
+            severity=_severity(small=small, saved=GAIN * ms / whole),
             confidence=Confidence.MEDIUM,
             count=count,
             evidence=[
@@ -217,3 +220,10 @@ class ConvolutionOnSlowPath(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _severity(*, small: bool, saved: float) -> Severity:
+    """Return how much it matters: a small part of the trace comes after what takes more."""
+    if small:
+        return Severity.NONE
+    return Severity.WARNING if saved >= MIN_WARNING else Severity.INFO

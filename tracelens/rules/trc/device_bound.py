@@ -35,6 +35,13 @@ MIN_IDLE_MS = 2.0
 #: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
 MIN_CALLS = 200
 MAX_PER_CALL_MS = 0.02
+#: Share of the trace that operators which are longer may have.
+MAX_LARGE = 0.5
+#: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
+ONE_ELEMENT = "aten::item"
+ONE_ELEMENT_COSTS = 8
+#: Share of the trace from which on the optimizer is named.
+MIN_OPTIMIZER = 0.5
 #: Share of the critical path from which on the host is what a busy device waits for.
 MIN_HELD = 0.5
 #: What limits kernels of a kind, as a rule.
@@ -119,9 +126,9 @@ class DeviceBound(Rule):
         for run in runs(windows, steps):
             source = run.window.first.input
             named = [row.record.devices for row in headers.within(source)]
-            calls = sum(row.count for row in operators.within(source))
             rows = list(own.within(source))
-            yield from self._on_cpu(run, rows, next(iter(named), ()), calls)
+            called = {str(row.record): row.count for row in operators.within(source)}
+            yield from self._on_cpu(run, rows, next(iter(named), ()), called)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
             if view.run.window.record.kernels < MIN_KERNELS or idle >= IDLE * view.window_ms:
@@ -133,7 +140,7 @@ class DeviceBound(Rule):
             yield self._finding(view, list(kernels.within(view.source)), held)
 
     def _on_cpu(
-        self, run: Run, own: list[Seen[SelfTime]], devices: tuple[str, ...], calls: int
+        self, run: Run, own: list[Seen[SelfTime]], devices: tuple[str, ...], called: dict[str, int]
     ) -> Iterator[Finding]:
         """Yield what a program on the CPU computes."""
         whole = run.window.record
@@ -150,12 +157,15 @@ class DeviceBound(Rule):
         told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
         told = told or "no kind of operator stands out"
         least = "" if worked >= MIN_WORK else "no more than "
+        more = [clause for clause in (_small(whole, own, called), _updating(whole)) if clause]
+        said = "".join(f" {clause[0].upper()}{clause[1:]}." for clause in more)
         yield self.finding(
             "computing",
             title=f"the CPU computes for {least}{percent(worked)} of the trace",
-            message=f"Of the trace, {length(whole.ms)}: {told}.{_small(whole, calls)}"
-            f"{_missing(devices)}",
-            harmless=f"{told}; it says where the time goes, not that any of it is wrong",
+            message=f"Of the trace, {length(whole.ms)}: {told}.{said}{_missing(devices)}",
+            harmless="; ".join(
+                (told, *more, "it says where the time goes, not that any of it is wrong")
+            ),
             confidence=Confidence.HIGH,
             count=len(own),
             evidence=[row.quote(f"{length(row.record.ms)} in itself") for row in own[:MOST]],
@@ -204,14 +214,29 @@ class DeviceBound(Rule):
         )
 
 
-def _small(whole: Window, calls: int) -> str:
+def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> str:
     """Say so where operators are many and small: their price is that of calling them."""
-    if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls:
+    calls = sum(called.values())
+    each = ((row.record.ms, called.get(row.record.name, 0)) for row in own)
+    large = sum(ms for ms, count in each if ms > MAX_PER_CALL_MS * count > 0)
+    if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls or large >= MAX_LARGE * whole.ms:
         return ""
-    return (
-        f" {calls:,} operators, {length(whole.ms / calls)} for each in all: most of that is Python "
-        "and calling them. `torch.compile` makes fewer of them."
+    read = called.get(ONE_ELEMENT, 0)
+    what = (
+        f"`{ONE_ELEMENT}` reads one element {read:,} times: `tolist()` reads all at once"
+        if read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls
+        else "`torch.compile` makes fewer of them"
     )
+    return (
+        f"{calls:,} operators, {length(whole.ms / calls)} for each in all: most of that is Python "
+        f"and calling them; {what}"
+    )
+
+
+def _updating(whole: Window) -> str:
+    """Say so where most of the time is the optimizer's."""
+    share = (whole.optimizer_ms or 0.0) / whole.ms
+    return f"the optimizer's steps take {percent(share)}" if share >= MIN_OPTIMIZER else ""
 
 
 def _missing(devices: tuple[str, ...]) -> str:

@@ -33,7 +33,8 @@ class EmptyProfile(Rule):
         {"ph": "X", "cat": "Trace", "ts": 100.0, "dur": 300.0, "pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)"}
 
     ## When it is harmless
-    Never, but nothing is broken in the program.
+    Never, but nothing is broken in the program. Files of other tools in the same format, which have neither
+    Kineto's header nor its marks, are not judged.
 
     ## What to do
     Call ``prof.step()`` as often as the schedule is long, and write the trace in ``on_trace_ready``.
@@ -82,7 +83,10 @@ class EmptyProfile(Rule):
             source = header.first.input
             mine = list(events.within(source))
             work = [row for row in mine if row.times and row.record.category not in _OWN]
-            if source not in filled and not work:
+            of_torch = header.record.schema_version is not None or any(
+                row.record.category in _MARKS for row in mine
+            )
+            if of_torch and source not in filled and not work:
                 yield self._finding(header, sum(row.count for row in mine))
 
     def _finding(self, header: Seen[TraceHeader], events: int) -> Finding:
@@ -101,6 +105,8 @@ class EmptyProfile(Rule):
         )
 
 
+#: What torch's profiler writes even when it recorded nothing; other tools write such files, too.
+_MARKS = frozenset({"Trace", "overhead", "python_function", "user_annotation"})
 #: Categories of the profiler's own events, of Python around them, and of calls that ask a device
 #: about itself: what they launch counts elsewhere.
 _OWN = frozenset(
