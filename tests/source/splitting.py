@@ -19,8 +19,9 @@ from tracelens.source.files import Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
 from tracelens.source.segment import Segmenter
+from tracelens.source.texts import TextSegmenter
 
-__all__ = ["differences", "mutant"]
+__all__ = ["differences", "mutant", "rows_of"]
 
 KINDS = Kinds(manifest.current().logs)
 _PLAIN = [
@@ -55,7 +56,7 @@ def differences(path: Path, chunk: int, jobs: int) -> list[str] | None:
             return None
         several = _told(stream, segmenter, segmenter.finish())
         stream = Stream(str(path))
-        segmenter = Segmenter(KINDS, str(path))
+        segmenter = TextSegmenter(KINDS, str(path))
         with stream.open() as reader:
             one = _told(stream, segmenter, _cut(stream, reader, segmenter))
     return [f"{key}: {one[key]!r} or {several[key]!r}" for key in one if one[key] != several[key]]
@@ -78,7 +79,7 @@ def _told(stream: Stream, segmenter: Segmenter, evidence: Evidence) -> dict[str,
     told |= {"notes": [*evidence.notes], "sites": [*evidence.known], "unread": _unread(evidence)}
     told |= {"lines": stream.lines, "bytes": stream.bytes, "sha256": stream.sha256}
     told |= {"writers": sorted(segmenter.writers), "truncated": stream.truncated or evidence.cut}
-    rows = sorted(_rows(evidence), key=lambda row: row[3][0].line)
+    rows = sorted(rows_of(evidence), key=lambda row: row[3][0].line)
     return told | {"rows": rows}
 
 
@@ -89,7 +90,7 @@ def _unread(evidence: Evidence) -> list[Any]:
     ]
 
 
-def _rows(evidence: Evidence) -> Iterator[tuple[Any, ...]]:
+def rows_of(evidence: Evidence) -> Iterator[tuple[Any, ...]]:
     for held in evidence._texts.values():
         for seen in held if isinstance(held, tuple) else ():
             if seen.count:

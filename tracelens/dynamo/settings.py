@@ -113,13 +113,14 @@ def _of_cache_keys(keys: Table[HashDetails]) -> _Told:
     known: set[tuple[frozenset[str], str, str]] = set()
     for details in keys:
         lines = ["", *details.record.lines]
-        config = frozenset(text for text in lines if "inductor_config[" in text)
+        places = [n for n, text in enumerate(lines) if "inductor_config[" in text]
+        config = frozenset(lines[n] for n in places)
         all_firsts = {(p.input, p.writer): p for p in reversed(details.places)}
         firsts = [p for own, p in all_firsts.items() if (config, *own) not in known]
         if not firsts:
             continue
         known |= {(config, *own) for own in all_firsts}
-        numbers = {text.partition("] ")[2].partition(": ")[0]: n for n, text in enumerate(lines)}
+        numbers = {lines[n].partition("] ")[2].partition(": ")[0]: n for n in places}
         for part in details.record.components:
             kind, _, name = part.part.partition("[")
             if kind == "inductor_config":

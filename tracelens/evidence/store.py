@@ -21,6 +21,7 @@ from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
 from tracelens.evidence.quoted import anew, unseen
 from tracelens.evidence.record import Joined, Record
+from tracelens.evidence.said import Said
 from tracelens.evidence.subscription import arguments
 from tracelens.evidence.tables import Place, Seen, Table, Ticks, Times
 from tracelens.grammars import Unreadable
@@ -46,6 +47,7 @@ class Evidence:
         self._texts: dict[tuple[str, Key], tuple[Seen[Any], ...] | Unread] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
         self._limits = Limits()
+        self._said = Said()
         self._silent = 0
         #: Texts that look like a kind's and are the program's own.
         self._foreign: set[tuple[str, Key]] = set()
@@ -258,7 +260,7 @@ class Evidence:
 
     def _read(self, log: type[Log], text: str, place: Place) -> tuple[Seen[Any], ...] | Unread:
         try:
-            records = log.parse(text)
+            records = self._said.parse(log, text)
         except Unreadable as error:
             told = (log.name, _OTHERS) not in self._texts or self._limits.tells(log.name)
             reason = str(error) if told else ""  # it is dear, and among many nobody reads it

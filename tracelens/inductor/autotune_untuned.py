@@ -81,8 +81,7 @@ def frames_of(rows: Iterable[Seen[R]]) -> set[tuple[str, str, str]]:
 
 def asks_for_search(details: HashDetails) -> bool:
     """Whether the settings that a graph was compiled with ask for a search."""
-    asking = {f"inductor_config[{name}]" for name in SEARCHES}
-    return any(part.part in asking and part.value == "True" for part in details.components)
+    return not details.switched_on.isdisjoint(f"inductor_config[{name}]" for name in SEARCHES)
 
 
 def asks_everywhere(metrics: CompilationMetrics) -> bool:

@@ -27,7 +27,7 @@ from tracelens.logs.torch_trace import (
     UnnamedRecompile,
 )
 
-__all__ = ["EVENT", "READ", "tick", "typed"]
+__all__ = ["EVENT", "READ", "READERS", "tick", "typed"]
 
 EVENT = "chromium_event"
 _START = "dynamo_start"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Annotated
 
 from pydantic import BeforeValidator, SkipValidation
@@ -148,6 +149,15 @@ class Component(Record):
     value: str = ""
 
 
+@lru_cache(maxsize=20_000)
+def _components(line: str) -> tuple[Component, ...]:
+    """Return the parts on a line of a key: most lines are the same in all keys."""
+    grammar = grammars.load(InductorDebug.name, __name__)
+    return tuple(
+        grammar.nested("component", str(text)) for text in grammar.nested("body", f"\n{line}")
+    )
+
+
 class HashDetails(Record):
     """What a cache key was made of; read when ``components`` is asked for."""
 
@@ -170,17 +180,15 @@ class HashDetails(Record):
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The parts, in order; of a value that takes several lines, the first line."""
-        grammar = grammars.load(InductorDebug.name, __name__)
-        # Line by line: most lines are the same in all keys, and are then read once.
-        lines = (f"\n{line}" for line in self.lines)
         try:
-            return tuple(
-                grammar.nested("component", str(text))
-                for line in lines
-                for text in grammar.nested("body", line)
-            )
+            return tuple(chain.from_iterable(map(_components, self.lines)))
         except grammars.Unreadable:
             return ()
+
+    @cached_property
+    def switched_on(self) -> frozenset[str]:
+        """The parts that are ``True``."""
+        return frozenset(one.part for one in self.components if one.value == "True")
 
 
 class MmShape(Record):

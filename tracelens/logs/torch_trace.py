@@ -36,6 +36,17 @@ def _same(text: str | None) -> str | None:
     return text
 
 
+@lru_cache(maxsize=64)
+def _settings(owner: str, text: str | None) -> dict[str, object]:
+    """Return the configuration of ``owner``; nobody changes what is remembered."""
+    try:
+        values = msgspec.json.decode(text or "{}")
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return {}
+    named = values.items() if isinstance(values, dict) else ()
+    return {f"{owner}.{name}": value for name, value in named}
+
+
 class CompilationMetrics(Record):
     """What Dynamo counted while it compiled one frame. Times in seconds.
 
@@ -81,15 +92,7 @@ class CompilationMetrics(Record):
     @property
     def settings(self) -> dict[str, object]:
         """The configuration: ``dynamo.suppress_errors`` or ``inductor.freezing`` -> value."""
-        found: dict[str, object] = {}
-        for owner, text in (("dynamo", self.dynamo_config), ("inductor", self.inductor_config)):
-            try:
-                values = msgspec.json.decode(text or "{}")
-            except (msgspec.DecodeError, UnicodeEncodeError):
-                continue
-            if isinstance(values, dict):
-                found |= {f"{owner}.{name}": value for name, value in values.items()}
-        return found
+        return _settings("dynamo", self.dynamo_config) | _settings("inductor", self.inductor_config)
 
 
 class TorchVersion(Record):
@@ -146,8 +149,29 @@ class TorchTrace(StructuredLog):
             raise Unreadable(f"not JSON: {error}") from error
 
     @classmethod
+    def told_by(cls, text: str) -> tuple[str, str]:
+        """Return the name and the payload of a record that its payload tells."""
+        name = _about(text)
+        if name not in structured().READERS:
+            return "", ""
+        cut = _cut(text)
+        return (name, cut[0].payload) if cut else ("", "")
+
+    @classmethod
     def skim(cls, head: str) -> Skimmed | None:
         """Return what tells a record that no table needs, if its envelope is whole."""
+        end = len(head) - HASH_LENGTH
+        if len(head) > MAX_REMEMBERED or not _HASH.fullmatch(head, max(0, end)):
+            return cls._skimmed(head)
+        return cls._remembered(head[:end] + "}")
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def _remembered(cls, head: str) -> Skimmed | None:
+        return cls._skimmed(head)
+
+    @classmethod
+    def _skimmed(cls, head: str) -> Skimmed | None:
         name = _about(head)
         reading = structured()
         is_event = name == reading.EVENT
@@ -188,6 +212,10 @@ class TorchTrace(StructuredLog):
         }
 
 
+#: What ends an envelope and says nothing of its record, and how long one is that may come again.
+_HASH = re.compile(r', "has_payload": "[0-9a-f]{32}"\}')
+HASH_LENGTH = 52
+MAX_REMEMBERED = 400
 _reason = lru_cache(maxsize=4096)(reason)
 
 

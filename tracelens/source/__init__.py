@@ -11,13 +11,14 @@ from tracelens.logs import Log
 from tracelens.plugins import manifest
 from tracelens.report import Input
 from tracelens.source import completing
+from tracelens.source.envelopes import may_be_structured
 from tracelens.source.files import Pushback, Reader, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
 from tracelens.source.places import expand, size_of
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
 from tracelens.source.runs import Group, groups, of_one_process
-from tracelens.source.segment import Segmenter
+from tracelens.source.texts import TextSegmenter
 
 __all__ = ["Group", "Reading", "groups", "merged", "of_one_process", "read", "size_of"]
 
@@ -98,7 +99,7 @@ class Reading:
             evidence = segmenter.finish()
         else:
             stream = Stream(path, self._progress)
-            segmenter = Segmenter(self._kinds, path)
+            segmenter = TextSegmenter(self._kinds, path)
             with stream.open() as reader:
                 evidence = _read(stream, reader, segmenter, self._forced)
         evidence.notes.update(dict.fromkeys(stream.notes))
@@ -131,7 +132,7 @@ def _log_beside(path: str) -> str:
 
 def _in_ranges(
     path: str, jobs: int, kinds: Kinds, progress: Callable[[int], None] | None
-) -> tuple[Stream, Segmenter] | None:
+) -> tuple[Stream, TextSegmenter] | None:
     """Read the file in several processes; None when it must be read in one pass."""
     from tracelens.source.ranges import plan, read_ranges  # noqa: PLC0415 -- costly, seldom needed
 
@@ -144,7 +145,7 @@ def _in_ranges(
 
 
 def _read(
-    stream: Stream, reader: Reader, segmenter: Segmenter, forced: type[Log] | None
+    stream: Stream, reader: Reader, segmenter: TextSegmenter, forced: type[Log] | None
 ) -> Evidence:
     is_json = stream.head.lstrip()[:1] in {b"{", b"["}
     if is_json if forced is None else forced.name == TRACE:
@@ -167,11 +168,14 @@ def _as_trace(stream: Stream, reader: Reader, *, certain: bool) -> tuple[Evidenc
     return read_trace(reader, stream.path), reader
 
 
-def _cut(stream: Stream, reader: Reader, segmenter: Segmenter) -> Evidence:
+def _cut(stream: Stream, reader: Reader, segmenter: TextSegmenter) -> Evidence:
     segmenter.wrap = segmenter.kinds.wrapped_at(stream.head)
     indent = segmenter.kinds.indented_by(stream.head)
+    if not indent:
+        segmenter.read(stream, reader, structured=may_be_structured(stream.head))
+        return segmenter.finish()
     for lines in stream.blocks(reader):
-        segmenter.feed([line[indent:] or b"\n" for line in lines] if indent else lines)
+        segmenter.feed([line[indent:] or b"\n" for line in lines])
     return segmenter.finish()
 
 

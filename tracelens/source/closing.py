@@ -9,11 +9,12 @@ from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, StructuredLog, believed
 from tracelens.logs.torch_log import Site, read_site
+from tracelens.source.envelopes import Raw
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
 from tracelens.source.records import Block, Headed, Open
 
-__all__ = ["hand_over", "hand_over_block"]
+__all__ = ["hand_over", "hand_over_block", "hand_over_structured"]
 
 #: How often the lines that a grammar refuses are taken off the end of a record.
 MAX_TRIES = 4
@@ -74,49 +75,63 @@ def _hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Ev
     if isinstance(block, Headed):
         _hand_over_headed(block, name, rank, evidence)
         return
-    if block.log.structured:
-        _hand_over_structured(block, name, rank, told, evidence)
+    if issubclass(block.log, StructuredLog):
+        head, payload, jumps = block.body[0], b"".join(block.body[1:]), tuple(block.jumps)
+        raw = Raw(head, payload, block.line, len(block.body), block.pid, block.when, jumps)
+        hand_over_structured(block.log, raw, name, rank or told, evidence)
         return
     text = b"\n".join(block.body).decode("utf-8", "replace")
     place = _place(block, name, rank, block.log.frame_of(text), evidence)
     _add(block.log, text, place, evidence, len(block.body))
 
 
-def _hand_over_structured(
-    block: Block, name: str, rank: str, told: str, evidence: Evidence
+def hand_over_structured(
+    log: type[StructuredLog], raw: Raw, name: str, writer: str, evidence: Evidence
 ) -> None:
-    """Read the payload of a record only where a table needs it."""
-    log, body = block.log, block.body
-    assert issubclass(log, StructuredLog)  # noqa: S101 -- the caller asked
-    head = body[0][:-1].decode("utf-8", "replace")
+    """Add a structured record; its payload is read only where a table needs it.
+
+    Args:
+        log: The kind of structured logs.
+        raw: The record.
+        name: The input.
+        writer: What the launcher calls who wrote it, or the name of the input; else empty.
+        evidence: Where to.
+    """
+    head = raw.head[:-1].decode("utf-8", "replace")
     skimmed = log.skim(head)
     tick = None
     if skimmed is None:
         frame = log.frame_of(head)
     else:
         if skimmed.is_event:
-            tick = log.tick(b"".join(body[1:]))
+            tick = log.tick(raw.payload)
         frame = skimmed.frame or (tick.frame if tick is not None else "")
-    place = _place(block, name, rank or told, frame, evidence)
+    _tell_number(name, writer, raw.pid, evidence)
+    place = Place(name, raw.line, writer or raw.pid, frame, raw.when, raw.jumps)
+    evidence.span(place)
     if tick is not None:
-        evidence.tick(log, place, tick, len(body))
+        evidence.tick(log, place, tick, raw.lines)
     elif skimmed is None or skimmed.is_event:
-        payload = [line[1:] for line in body[1:]]
-        text = b"".join((body[0], *payload))[:-1].decode("utf-8", "replace")
-        evidence.add(log, text, place, lines=len(body))
+        payload = raw.payload[1:].replace(b"\n\t", b"\n")
+        text = (raw.head + payload)[:-1].decode("utf-8", "replace")
+        evidence.add(log, text, place, lines=raw.lines)
     elif skimmed.unknown:
-        said = body[0].decode("utf-8", "replace")
-        evidence.add_known(f"{log.name} {skimmed.unknown}", len(body), block.line, said)
+        said = raw.head.decode("utf-8", "replace")
+        evidence.add_known(f"{log.name} {skimmed.unknown}", raw.lines, raw.line, said)
     else:
-        evidence.skim(log, place, len(body))
+        evidence.skim(log, place, raw.lines)
+
+
+def _tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:
+    """Note the process id of a writer that is called otherwise."""
+    if writer and pid and writer != pid and len(evidence.numbers) < MAX_WRITERS:
+        evidence.numbers.setdefault((name, writer), pid)
 
 
 def _place(block: Block, name: str, rank: str, frame: str, evidence: Evidence) -> Place:
     """Return where a record stands, and let its compile id reach to its clock."""
-    writer = rank or block.pid
-    if writer != block.pid and block.pid and len(evidence.numbers) < MAX_WRITERS:
-        evidence.numbers.setdefault((name, writer), block.pid)
-    place = Place(name, block.line, writer, frame, block.when, tuple(block.jumps))
+    _tell_number(name, rank, block.pid, evidence)
+    place = Place(name, block.line, rank or block.pid, frame, block.when, tuple(block.jumps))
     evidence.span(place)
     return place
 

@@ -65,6 +65,10 @@ class OwnLines:
             self._present = [*controls, *self._literals.among(text)]
         return not _TRIGGERS.isdisjoint(self._present)
 
+    def pass_over(self) -> None:
+        """Note that no line of the next ones is the program's."""
+        self._lines, self._count = [], 0
+
     def _without_artifact(self, lines: Sequence[bytes]) -> Sequence[bytes]:
         """Leave out lines of records that name an artifact: no program's, and no failure's."""
         begins = set(map(_stamp, lines))

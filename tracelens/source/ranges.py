@@ -14,11 +14,12 @@ from typing import IO
 
 from tracelens.plugins import manifest
 from tracelens.source import files
+from tracelens.source.envelopes import may_be_structured
 from tracelens.source.files import SNIFF, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.places import real
 from tracelens.source.prefixes import peel
-from tracelens.source.segment import Segmenter
+from tracelens.source.texts import TextSegmenter
 from tracelens.traces.reader import may_be_trace
 from tracelens.workers import shared
 
@@ -46,13 +47,15 @@ class Part:
     end: int
     #: Where it really lies: a member of an archive does not lie where its name says.
     file: str
+    #: Whether it may be of a structured log.
+    structured: bool
 
 
 @dataclass(frozen=True)
 class Read:
     """What became of one part."""
 
-    segmenter: Segmenter
+    segmenter: TextSegmenter
     lines: int
     tail: bytes
     notes: list[str]
@@ -65,12 +68,15 @@ def plan(path: str, jobs: int, kinds: Kinds) -> list[Part]:
     size = real(path).stat().st_size
     count = min(jobs, size // MIN_RANGE)
     with real(path).open("rb") as file:
-        if count < 2 or _in_one_pass(file.read(SNIFF), kinds):
+        head = file.read(SNIFF)
+        if count < 2 or _in_one_pass(head, kinds):
             return []
         cuts = [_cut(file, size * number // count, size, kinds) for number in range(1, count)]
     edges = [0, *sorted({*cuts}), size]
     name = str(real(path))
-    return [Part(path, start, end, name) for start, end in pairwise(edges) if end > start]
+    structured = may_be_structured(head)
+    found = [(start, end) for start, end in pairwise(edges) if end > start]
+    return [Part(path, start, end, name, structured) for start, end in found]
 
 
 def _in_one_pass(head: bytes, kinds: Kinds) -> bool:
@@ -106,7 +112,7 @@ def _goes_on(text: bytes, kinds: Kinds) -> bool:
     return bool(held)
 
 
-def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
+def read_ranges(stream: Stream, parts: list[Part]) -> TextSegmenter:
     """Read ``parts`` of the file of ``stream``, each in a process, and join them.
 
     Fills in the bytes, lines, digest, head and tail of ``stream``.
@@ -138,12 +144,11 @@ def read_ranges(stream: Stream, parts: list[Part]) -> Segmenter:
 
 def _read(part: Part) -> Read:
     """Read one part (in its own process)."""
-    segmenter = Segmenter(Kinds(manifest.current().logs), part.path, from_start=part.start == 0)
+    segmenter = TextSegmenter(Kinds(manifest.current().logs), part.path, from_start=part.start == 0)
     stream = Stream(part.path)
     with Path(part.file).open("rb", buffering=0) as file:
         file.seek(part.start)
-        for lines in stream.blocks(_Aligned(file.read, part)):
-            segmenter.feed(lines)
+        segmenter.read(stream, _Aligned(file.read, part), structured=part.structured)
     return Read(segmenter, stream.lines, stream.tail, stream.notes)
 
 

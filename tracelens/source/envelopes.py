@@ -1,0 +1,72 @@
+"""Records of a structured log, found in a text that is not cut into lines.
+
+Nearly all of such a log is payload, on lines that begin with a tab. Where all others are envelopes
+that nothing was put in front of, a record reaches from one to the next, and its lines are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["Envelope", "Raw", "envelopes", "may_be_structured"]
+
+#: Where a line begins that is no payload.
+_OUTSIDE = re.compile(rb"\n(?=[^\t])")
+#: The first line of a record; :data:`~tracelens.source.prefixes.TORCH` finds the same parts in it.
+#: It is short enough that nobody takes it for a line that tells of a failure.
+_PREFIX = rb"[VIWECF](\d{4} \d\d:\d\d:\d\d\.\d{6}) {1,8}(\d{1,20}) [^\]\n\r\x1b]{1,120}\] "
+_BEGINS = re.compile(_PREFIX + rb'\{"')
+_ENVELOPE = re.compile(_PREFIX + rb'(\{"[^\n\r\x1b]*\n)')
+#: What torch says of weights: lines of payloads that are looked at.
+_TOLD = (b"\n\tMissing key", b"\n\tUnexpected key")
+
+
+class Envelope(NamedTuple):
+    """The first line of a record, and where the record stands."""
+
+    #: Where the line begins in its text.
+    start: int
+    clock: bytes
+    pid: bytes
+    #: The JSON, with its newline.
+    head: bytes
+    #: Where the payload begins.
+    payload: int
+
+
+class Raw(NamedTuple):
+    """A structured record as it was written."""
+
+    #: The JSON of the envelope, with its newline.
+    head: bytes
+    #: Lines that each begin with a tab.
+    payload: bytes
+    line: int
+    #: How many lines all of it has.
+    lines: int
+    pid: str
+    when: float | None
+    #: (offset, line number) where it goes on after lines of others.
+    jumps: tuple[tuple[int, int], ...] = ()
+
+
+def envelopes(text: bytes) -> list[Envelope] | None:
+    """Return the envelopes in ``text``, of whole lines; None where there are lines of others."""
+    if text.startswith((_TOLD[0][1:], _TOLD[1][1:])) or _TOLD[0] in text or _TOLD[1] in text:
+        return None
+    starts = [found.end() for found in _OUTSIDE.finditer(text)]
+    if text[:1] != b"\t":
+        starts.insert(0, 0)
+    found = []
+    for start in starts:
+        match = _ENVELOPE.match(text, start)
+        if match is None:
+            return None
+        found.append(Envelope(start, match[1], match[2], match[3], match.end()))
+    return found
+
+
+def may_be_structured(head: bytes) -> bool:
+    """Tell whether a text that begins with ``head`` may be a structured log."""
+    return _BEGINS.match(head) is not None
