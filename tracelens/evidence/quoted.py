@@ -11,7 +11,8 @@ from tracelens.evidence.tables import Seen
 
 __all__ = ["SeenLong", "anew", "unseen"]
 
-#: Characters from which on a text is kept packed.
+#: Characters of a record's text that are kept for quoting; those from which on it is packed.
+MAX_QUOTE = 16_384
 LONG = 1_000
 
 
@@ -55,5 +56,5 @@ def unseen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
     """Return a row, not seen yet, for each of the records of a text."""
     if len(text) < LONG:
         return tuple(Seen(record, 0, [], text) for record in records)
-    packed: Any = Packed(text) if records else None
+    packed: Any = Packed(text[:MAX_QUOTE]) if records else None
     return tuple(SeenLong(record, 0, [], packed) for record in records)

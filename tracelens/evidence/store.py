@@ -30,8 +30,6 @@ __all__ = ["Evidence"]
 
 R = TypeVar("R", bound=Record)
 
-#: Characters of a record's text that are kept for quoting.
-MAX_QUOTE = 16_384
 #: Distinct texts that say nothing, remembered so that they need not be read again.
 MAX_SILENT = 20_000
 #: Stands for the refused texts of a kind beyond those that are kept.
@@ -133,7 +131,7 @@ class Evidence:
             if excess := self._limits.excess(log.name):
                 self._pass_over(log.name, excess, lines, place.line)
                 return
-            held = self._read(log, text, place) if records is None else _seen(records, text)
+            held = self._read(log, text, place) if records is None else unseen(records, text)
             held = self._kept(log, key, held)
             if held is None:
                 return
@@ -277,7 +275,7 @@ class Evidence:
             return Unread(log.name, text[:2000], 0, 0, place.line, reason)
         if not log.builtin:
             log.check_own(records)
-        return _seen(records, text)
+        return unseen(records, text)
 
     @property
     def unread(self) -> list[Unread]:
@@ -395,7 +393,3 @@ def _position(place: Place) -> tuple[str, int]:
 
 def _unknown(function: Callable[..., Any]) -> None:
     del function
-
-
-def _seen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
-    return unseen(records, text[:MAX_QUOTE])
