@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded
+from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded, severity
 from tracelens.logs.output_code import OutputCode, OutputModule
+from tracelens.report import Severity
 
 #: A kernel that writes a value per row and the weights.
 ROWS = """\
@@ -14,6 +15,12 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0, float* out_ptr1)
 { auto tmp1 = exp(0); }
 ''')
 """
+#: A kernel that writes two sets of values per row, and of weights.
+BOTH = (
+    ROWS.replace("_safe_softmax_6", "_softmax_both_7")
+    .replace("'float*', 'float*']", "'float*', 'float*', 'float*', 'float*']")
+    .replace("float* out_ptr1)", "float* out_ptr1, float* out_ptr2, float* out_ptr3)")
+)
 KERNELS = "".join(
     f"""\
 {name} = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
@@ -43,6 +50,7 @@ def module(*lines: str, inputs: str = "arg0_1, arg1_1") -> Seen[OutputModule]:
             "Output code:",
             KERNELS,
             ROWS,
+            BOTH,
             "def call(args):",
             f"    {inputs} = args",
             *allocations,
@@ -156,3 +164,60 @@ def test_weights_in_memory_of_another_shape_have_the_dimensions_of_their_name() 
     (one,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
     assert one.dimensions == FUSED - 1
     assert cause_of(one) is Cause.WRITTEN_OUT
+
+
+TWICE = """\
+buf6 = empty_strided_cpu((8, 1, 64), (64, 64, 1), torch.float32)
+buf7 = empty_strided_cpu((8, 64, 1), (64, 1, 64), torch.float32)"""
+ROUTING = [
+    FIRST,
+    *TWICE.splitlines(),
+    "cpp_fused__softmax_both_7(buf0, buf6, buf1, buf7, buf2)",
+    "extern_kernels.bmm(buf1, arg1_1, out=buf3)",
+    "cpp_fused_clone_3(buf3, buf4)",
+    "extern_kernels.bmm(buf2, buf4, out=buf5)",
+    "return (buf5, )",
+]
+
+
+def test_scores_that_are_normalized_twice_are_a_mixture_of_experts() -> None:
+    """One kernel writes the weights of both softmaxes, or each has a kernel of its own."""
+    assert found(*ROUTING) == []
+    two = [
+        "cpp_fused__softmax_mul_0(buf0, buf1)",
+        "cpp_fused__softmax_mul_0(buf0, buf2)",
+    ]
+    assert found(FIRST, *two, *ROUTING[4:]) == []
+
+
+def test_weights_of_one_softmax_may_go_to_two_products() -> None:
+    """Relative positions: the same weights times the values, and times the positions."""
+    second = "extern_kernels.bmm(buf1, arg0_1, out=buf3)"
+    (one,) = found(
+        FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, second, "return (buf2, buf3, )"
+    )
+    assert one.last.code.text == LAST
+
+
+def test_a_kernel_that_keeps_other_weights_for_the_backward_is_attention() -> None:
+    """It writes the weights and, for the backward alone, the same without what was dropped."""
+    (one,) = found(
+        FIRST,
+        *TWICE.splitlines(),
+        "cpp_fused__softmax_both_7(buf0, buf6, buf1, buf7, buf2)",
+        "extern_kernels.bmm(buf1, arg1_1, out=buf3)",
+        "return (buf3, buf2, )",
+    )
+    assert one.scores.name == "buf0"
+
+
+def test_scores_that_stay_in_a_cache_are_no_warning() -> None:
+    def graded(size: str) -> Severity:
+        large = f"buf9 = empty_strided_cpu(({size}), (1, 1, 1), torch.float32)"
+        kernel = "cpp_fused__softmax_mul_0(buf9, buf1)"
+        (one,) = found(large, FIRST.replace("buf0", "buf9"), kernel, LAST, "return (buf2, )")
+        return severity(cause_of(one), one)
+
+    assert graded("8, 256, 127") is Severity.INFO  # 16 KiB less than 1 MiB
+    assert graded("8, 256, 128") is Severity.WARNING
+    assert graded("8, s0, s0") is Severity.WARNING

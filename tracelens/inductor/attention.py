@@ -88,10 +88,10 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                 kernel = _softmax(module, reader)
                 if kernel is None or id(reader) in done:
                     continue
-                last = _product_after(module, flow, reader, MAX_HOPS)
-                if last is not None:
+                written = flow.results(reader)
+                last = _product_after(module, flow, written, MAX_HOPS)
+                if last is not None and not _is_routing(module, flow, scores):
                     done.add(id(reader))
-                    written = flow.results(reader)
                     shared = _is_shared(module, scores, written)
                     yield Unfused(seen, step, scores, reader, kernel, last, written, shared)
 
@@ -121,15 +121,38 @@ def _is_shared(module: OutputModule, scores: Content, results: Sequence[Content]
     return needed and module.graph != "forward"
 
 
-def _product_after(module: OutputModule, flow: Dataflow, step: Step, hops: int) -> Step | None:
-    """Return the product that reads, perhaps through other kernels, what ``step`` writes."""
-    readers = [reader for result in flow.results(step) for reader in result.readers]
+def _is_routing(module: OutputModule, flow: Dataflow, scores: Content) -> bool:
+    """Whether the scores are normalized twice, for products of their own.
+
+    A mixture of experts does so along both dimensions: one gives tokens to the experts, the other
+    takes their results back. Attention normalizes its scores once.
+    """
+    kernels = [reader for reader in scores.readers if _softmax(module, reader)]
+    # The kernel of another layer may read these, beside scores of its own.
+    own = [kernel for kernel in kernels if _products_of(module, flow, kernel) == [scores]]
+    written = [result for kernel in own for result in flow.results(kernel)]
+    weights = [result for result in written if result.count == scores.count]
+    lasts = [_product_after(module, flow, [one], MAX_HOPS) for one in weights]
+    return len({id(last) for last in lasts if last is not None}) > 1
+
+
+def _products_of(module: OutputModule, flow: Dataflow, step: Step) -> list[Content]:
+    """Return what a step reads of the results of products."""
+    read = flow.operands(step)
+    return [one for one in read if one.producer is not None and _is_product(module, one.producer)]
+
+
+def _product_after(
+    module: OutputModule, flow: Dataflow, results: Sequence[Content], hops: int
+) -> Step | None:
+    """Return the product that reads some contents, perhaps through other kernels."""
+    readers = [reader for result in results for reader in result.readers]
     for reader in readers:
         if _is_product(module, reader):
             return reader
     if hops:
         for reader in readers:
-            found = _product_after(module, flow, reader, hops - 1)
+            found = _product_after(module, flow, flow.results(reader), hops - 1)
             if found is not None:
                 return found
     return None
