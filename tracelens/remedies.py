@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tracelens.experiment import Knob
 from tracelens.report import Advice
 
-__all__ = ["Remedy", "applicable"]
+__all__ = ["Remedy", "applicable", "from_outside"]
 
 
 def _always(data: Any, /) -> bool:
@@ -48,6 +48,8 @@ class Remedy:
     proof: str = ""
     #: The same as a change from outside the program, or a function of the data that gives it.
     knob: Knob | Callable[[Any], Knob | None] | None = None
+    #: Whether it changes the line that the finding is placed at: only its authors can.
+    edits: bool = False
 
     def advice(self, data: Any) -> Advice:
         """Return what a finding with this data prints."""
@@ -71,9 +73,47 @@ def applicable(remedies: Iterable[Remedy], data: Any) -> tuple[Advice, ...]:
     "Or ..." is an alternative to the one before it, and loses the word where that does not apply.
     """
     found = [remedy.advice(data) for remedy in remedies if remedy.applies(data)]
-    if found and (rest := found[0].text.removeprefix("Or ")) != found[0].text:
-        found[0] = found[0].model_copy(update={"text": rest[0].upper() + rest[1:]})
-    return tuple(found)
+    return tuple([_first(found[0]), *found[1:]] if found else ())
+
+
+def from_outside(
+    advice: Iterable[Advice], remedies: Iterable[Remedy], package: str
+) -> tuple[Advice, ...]:
+    """Return the advice about a line of an installed package: first what its user can do.
+
+    What edits the line comes last, and is said to be for its authors.
+    """
+    edits = {remedy.id for remedy in remedies if remedy.edits}
+    given = tuple(advice)
+    theirs = [_for_authors(one, package) for one in given if one.id in edits]
+    if not theirs:
+        return given
+    own = [one for one in given if one.id not in edits] or [_reported(package)]
+    return (_first(own[0]), *own[1:], *theirs)
+
+
+def _for_authors(advice: Advice, package: str) -> Advice:
+    text = _first(advice).text
+    text = f"For the authors of `{package}`: {text[0].lower()}{text[1:]}"
+    return advice.model_copy(update={"text": text, "code": None, "knob": None})
+
+
+def _reported(package: str) -> Advice:
+    return Advice(
+        id="report",
+        text=f"The line is in `{package}`: nothing in your program changes it. Measure what it "
+        "costs before anything else, and report it to its authors if it matters.",
+        basis="untestable",
+        proof="it depends on the releases of the package",
+    )
+
+
+def _first(advice: Advice) -> Advice:
+    """Return an advice that stands first: it is no alternative any more."""
+    rest = advice.text.removeprefix("Or ")
+    if rest == advice.text:
+        return advice
+    return advice.model_copy(update={"text": rest[0].upper() + rest[1:]})
 
 
 def _of(value: Any, data: Any) -> Any:

@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
+from tracelens.dynamo import user_code
 from tracelens.experiment import Experiment
-from tracelens.remedies import Remedy, applicable
+from tracelens.remedies import Remedy, applicable, from_outside
 from tracelens.report import (
     Advice,
     Confidence,
@@ -129,6 +130,8 @@ class Rule:
         """
         if harmless is not None:
             severity = Severity.NONE
+        if where is not None and (package := user_code.package(where.file)):
+            advice = from_outside(advice, self.remedies, package)
         return Finding(
             id=fingerprint(self.code, *identity),
             code=self.code,

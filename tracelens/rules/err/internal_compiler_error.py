@@ -89,6 +89,7 @@ class InternalCompilerError(FailureRule):
             code="x = x.masked_fill(mask, 0.0)  # not x.masked_fill_(mask, 0.0)",
             basis="tested",
             proof="tests/advice/ERR017/out-of-place.py",
+            edits=True,
         ),
         Remedy(
             "bisect",

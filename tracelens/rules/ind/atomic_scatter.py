@@ -96,12 +96,14 @@ class AtomicScatter(Rule):
             "(torch.segment_reduce).",
             proof="tests/advice/IND009/segments.py",
             basis="tested",
+            edits=True,
         ),
         Remedy(
             id="gather",
             text="Where no place occurs twice, gather from the other side instead of scattering.",
             proof="tests/advice/IND009/gather.py",
             basis="tested",
+            edits=True,
         ),
     )
 

@@ -81,6 +81,7 @@ class ComplexOpsNotLowered(Rule):
             applies=lambda data: not data.is_fourier,
             code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
             proof="https://github.com/facebookresearch/fairseq2/pull/1213",
+            edits=True,
         ),
         Remedy(
             id="outside",

@@ -108,6 +108,7 @@ class CppKernelNotVectorised(Rule):
             applies=lambda data: data.cause == "lanes",
             basis="tested",
             proof="tests/advice/IND005/other-operator.py",
+            edits=True,
         ),
         Remedy(
             id="precompute",
@@ -117,6 +118,7 @@ class CppKernelNotVectorised(Rule):
             applies=lambda data: data.cause == "wraps",
             proof="tests/advice/IND005/precompute.py",
             basis="tested",
+            edits=True,
         ),
         Remedy(
             id="look-up-once",
@@ -124,6 +126,7 @@ class CppKernelNotVectorised(Rule):
             when="an index comes from a tensor",
             applies=lambda data: data.cause == "gathers",
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            edits=True,
         ),
         Remedy(
             id="float32",

@@ -93,6 +93,7 @@ class DeviceCopyInGraph(Rule):
             applies=lambda data: data.target != "cpu",
             basis="untestable",
             proof="needs a GPU",
+            edits=True,
         ),
         Remedy(
             id="buffer",
@@ -102,6 +103,7 @@ class DeviceCopyInGraph(Rule):
             applies=lambda data: data.target != "cpu",
             basis="untestable",
             proof="needs a GPU",
+            edits=True,
         ),
         Remedy(
             id="stay",
@@ -110,6 +112,7 @@ class DeviceCopyInGraph(Rule):
             applies=lambda data: data.target == "cpu",
             basis="untestable",
             proof="needs a GPU",
+            edits=True,
         ),
     )
 

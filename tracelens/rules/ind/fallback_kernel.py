@@ -100,6 +100,7 @@ class FallbackKernel(Rule):
             ),
             proof="tests/advice/IND001/precompute.py",
             basis="tested",
+            edits=True,
         ),
         Remedy(
             id="rewrite",
@@ -107,6 +108,7 @@ class FallbackKernel(Rule):
             "the compiled function where its inputs do not change.",
             proof="tests/advice/IND001/rewrite.py",
             basis="tested",
+            edits=True,
         ),
     )
 

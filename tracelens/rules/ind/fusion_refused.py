@@ -92,6 +92,7 @@ class FusionRefused(Rule):
             when="large nodes",
             applies=lambda data: data.is_large,
             proof="https://github.com/pytorch/pytorch/pull/126255",
+            edits=True,
         ),
     )
 

@@ -5,6 +5,8 @@ Where the log has the recompiles, the rules about the causes say more, and say i
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.remedies import Remedy
 
@@ -44,7 +46,19 @@ BY_CAUSE = (
         "Look up or branch before the compiled function is called, and pass on the result.",
         "RCP006",
     ),
-    _about("buffer", "Keep the number in a buffer of the module.", "RCP007"),
+    Remedy(
+        "unspec-int",
+        "Let integer attributes of modules become symbols.",
+        when="RCP007 is the cause",
+        applies=lambda data: data.cause == "RCP007",
+        setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
+        since="2.7",
+        basis="tested",
+        proof="tests/advice/RCP007/unspec-int.py",
+    ),
+    replace(
+        _about("buffer", "Or keep the number in a buffer of the module.", "RCP007"), edits=True
+    ),
     _about("same-object", "Pass the same object in every call.", "RCP008"),
     _about("compile-caller", "Compile the code that calls the blocks.", "RCP009"),
     _about(

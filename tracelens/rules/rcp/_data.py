@@ -25,6 +25,7 @@ from tracelens.report.stories import RESUMED, Story, called_in_lost, recompiles,
 from tracelens.rules import Rule
 
 __all__ = [
+    "KEPT",
     "RESUMED",
     "Function",
     "Guard",
@@ -36,6 +37,8 @@ __all__ = [
     "told_by",
 ]
 
+#: Where a module keeps what changed.
+KEPT = "module"
 #: Values from which on a number that only grows is a counter.
 COUNTS = 3
 #: Causes with a number of variants that the program knows.
@@ -103,7 +106,9 @@ class RecompileData(FindingData):
     limit: int = 8
     is_hit: bool = False
     #: Why automatic dynamic shapes did not help: ``specialized`` by a line of code, which the
-    #: finding DYN004 names; ``static`` since the log shows no symbol; empty where it is not known.
+    #: finding DYN004 names; ``static`` since the log shows no symbol; ``number`` since others are
+    #: symbols; ``module`` where the module that the program calls keeps the value, whose guard no
+    #: graph break causes; empty where it is not known.
     held: str = ""
     #: The installed package that reads what changed; empty for the program and for torch.
     package: str = ""
@@ -246,5 +251,7 @@ def is_finite(data: RecompileData) -> bool:
 
 def told_by(data: RecompileData) -> Iterator[Story]:
     """Return the graph breaks but for which the functions would not be compiled by themselves."""
+    if data.held == KEPT:
+        return
     for one in data.functions:
         yield from resumed(one.name, one.file)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.recompile_history import Series
+from tracelens.dynamo.recompile_history import History, Series
 from tracelens.dynamo.recompile_variants import subject_of
 from tracelens.evidence import Table
 from tracelens.frames import Frame
 from tracelens.frames.recompile_cost import cost_of
+from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Source
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import resumed
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, about
-from tracelens.rules.rcp._data import Function, RecompileData, guards_of
+from tracelens.rules.rcp._data import KEPT, Function, RecompileData, guards_of
 from tracelens.words import and_more
 
 __all__ = ["data_about", "listed", "series_data", "tell"]
@@ -52,6 +54,8 @@ def tell(
     place = history.code(group.first, trees)
     steps = [step for _, step in group.steps]
     data = data_about(group, place.code, held=held, package=user_code.package(place.file))
+    if _is_kept(data, history, frames):
+        data = data.model_copy(update={"held": KEPT})
     return rule.finding(
         history.function,
         user_code.short(history.file),
@@ -69,6 +73,23 @@ def tell(
         data=data,
         harmless=harmless,
     )
+
+
+def _is_kept(data: RecompileData, history: History, frames: Table[Frame]) -> bool:
+    """Whether the module that the program calls keeps what changed.
+
+    Its attributes are guarded with the graph break and without. Layers are another thing: where a
+    break leaves them to themselves, each has attributes of its own.
+    """
+    at = {(story[1], story[2]) for story in resumed(history.function, history.file)}
+    if not at or not data.source.startswith("self."):
+        return False
+    for row in frames:
+        found = row.record.of(GraphBreak) if row.record.id.startswith("0/") else []
+        for one in (seen.record for seen in found):
+            if at & {(f.file, f.line) for f in one.stack} or (one.file, one.line) in at:
+                return True
+    return False
 
 
 def data_about(group: Group, code: str, *, held: str = "", package: str = "") -> RecompileData:

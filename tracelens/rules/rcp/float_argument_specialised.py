@@ -86,6 +86,7 @@ class FloatArgumentSpecialised(RecompileRule):
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/multiply.py",
+            edits=True,
         ),
         Remedy(
             "compute-outside",

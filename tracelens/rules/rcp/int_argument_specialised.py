@@ -114,6 +114,7 @@ class IntArgumentSpecialised(RecompileRule):
             applies=lambda data: _is_structure(data) or not data.code,
             basis="tested",
             proof="tests/advice/RCP004/no-loop.py",
+            edits=True,
         ),
     )
 

@@ -67,8 +67,22 @@ class RecompilesInResumeFunctions(Rule):
         Remedy(
             "remove-break",
             "Remove the graph break in front of it: one function then has one set of guards.",
+            when="the break is in code of your own",
+            applies=lambda data: not data.is_of_library,
             basis="tested",
             proof="tests/advice/RCP024/remove-break.py",
+        ),
+        Remedy(
+            "compile-inner",
+            lambda data: (
+                "Compile the modules that do not reach "
+                f"{user_code.short(data.file, data.line)}, instead of what calls them all: no "
+                "compiled code then goes on behind the break."
+            ),
+            when="the break is in an installed package",
+            applies=lambda data: data.is_of_library,
+            basis="tested",
+            proof="tests/advice/GBR007/compile-inner.py",
         ),
     )
 

@@ -42,6 +42,12 @@ class RelationData(RecompileData):
     is_specialized: bool = False
 
 
+def _is_multiple(data: RelationData) -> bool:
+    """Whether it is about the rest of one division: ``x.size()[0] % 8``."""
+    before, _, divisor = data.source.strip("()").rpartition(" % ")
+    return bool(before) and " % " not in before and _is_number(divisor)
+
+
 class ShapeRelationGuard(RecompileRule):
     """A branch on a symbolic size or number, or a relation between two, asked for another entry.
 
@@ -95,7 +101,7 @@ class ShapeRelationGuard(RecompileRule):
                 f"Pad the input so that `{data.source} {_condition(data)}` holds in every call."
             ),
             when="a size that must be a multiple of a number",
-            applies=lambda data: " % " in data.source,
+            applies=_is_multiple,
             basis="tested",
             proof="tests/advice/RCP023/pad-to-multiple.py",
         ),
@@ -103,7 +109,7 @@ class ShapeRelationGuard(RecompileRule):
             "branch-outside",
             "Take the branch before the compiled function is called: one function per side.",
             when="a line of your own branches on the size",
-            applies=lambda data: data.code.startswith(("if ", "while ", "elif ")),
+            applies=lambda data: _branches(data) and not data.is_of_library,
             basis="tested",
             proof="tests/advice/RCP023/branch-outside.py",
         ),
@@ -112,7 +118,7 @@ class ShapeRelationGuard(RecompileRule):
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
             when="one condition of another kind",
             applies=lambda data: (
-                _is_another(data) and data.conditions == 1 and not data.is_specialized
+                _is_another(data) and data.conditions == 1 and not _needs_number(data)
             ),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
@@ -122,7 +128,7 @@ class ShapeRelationGuard(RecompileRule):
             "Pad the inputs to a few sizes, and call each of them once before the first request: "
             "no condition is met for the first time later.",
             when="several conditions of another kind at one line, or a line that needs the number",
-            applies=lambda data: _is_another(data) and (data.conditions > 1 or data.is_specialized),
+            applies=lambda data: _is_another(data) and (data.conditions > 1 or _needs_number(data)),
             basis="tested",
             proof="tests/advice/RCP023/pad.py",
         ),
@@ -260,7 +266,17 @@ def _bounded(data: RelationData) -> str:
 
 def _is_another(data: RelationData) -> bool:
     """Whether it is neither a multiple of a number nor a branch that the program writes."""
-    return " % " not in data.source and not data.code.startswith(("if ", "while ", "elif "))
+    return not _is_multiple(data) and (data.is_of_library or not _branches(data))
+
+
+def _branches(data: RelationData) -> bool:
+    return data.code.startswith(("if ", "while ", "elif "))
+
+
+def _needs_number(data: RelationData) -> bool:
+    """Whether an entry is valid for one number alone."""
+    first = data.guards[0]
+    return data.is_specialized or (first.operator == "==" and _is_number(first.expected))
 
 
 def _condition(data: RecompileData) -> str:

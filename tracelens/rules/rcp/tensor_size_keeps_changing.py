@@ -15,7 +15,7 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile
+from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
@@ -104,24 +104,25 @@ class TensorSizeKeepsChanging(RecompileRule):
             "default-dynamic",
             "Take dynamic=False or mark_static out of the program, if it has one of them.",
             when="no line is known to turn the size into a constant",
-            applies=lambda data: data.held != "specialized",
+            applies=lambda data: data.held in {"", "static"},
             basis="tested",
             proof="tests/advice/RCP002/default-dynamic.py",
-        ),
-        Remedy(
-            "record-dynamic",
-            "If it has none, a line of code needs the number: a log with this switch names it.",
-            when="the log does not say what happened to the symbol",
-            applies=lambda data: not data.held,
-            env='TORCH_LOGS="recompiles,dynamic"',
-            basis="untestable",
-            proof="it records more; DYN004 then says what to do",
         ),
         Remedy(
             "pad",
             "Or pad the input to a few sizes: each of them is compiled once.",
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
+        ),
+        Remedy(
+            "record-dynamic",
+            "A line of code that needs the number makes it a constant: a log with this switch "
+            "names the line.",
+            when="the log does not say what happened to the symbol",
+            applies=lambda data: data.held in {"", "number"},
+            env='TORCH_LOGS="recompiles,dynamic"',
+            basis="untestable",
+            proof="it records more; DYN004 then says what to do",
         ),
     )
 
@@ -146,8 +147,9 @@ class TensorSizeKeepsChanging(RecompileRule):
                 groups.setdefault(values.subject, []).append(values)
         constants = {(row.record.definition, *row.record.subject) for row in specialized}
         weight = Weight.of(recompiles, frames, seconds)
+        symbolic = any(_has_symbols(row.record) for row in recompiles)
         for group in groups.values():
-            held = ""
+            held = "number" if symbolic else ""
             if len(symbols):
                 known = any(values.subject_in(constants) for values in group)
                 held = "specialized" if known else "static"
@@ -200,6 +202,11 @@ class TensorSizeKeepsChanging(RecompileRule):
         )
 
 
+def _has_symbols(recompile: Recompile) -> bool:
+    """Whether an entry was compiled for symbolic sizes: then nothing says dynamic=False."""
+    return any(isinstance(one.check, RangeCheck | Relation) for one in recompile.failures)
+
+
 def _times(steps: list[Step], longest: Series) -> str:
     times = plural(len(steps), "recompile")
     before = len(longest.unrecorded)
@@ -216,6 +223,7 @@ _UNSURE = {False: Confidence.LOW, True: Confidence.MEDIUM}
 _WHY = {
     "specialized": "it did, and a line of code turned the symbol back into a constant.",
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
+    "number": "others of the run stayed symbols, so a line of code needs this number.",
     "": "a second time happens where it is held static, by dynamic=False or mark_static, or where "
     "a line of code needs the number.",
 }
