@@ -84,3 +84,16 @@ def test_parts_of_a_cache_key_are_the_lines_of_its_text(parts: list[str]) -> Non
     assert told.lines == kept.lines
     assert told.gist == kept.gist
     assert told.components == kept.components
+
+
+def test_a_row_about_another_record_of_a_long_text_shares_the_packed_text() -> None:
+    (row,) = unseen((Line(name="a"),), "guard\n" * 1_000)
+    place = Place("a.log", 7)
+    other = row.about(Line(name="b"), [place], 3)
+    assert isinstance(row, SeenLong)
+    assert isinstance(other, SeenLong)
+    assert other._packed is row._packed
+    assert (other.record.name, other.count, other.places) == ("b", 3, [place])
+    assert other.text == row.text
+    short = Seen(Line(name="a"), 1, [place], "short").about(Line(name="b"), [place])
+    assert (short.record.name, short.count, short.text) == ("b", 1, "short")

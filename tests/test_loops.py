@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from tracelens.logs._loops import Region, Strip, nest_of, regions, strips
+from tests.logs.test_modules import modules
+from tracelens.logs._generated import fill
+from tracelens.logs._loops import Nest, Region, Strip, _walked, nest_of, regions, strips
 
 
 def source(body: str) -> str:
@@ -126,3 +130,59 @@ def test_a_region_after_another_is_found_too() -> None:
     inner = PARALLEL.format("#pragma omp for\n" + loop("x1", "4096L", SCALAR))
     (region,) = entered(once + "\n" + loop("x0", "ks0", inner))
     assert region.is_symbolic
+
+
+PIECES = st.sampled_from(
+    [
+        "for(int64_t x0=static_cast<int64_t>(0L); x0<static_cast<int64_t>(64L); x0+=16L)",
+        "for (long i0=0; i0<ks0; ++i0)",
+        "for(auto x : y)",
+        "for (",
+        "for",
+        "before(x);",
+        "xfor (int i=0; i<3; i++)",
+        "#pragma omp for simd",
+        "#pragma omp",
+        "# x",
+        "#pragma GCC ivdep",
+        "auto tmp0 = in_ptr0[x0];",
+        "f(x)",
+        ", tmp1);",
+        ",",
+        ";",
+        "{",
+        "}",
+        "\n",
+        " ",
+        "\t",
+        "'''",
+        "é",
+    ]
+)
+
+
+def walked_alike(text: str) -> bool:
+    """Tell whether the grammar was not asked; either way it says the same."""
+    quick, plain = _walked(text), fill("nest", text, Nest)
+    if quick is not None:
+        assert plain is not None
+        assert quick == plain
+        dumped = [one.model_dump_json(exclude_unset=True) for one in (quick, plain)]
+        assert dumped[0] == dumped[1]
+    return quick is not None
+
+
+@given(st.lists(PIECES, max_size=16))
+@example(["for (", "{", ", tmp1);", "}", ", tmp1);"])
+@example(["{", "}", "}"])
+@example(["\n", ", tmp1);"])
+@example(["for (", "\n", "for (", "\n", ";", "a;", "b;"])
+@example(["for (", "\n", ",", "a;", " "])
+def test_loops_are_walked_as_the_grammar_reads_them(pieces: list[str]) -> None:
+    walked_alike("".join(pieces))
+
+
+def test_recorded_kernels_are_walked_as_the_grammar_reads_them() -> None:
+    sources = {one for text in modules() for one in text.split("'''") if 'extern "C"' in one}
+    assert len(sources) > 50
+    assert sum(map(walked_alike, sorted(sources))) > len(sources) * 9 // 10

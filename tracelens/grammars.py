@@ -26,6 +26,7 @@ from pydantic import BaseModel, ValidationError
 from tracelens import context
 from tracelens.automaton import Automaton, Doubt, Refused
 from tracelens.errors import PluginError
+from tracelens.instances import lean
 
 __all__ = ["Grammar", "Unreadable", "load", "path_of"]
 
@@ -337,7 +338,7 @@ class Grammar:
                     values.setdefault(name, []).extend(value)
                 else:
                     values.setdefault(name, []).append(value)
-            return model.model_validate(values)
+            return lean(model.model_validate(values))
 
         return fill
 

@@ -34,7 +34,7 @@ class CacheUse(Joined):
         """Yield one per step, answer or refusal."""
         for table in (steps, events, bypasses):
             for place, row in table.events():
-                yield Seen(cls(), row.count, [place], row.text)
+                yield row.about(cls(), [place], row.count)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class LayerShapes(Joined):
             made = cls(function=record.function, file=record.file, line=record.line)
             if _frame(place) in layered and made.definition not in found:
                 found.add(made.definition)
-                yield Seen(made, 1, [place], row.text)
+                yield row.about(made, [place])
 
 
 def serves_layers(

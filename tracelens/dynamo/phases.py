@@ -81,7 +81,7 @@ class ProcessPhases(Joined):
             places = [place for place in table.places if place.input not in told]
             if places:
                 record = cls(phases=table.record.phases)
-                yield Seen(record, len(places), places, table.text)
+                yield table.about(record, places, len(places))
 
 
 def total(seconds: _Seconds, names: tuple[str, ...]) -> float | None:

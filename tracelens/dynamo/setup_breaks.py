@@ -74,7 +74,7 @@ class SetupBreak(Joined):
                 function=second.seen.record.function,
                 cause=str(check.source) if isinstance(check, ValueCheck | TypeCheck) else "",
             )
-            yield Seen(record, 1, [second.place], second.seen.text)
+            yield second.seen.about(record, [second.place])
 
 
 def _seconds(breaks: list[Event], recompiles: Table[Recompile]) -> Iterator[Second]:

@@ -97,7 +97,7 @@ class SpecializedSize(Joined):
                 defined=record.line if record else 0,
                 frame=frame,
             )
-            yield Seen(made, 1, [place], guard_row.text if guard_row else seen.text)
+            yield (guard_row or seen).about(made, [place])
 
 
 def _is_constant(record: Replaced) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from isal import igzip_lib
 
 from tracelens.evidence.record import Record
-from tracelens.evidence.tables import Seen
+from tracelens.evidence.tables import Place, Seen, Times
 
 __all__ = ["SeenLong", "anew", "unseen"]
 
@@ -42,6 +42,13 @@ class SeenLong(Seen[Any]):
     @text.setter
     def text(self, text: str | Packed) -> None:
         self._packed = text if isinstance(text, Packed) else Packed(text)
+
+    def about(
+        self, record: Any, places: list[Place], count: int = 1, times: Times | None = None
+    ) -> Seen[Any]:
+        """Return a row of another record of the same text, packed as it is."""
+        packed: Any = self._packed
+        return SeenLong(record, count, places, packed, times)
 
 
 def anew(seen: Seen[Any]) -> Seen[Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Part", "Place", "Seen", "Table", "Ticks", "Times"]
 
 R = TypeVar("R", bound=Record)
+S = TypeVar("S", bound=Record)
 T = TypeVar("T")
 
 #: Writers that a record is told apart by; what further ones add is in the sums only.
@@ -106,6 +107,12 @@ class Seen(Generic[R]):
     times: Times | None = None
     #: (input, writer) -> its part, for records that are only counted; None while one wrote all.
     parts: dict[tuple[str, str], Part] | None = None
+
+    def about(
+        self, record: S, places: list[Place], count: int = 1, times: Times | None = None
+    ) -> Seen[S]:
+        """Return a row of another record that the same text tells of."""
+        return Seen(record, count, places, self.text, times)
 
     def add(self, place: Place, count: int, times: Times | None, *, counted: bool) -> None:
         """Add ``count`` sightings, the first of which is at ``place``.

@@ -61,7 +61,7 @@ class Failure(Joined):
             about = told(seen.record)
             if about is not None:
                 record = cls._made(about, seen.record, seen.text)
-                rows.append(Seen(record, seen.count, seen.places, seen.text))
+                rows.append(seen.about(record, seen.places, seen.count))
         telling = {row.first.input for row in rows if row.record.cause not in GENERAL}
         for row in rows:
             if row.record.cause not in GENERAL or row.first.input not in telling:

@@ -199,7 +199,7 @@ def _executions(
     for row in evidence.table(LibraryRun):
         run, part = row.record.run, row.record.part
         if (compilation := row.record.compilation) is not None:
-            seen = Seen(run.record, part.count, [part.place], run.text, part.times)
+            seen = run.about(run.record, [part.place], part.count, part.times)
             found[compilation].append(Sighting(part.place, seen))
     for compilation, event in events_of_frames(evidence, known):
         found[compilation].append(Sighting(event.first, event))

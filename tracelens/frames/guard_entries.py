@@ -82,7 +82,7 @@ class GuardedEntry(Joined):
             known.add(_key(place))
             line = _line(names.get(_number(place)), seen.record)
             entry = _entry(place, seen.record.count, times.get(place), line, seen.record)
-            yield Seen(entry, 1, [place], seen.text)
+            yield seen.about(entry, [place])
         for place, row in metrics.events():
             count = row.record.guard_count
             if _key(place) not in known and count is not None:

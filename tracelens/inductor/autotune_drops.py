@@ -57,14 +57,14 @@ class Search(Joined):
     ) -> Iterator[Seen[Search]]:
         """Make one record per table, per lost candidate and per search without a result."""
         for row in tables:
-            yield Seen(cls(table=row.record), row.count, row.places, row.text)
+            yield row.about(cls(table=row.record), row.places, row.count)
         told = [*_of_choices(choices), *_of_errors(errors), *_of_warnings(warnings)]
         for drop, count, places, text in told:
             yield Seen(cls(drop=drop), count, places, text)
         for failure in failures.where(no_choice):
-            yield Seen(cls(), failure.count, failure.places, failure.text)
+            yield failure.about(cls(), failure.places, failure.count)
         for error in errors.where(lambda error: error.title == NOTHING_RAN):
-            yield Seen(cls(), error.count, error.places, error.text)
+            yield error.about(cls(), error.places, error.count)
 
 
 _Told = tuple[Drop, int, list[Place], str]

@@ -83,7 +83,7 @@ class Lowered(Joined):
     ) -> Iterator[Seen[Lowered]]:
         """Take any of the records; Inductor says once per graph that it does not pad."""
         for seen in (*modules, *hints, *skipped):
-            yield Seen(cls(), seen.count, seen.places, seen.text)
+            yield seen.about(cls(), seen.places, seen.count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class LibraryCall(_OfCalls):
         for row in modules:
             for step, code, task, dtype in tasks(row.record):
                 for place in row.places:
-                    one = Seen(row.record, 1, [place], row.text)
+                    one = row.about(row.record, [place])
                     record = cls(
                         at=step.at,
                         target=code.target,
@@ -71,7 +71,7 @@ class LibraryCall(_OfCalls):
                         dtype=dtype,
                         lines=lines.product(one, step.comment),
                     )
-                    yield Seen(record, 1, [place], row.text)
+                    yield row.about(record, [place])
 
 
 class LibraryRun(_OfCalls):
@@ -115,7 +115,7 @@ class LibraryRun(_OfCalls):
                 same = [call for call in found if call.record.dtype in {"", dtype}]
                 if same:
                     record = cls(run=row, part=part, calls=tuple(same))
-                    yield Seen(record, part.count, [part.place], row.text, part.times)
+                    yield row.about(record, [part.place], part.count, part.times)
 
 
 def _process_of(part: Part, processes: set[Process]) -> Process | None:

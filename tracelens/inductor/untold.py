@@ -65,7 +65,7 @@ class UntoldConvolution(Joined):
             lacks = row.record.task not in ran and row.first.input in told
             if lacks and falls_back(row.record):
                 record = cls(call=row.record, among=len(wanted))
-                yield Seen(record, row.count, list(row.places), row.text)
+                yield row.about(record, list(row.places), row.count)
 
 
 def falls_back(call: LibraryCall) -> bool:

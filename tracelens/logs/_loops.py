@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator
 
+from tracelens import grammars
+from tracelens.instances import made
 from tracelens.logs import Record
 from tracelens.logs._generated import fill
 
 __all__ = ["Block", "Header", "Loop", "Nest", "Region", "Strip", "nest_of", "regions", "strips"]
+
+B = TypeVar("B", bound="Block")
 
 #: How vector instructions show in a source.
 VECTOR = ("at::vec::", "transpose_mxn")
@@ -96,10 +101,92 @@ class Nest(Block):
     """A whole source."""
 
 
+#: What begins in a source, as the grammar's terminals have it, each before those behind it.
+_HEAD = r"\bfor ?\([^{}\n]*"
+_CODE = re.compile(
+    rf"(?:\s[\s,]*+)?+(?:(?P<header>{_HEAD})|(?P<omp>#pragma omp[^\n]*)|(?P<close>\}})"
+    r"|(?P<open>\{)|(?P<blank>\Z)|(?P<text>[^{}\s](?:[^{}f#]++|(?!\bfor ?\(|#pragma omp)[f#])*+))"
+)
+#: What stands below the header of a loop: a block, another loop, or one statement.
+_BODY = re.compile(
+    rf"(?:\s[\s,]*+)?+(?:(?P<header>{_HEAD})|(?P<open>\{{)|(?P<line>[^{{}};,\s][^{{}};]*+;))"
+)
+
+
 @lru_cache(maxsize=4096)
 def nest_of(source: str) -> Nest | None:
     """Return the loops of a C++ source; None where it is cut or of another form."""
-    return fill("nest", source, Nest)
+    found = _walked(source)
+    return fill("nest", source, Nest) if found is None else found
+
+
+class _Open:
+    """A block that is not closed yet, and the loops right above it, the outermost first."""
+
+    __slots__ = ("above", "parts")
+
+    def __init__(self, above: list[tuple[int, Header]]) -> None:
+        self.above = above
+        self.parts: dict[str, list[Any]] = {}
+
+    def add(self, name: str, part: Any) -> None:
+        self.parts.setdefault(name, []).append(part)
+
+    def made(self, kind: type[B]) -> B:
+        return made(kind, {name: tuple(parts) for name, parts in self.parts.items()})
+
+
+def _walked(source: str) -> Nest | None:
+    """Return what the grammar makes of a source, without asking it; None where only it can tell.
+
+    The terminals are the grammar's own. What is not closed, or ends in a loop without a body, is
+    left to it.
+    """
+    held, above = [_Open([])], list[tuple[int, Header]]()
+    at, end, line, counted = 0, len(source), 0, 0
+    while at < end:
+        match = (_BODY if above else _CODE).match(source, at)
+        if match is None:
+            return None
+        name, at = str(match.lastgroup), match.end()
+        if name == "header":
+            if (header := _header(match["header"])) is None:
+                return None
+            line += source.count("\n", counted, match.start(name))
+            counted = match.start(name)
+            above.append((line, header))
+        elif name == "open":
+            held.append(_Open(above))
+            above = []
+        elif name == "close":
+            if len(held) == 1:
+                return None
+            inner = held.pop()
+            _close(inner.above, held[-1], block=inner.made(Block))
+        elif name == "line":
+            _close(above, held[-1], line=match["line"])
+            above = []
+        elif name != "blank":
+            held[-1].add(f"{name}s", match[name])
+    return None if len(held) > 1 or above else held[0].made(Nest)
+
+
+def _header(text: str) -> Header | None:
+    try:
+        found = grammars.load("output_code", "tracelens.logs.output_code").nested("header", text)
+    except grammars.Unreadable:
+        return None
+    return found if isinstance(found, Header) else None
+
+
+def _close(above: list[tuple[int, Header]], around: _Open, **body: Any) -> None:
+    """Add a block, or the loops that a block or a statement is the body of, to what is around."""
+    if not above:
+        around.add("blocks", body["block"])
+        return
+    for at, header in reversed(above):
+        body = {"inner": made(Loop, {"at": at, "header": header, **body})}
+    around.add("loops", body["inner"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import msgspec
 from pydantic import BeforeValidator, ConfigDict
 
 from tracelens import grammars
+from tracelens.instances import lean
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import Comment
 from tracelens.logs._guard_lines import guards_in
@@ -55,7 +56,7 @@ class Guards(HeadedLog):
         """Return the tree, cut by the shape of its lines, or what the grammar makes of the text."""
         masked = cls.mask(text)
         read = grammars.load(cls.name, cls.__module__)
-        found = guards_in(masked, read.nested, Guard.model_validate)
+        found = guards_in(masked, read.nested, _guard)
         if found is None:
             return super().parse(text)
         return (GuardTree.model_validate({"guards": found} if found else {}),)
@@ -123,6 +124,10 @@ class Guard(Record):
         except msgspec.DecodeError:
             return {}
         return state if isinstance(state, dict) else {}
+
+
+def _guard(values: dict[str, Any]) -> Guard:
+    return lean(Guard.model_validate(values))
 
 
 #: The lines of the flat list of torch 2.0 to 2.3.

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tracelens.instances import made
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._cpp_parts import CppPart, Definition, Guarded, Wrapper
 from tracelens.logs._generated import Code, Comment
 from tracelens.logs._kernels import KernelDef, Parameter, Source
 from tracelens.logs._loops import Block, Header, Loop, Nest
+from tracelens.logs._modules import parts_of
 from tracelens.logs._statements import (
     Alias,
     Allocation,
@@ -83,6 +85,22 @@ class OutputCode(HeadedLog):
     ends = re.compile(r"    compiled_module_main\(|Output code written to: ")
 
     @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the module, cut line by line, or what the grammar makes of the text."""
+        parts = parts_of(text, _step)
+        if parts is None:
+            return super().parse(text)
+        values: dict[str, Any] = {
+            "aot_id": parts.aot_id,
+            "kernel_defs": tuple(parts.kernels),
+            "steps": tuple(parts.steps),
+        }
+        held = {name: value for name, value in values.items() if value}
+        if parts.commented:
+            held["comment"] = parts.comment
+        return (made(OutputModule, held),)
+
+    @classmethod
     def believes(cls, records: Sequence[Record]) -> bool:
         """Tell whether the text is a module that Inductor wrote, or where it wrote one."""
         return any(
@@ -116,6 +134,10 @@ class Step(Record):
     at: int = 0
     comment: Comment = None
     code: Code
+
+
+def _step(values: dict[str, Any]) -> Step:
+    return made(Step, values)
 
 
 class CodeFile(Record):
