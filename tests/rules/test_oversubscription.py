@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tracelens.engine import analyze
 from tracelens.report import Finding, Report
 
@@ -35,6 +37,31 @@ def test_a_busy_input_leaves_the_others_alone() -> None:
         if finding.suppressed_by == "ENV001"
     }
     assert all(str(BUSY) in names for names in inputs.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "cpus"),
+    [
+        ("GOMP_CPU_AFFINITY=0", 1),
+        ("export GOMP_CPU_AFFINITY=3-3", 1),
+        ("GOMP_CPU_AFFINITY=0-1", None),  # as many as there are threads
+        ("GOMP_CPU_AFFINITY=0,2", None),
+        ("GOMP_CPU_AFFINITY=0-6:2", None),
+        ("KMP_AFFINITY=granularity=fine,explicit,proclist=[5]", 1),
+        ("KMP_AFFINITY=granularity=fine,compact,1,0", None),  # it names no CPUs
+        ("OMP_PROC_BIND=close", None),
+        ("GOMP_CPU_AFFINITY=node0", None),
+    ],
+)
+def test_threads_that_a_variable_ties_to_fewer_cpus(
+    tmp_path: Path, line: str, cpus: int | None
+) -> None:
+    """The calm log is of two threads."""
+    log = tmp_path / "run.log"
+    log.write_text(f"{line}\n{CALM.read_text()}")
+    report = analyze(str(log), select=["ENV001"])
+    found = [(finding.data["seen"], finding.data["cpus"]) for finding in report.findings]
+    assert found == ([("bound", cpus)] if cpus else [])
 
 
 def test_the_order_of_inputs_makes_no_difference() -> None:

@@ -8,12 +8,13 @@ from typing import NamedTuple
 from tracelens import grammars
 from tracelens.logs import recompiles
 from tracelens.logs.guards import Guard, GuardTree
-from tracelens.logs.recompiles import Recompile, Source, ValueCheck
+from tracelens.logs.recompiles import LengthCheck, Recompile, Source, ValueCheck
 
-__all__ = ["Number", "failed", "numbers"]
+__all__ = ["Number", "failed", "lengths", "numbers"]
 
 #: Kinds of guards that compare with a value; none up to torch 2.3.
 KINDS = frozenset({"CONSTANT_MATCH", "EQUALS_MATCH", ""})
+_LENGTH = "LENGTH_CHECK"
 
 
 class Number(NamedTuple):
@@ -23,6 +24,12 @@ class Number(NamedTuple):
     value: int | float
     guard: Guard
     at: int
+    #: How many items the container has.
+    is_length: bool = False
+
+    def __str__(self) -> str:
+        source = f"len({self.source})" if self.is_length else str(self.source)
+        return f"{source} == {self.value}"
 
     @property
     def name(self) -> str:
@@ -38,7 +45,6 @@ def numbers(tree: GuardTree, text: str) -> Iterator[Number]:
         tree: The guards.
         text: The record that they were read from.
     """
-    lines = text.split("\n")
     for guard in tree.guards:
         if guard.kind not in KINDS or " == " not in guard.expression:
             continue
@@ -47,8 +53,20 @@ def numbers(tree: GuardTree, text: str) -> Iterator[Number]:
             continue
         value = check.integer if check.integer is not None else check.number
         if value is not None:
-            at = next((i for i, line in enumerate(lines) if guard.expression in line), 0)
-            yield Number(check.source, value, guard, at)
+            yield Number(check.source, value, guard, _line(guard, text))
+
+
+def lengths(tree: GuardTree, text: str) -> Iterator[Number]:
+    """Yield the guards of a tree that ask how many items a container has; see :func:`numbers`."""
+    for guard in tree.guards:
+        check = _check(guard.expression) if guard.kind == _LENGTH else None
+        if isinstance(check, LengthCheck) and check.operator.strip() == "==":
+            yield Number(check.source, check.length, guard, _line(guard, text), is_length=True)
+
+
+def _line(guard: Guard, text: str) -> int:
+    lines = text.split("\n")
+    return next((i for i, line in enumerate(lines) if guard.expression in line), 0)
 
 
 def _check(expression: str) -> object:
@@ -63,5 +81,5 @@ def _check(expression: str) -> object:
 def failed(recompile: Recompile) -> Iterator[Source]:
     """Yield the values on whose guards a recompile failed."""
     for failure in recompile.failures:
-        if isinstance(failure.check, ValueCheck):
+        if isinstance(failure.check, ValueCheck | LengthCheck):
             yield failure.check.source

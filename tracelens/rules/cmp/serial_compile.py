@@ -43,7 +43,9 @@ class SerialCompile(Rule):
     Where it was asked for (``via env``), as debuggers need it, and on Windows, where there is no
     other way: severity ``none``. Where the machine has one CPU: the log cannot tell it from a
     process that was pinned, so the confidence is medium. Where the log shows fewer than eight
-    generated kernels in all, there is little to divide: severity ``none``.
+    generated kernels in all, there is little to divide: severity ``none``. A variable alone
+    (``TORCHINDUCTOR_COMPILE_THREADS=1``) is not told: it was asked for, and nothing shows that
+    anything was compiled.
 
     ## What to do
     Find out what pins the process (``os.sched_getaffinity(0)``), or name the number of processes.

@@ -11,6 +11,7 @@ from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.cpu_info import CpuCount
+from tracelens.onednn.binding import bound_to
 from tracelens.onednn.summary import quote
 from tracelens.onednn.waits import Writer, writers
 from tracelens.remedies import Remedy
@@ -21,6 +22,7 @@ from tracelens.words import length, plural
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
+    from tracelens.logs.variables import EnvironmentVariable
 
 __all__ = ["CpuOversubscription"]
 
@@ -46,7 +48,8 @@ class CpuOversubscription(Rule):
     either. A few waits in a long log are the other processes of any machine. Each rank is judged by
     itself, and what is said of one input silences nothing in another.
 
-    Where the log holds the output of ``lscpu``, more threads than CPUs are reported without waits.
+    Where the log holds the output of ``lscpu``, more threads than CPUs are reported without waits; so are
+    threads that ``GOMP_CPU_AFFINITY`` or a list of ``KMP_AFFINITY`` ties to fewer CPUs than there are of them.
 
     ## What to do
     Use no more threads than there are physical cores, or than the container's quota allows; pin
@@ -85,8 +88,8 @@ class CpuOversubscription(Rule):
     class Data(InRun):
         """Executions that waited for the scheduler, or more threads than there are processors."""
 
-        #: ``waiting`` primitives, or ``counted`` threads.
-        seen: Literal["waiting", "counted"]
+        #: ``waiting`` primitives, ``counted`` threads, or threads ``bound`` to fewer processors.
+        seen: Literal["waiting", "counted", "bound"]
         executions: int = 0
         waited_ms: float = 0.0
         #: Of all oneDNN execution time.
@@ -95,9 +98,19 @@ class CpuOversubscription(Rule):
 
     remedies = (
         Remedy(
+            id="unbind",
+            text="Unset the variable that ties all threads to the same CPUs, or name as many CPUs "
+            "in it as there are threads.",
+            when="bound threads",
+            applies=lambda data: data.seen == "bound",
+            proof="https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fCPU_005fAFFINITY.html",
+        ),
+        Remedy(
             id="own-cores",
             text="Give processes that run side by side cores of their own: `taskset -c 0-3 "
             "python your_script.py`.",
+            when="threads are not bound",
+            applies=lambda data: data.seen != "bound",
             basis="untestable",
             proof="needs a machine that is busy with other programs",
         ),
@@ -136,8 +149,13 @@ class CpuOversubscription(Rule):
         runtimes: Table[EngineRuntime],
         isas: Table[CpuIsa],
         counts: Table[CpuCount],
+        variables: Table[EnvironmentVariable],
     ) -> Iterator[Finding]:
-        """Yield one finding where small primitives waited, and one for more threads than CPUs."""
+        """Yield one finding: threads tied to few CPUs, primitives that waited, too many threads."""
+        bound = list(self._bound(runtimes, variables, run))
+        if bound:
+            yield from bound
+            return
         all_writers = writers(execs, runtimes, isas)
         busy = [writer for writer in all_writers if writer.is_busy]
         if busy:
@@ -208,6 +226,35 @@ class CpuOversubscription(Rule):
                         f"oneDNN was set up with {threads} threads, and the machine has {cpus}: "
                         "threads wait for each other at every barrier."
                     ),
+                    evidence=[many[0].quote(), row.quote()],
+                    advice=self.advise(data),
+                    data=data,
+                )
+                return
+
+    def _bound(
+        self,
+        runtimes: Table[EngineRuntime],
+        variables: Table[EnvironmentVariable],
+        run: Table[RunFacts],
+    ) -> Iterator[Finding]:
+        """Yield a finding where a variable ties all threads to fewer CPUs than their number."""
+        for row in variables:
+            cpus = bound_to(row.record.name, row.record.value)
+            there = runtimes.within(row.first.input)
+            many = [one for one in there if cpus and (one.record.nthr or 0) > cpus]
+            if many and cpus:
+                threads, setting = many[0].record.nthr, f"{row.record.name}={row.record.value}"
+                data = self.Data.of(run, seen="bound", threads=threads, cpus=cpus)
+                yield self.finding(
+                    "bound",
+                    title=f"{threads} threads are bound to {plural(cpus, 'CPU')}",
+                    message=(
+                        f"oneDNN was set up with {threads} threads, and `{setting}` ties those of "
+                        f"OpenMP to {plural(cpus, 'CPU')}: they take turns, and wait for each "
+                        "other at every barrier."
+                    ),
+                    confidence=Confidence.MEDIUM,
                     evidence=[many[0].quote(), row.quote()],
                     advice=self.advise(data),
                     data=data,

@@ -98,7 +98,9 @@ class TwoOpenmpRuntimes(Rule):
     ## When it is harmless
     Two copies of GNU's ``libgomp`` (wheels of scikit-learn bring one) only get in each other's way
     where both compute at the same time, or where threads are tied to cores: without such a variable
-    in the log, the finding is information. A link and its target are one library.
+    in the log, the finding is information. A link and its target are one library. That oneDNN
+    reports another number of threads (``nthr``) than the program uses proves nothing: it is printed
+    once, at the first primitive, and ``torch.set_num_threads`` may come later.
 
     ## What to do
     Let the process load one runtime, first of all: preload the one that torch brings. Do not set

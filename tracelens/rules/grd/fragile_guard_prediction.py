@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.guard_values import Number, failed, numbers
+from tracelens.dynamo.guard_values import Number, failed, lengths, numbers
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames.guard_entries import GuardedEntry
@@ -34,7 +34,7 @@ POSITIONS = frozenset({"block_idx", "block_index", "layer_id", "layer_idx", "lay
 class FragileData(FindingData):
     """A number that an entry was compiled for, and that is bound to change."""
 
-    #: ``counter``, ``rate`` or ``position``.
+    #: ``counter``, ``rate``, ``position`` or ``length``.
     kind: str
     source: str
     values: tuple[str, ...]
@@ -56,10 +56,12 @@ class FragileGuardPrediction(Rule):
         [0/0] [__guards] +- RootGuardManager
         [0/0] [__guards] | | +- EQUALS_MATCH: L['self'].step == 0                                           # if self.step < 100:  # proj/model.py:27 in forward
 
-    Three kinds are reported, and nothing else: integers of modules whose name says that they count
+    Four kinds are reported, and nothing else: integers of modules whose name says that they count
     and that are 0, or that the guarded line itself counts up; the float ``lr`` of an optimizer
-    whose parameter groups have an ``initial_lr``, which a scheduler leaves there; and indices of
-    layers, where two entries of one function differ in them.
+    whose parameter groups have an ``initial_lr``, which a scheduler leaves there; indices of
+    layers, where two entries of one function differ in them; and lengths of lists of modules, where
+    the guarded line itself appends or takes away. Other floats, other lengths and the identity of
+    objects are guarded by the dozen and stay what they are: they would be false alarms.
 
     ## When it is harmless
     When the number never changes in this program: hence a remark of medium confidence. Integer and
@@ -92,6 +94,13 @@ class FragileGuardPrediction(Rule):
             applies=lambda data: data.kind == "counter",
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
+        ),
+        Remedy(
+            "collect-outside",
+            "Return what is to be kept, and append it outside of the compiled function.",
+            when="a list that grows",
+            applies=lambda data: data.kind == "length",
+            proof="https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
         ),
         Remedy(
             "unspec-int",
@@ -148,9 +157,7 @@ class FragileGuardPrediction(Rule):
         values = list(dict.fromkeys(str(seen.number.value) for seen in group))
         frame = _line(first)
         source = str(number.source)
-        held = f"`{source} == {values[0]}`"
-        if len(values) > 1:
-            held = f"each value of `{source}`"
+        held = f"`{number}`" if len(values) == 1 else f"each value of `{source}`"
         data = FragileData(kind=kind.name, source=source, values=tuple(values))
         return self.finding(
             *entry.record.subject,
@@ -190,7 +197,8 @@ def _numbers(entries: Table[GuardedEntry]) -> Iterator[_Seen]:
     for entry in entries:
         if entry.record.tree is None:
             continue
-        found = list(numbers(entry.record.tree, entry.text))
+        tree, text = entry.record.tree, entry.text
+        found = [*numbers(tree, text), *lengths(tree, text)]
         sources = {str(number.source): number for number in found}
         for number in found:
             yield _Seen(number, entry, sources)
@@ -209,6 +217,8 @@ def _kind(group: list[_Seen]) -> _Kind | None:
     if number.name in POSITIONS and own and len({seen.number.value for seen in group}) > 1:
         return _POSITION
     comment = number.guard.comment
+    if number.is_length:
+        return _LENGTH if own and comment and _changes(number.name, comment.code) else None
     hinted = bool(comment and comment.hint)
     counted = bool(comment and f".{number.name} +=" in comment.code)
     if number.name in COUNTERS and (own or hinted) and (number.value == 0 or counted):
@@ -229,6 +239,12 @@ def _path(source: str) -> str:
     return f"{head}{group}{tail.partition(']')[2]}" if group else source
 
 
+def _changes(name: str, code: str) -> bool:
+    """Whether a line adds to a container, or takes from it."""
+    return any(f".{name}.{method}(" in code for method in _METHODS)
+
+
+_METHODS = ("append", "appendleft", "extend", "insert", "pop", "popleft")
 _COUNTER = _Kind(
     "counter",
     "a counter",
@@ -249,4 +265,12 @@ _POSITION = _Kind(
     "the index of a layer",
     "The function is compiled once per layer, because each layer knows its index.",
     "With more than eight layers the others run eagerly.",
+)
+_LENGTH = _Kind(
+    "length",
+    "a list that the function itself changes",
+    "The number of items of a list is a constant of the entry, and the guarded line adds to the "
+    "list or takes from it.",
+    "Each new length is compiled again, up to the limit of eight entries; after it the function "
+    "runs eagerly.",
 )

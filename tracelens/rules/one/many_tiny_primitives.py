@@ -63,7 +63,8 @@ class ManyTinyPrimitives(Rule):
     product in half a millisecond is 1 GFLOP/s.
 
     ## When it is harmless
-    When the iteration is fast enough as it is. The log does not hold the time between primitives,
+    When the iteration is fast enough as it is. The log does not hold the time between primitives
+    (time stamps, where they were asked for, are not read),
     so the loss is not known: with a trace, compare their sum with the step. Printing a line per
     primitive itself takes some microseconds, which makes this look worse than it is. Fewer than 100
     products per iteration are not reported, and neither are logs of autotuning: Inductor runs its

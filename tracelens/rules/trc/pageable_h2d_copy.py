@@ -42,6 +42,8 @@ class PageableH2DCopy(Rule):
 
     ## When it is harmless
     Less than 1 MiB per step: scalars, indices, lengths. Copies that take less than 1 % of the time.
+    Traces of ROCm say ``Host -> Device`` of pinned and of pageable memory alike, and both come from
+    ``hipMemcpyWithStream``: nothing is said of them here, and TRC026 tells of those that the host waits in.
 
     ## What to do
     ``DataLoader(..., pin_memory=True)`` and ``batch.to(device, non_blocking=True)``; create constants
