@@ -444,6 +444,10 @@ def traced(report: Report, times: dict[str, float], steps: int | None) -> Report
             {"module": f"Net > {name}", "device_ms": 9e9, "self_device_ms": round(ms, 6)}
             for name, ms in times.items()
         ],
+        "module_ops": [
+            {"module": "OptimizedModule_0 > Net", "name": name, "sum_ms": round(ms, 6)}
+            for name, ms in times.items()
+        ],
     }
     if steps:
         row = {"kind": "step", "name": None, "rank": None, "n": steps, "mean_ms": 1.0}
@@ -458,6 +462,7 @@ def test_kernels_and_operators_add_up_on_both_sides(
 ) -> None:
     comparison = compare([traced(report, before, 3), traced(report, after, 3)])
     found = (("kernel_ms", ""), ("op_ms", "aten::mm "), ("module_ms", "Net > "))
+    found += (("module_op_ms", "Net "),)
     for name, prefix in found:
         held = [one for one in comparison.counters if one.name == name]
         parts = {one.of: one for one in held if one.of is not None}

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import tracelens
 from tests.traces.writing import Json, copy, kernel, op, read, span
+from tracelens.traces.measured import KernelWork
 from tracelens.traces.memory import MemoryUse
+from tracelens.traces.module_ops import ModuleOp
 from tracelens.traces.rows import Timeline
 from tracelens.traces.sequences import KernelSequence
 from tracelens.traces.span_rows import ModuleTime, RegionTime
@@ -59,6 +61,53 @@ def test_a_kernel_is_of_the_modules_around_its_launch() -> None:
         "Net_0 > Linear_1": (1, 1, 0.011),
     }
     assert rows["Net_0"].host_ms == 0.2
+
+
+def product(key: int, ts: float, rows: int = 8, tid: int = 1) -> Json:
+    dims = {"Input Dims": [[rows, 4], [4, 2]], "Input type": ["float", "float"], "External id": key}
+    return op("aten::mm", ts, 3, tid=tid) | {"args": dims}
+
+
+def multiplied(key: int, ts: float, dur: float) -> Json:
+    return kernel("gemm", ts, dur) | {"args": {"External id": key, "correlation": key}}
+
+
+OPS = [
+    *(product(1, 15), product(2, 45), product(3, 90, rows=16), product(4, 215), product(5, 150)),
+    product(6, 45, tid=2),  # of another thread: of no module
+]
+OPS_ON_DEVICE = [multiplied(key, 500 + 50 * key, key) for key in range(1, 7)]
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_operators_are_told_by_module_and_add_up(on_device: bool) -> None:
+    calls = [launched(key, 16, 0, 0)[0] for key in range(1, 7)] if on_device else []
+    found = read([*MODEL, *OPS, *calls, *(OPS_ON_DEVICE if on_device else ())])
+    rows = {
+        (one.record.module, one.record.shapes): (one.record.n, one.record.sum_ms)
+        for one in found.table(ModuleOp)
+    }
+    small, large = "8x4 by 4x2", "16x4 by 4x2"
+    assert rows == {
+        ("Net_0 > Linear_0", small): (2, 0.005 if on_device else 0.006),
+        ("Net_0 > Linear_1", small): (1, 0.002 if on_device else 0.003),
+        ("Net_0", large): (1, 0.003),
+        (None, small): (2, 0.011 if on_device else 0.006),
+    }
+    whole = sum(one.record.ms for one in found.table(KernelWork))
+    assert sum(ms for _, ms in rows.values()) == pytest.approx(whole, abs=1e-6)
+
+
+def test_without_modules_operators_are_told_once() -> None:
+    assert not list(read([*OPS, *OPS_ON_DEVICE]).table(ModuleOp))
+
+
+def test_what_is_beyond_the_longest_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracelens.traces.module_ops.MAX_ROWS", 2)
+    found = read([*MODEL, *OPS, *OPS_ON_DEVICE])
+    rows = [one.record for one in found.table(ModuleOp)]
+    assert [(row.module, row.name, row.n) for row in rows[2:]] == [(None, "the rest", 2)]
+    assert sum(row.sum_ms for row in rows) == pytest.approx(0.021)
 
 
 def test_without_a_device_modules_have_the_time_of_the_host() -> None:

@@ -133,6 +133,11 @@ _KNOWN = {
         "What each nn.Module took on the host, and what was launched in it.",
         ("module", "calls", "host_ms", "device_ms", "kernels"),
     ),
+    "module_ops": About(
+        "Operators by module",
+        "Which operators took how long in which nn.Module; what is beyond the longest is the rest.",
+        ("module", "name", "shapes", "n", "sum_ms"),
+    ),
     "operations": About(
         "Operations", "What the profiler's table holds.", ("name", "calls", "self_cpu_ms")
     ),

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracelens.logs import chrome_trace
-from tracelens.traces import critical, measured, memory, ranks, rows, sequences, span_rows
+from tracelens.traces import (
+    critical,
+    measured,
+    memory,
+    module_ops,
+    ranks,
+    rows,
+    sequences,
+    span_rows,
+)
 from tracelens.traces.data_sheets import DataSheet
 from tracelens.traces.peaks import peak, reach
 from tracelens.traces.step_times import step_times
@@ -59,6 +68,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "steps": step_times(evidence),
         "regions": _regions(evidence, whole),
         "modules": _rows(evidence, span_rows.ModuleTime),
+        "module_ops": _rows(evidence, module_ops.ModuleOp),
         "time": _rows(evidence, rows.Timeline),
         "critical": _rows(evidence, critical.CriticalPath),
         "gaps": _rows(evidence, rows.DeviceGap),

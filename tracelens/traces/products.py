@@ -7,6 +7,7 @@ was told to write it (``kernel_num_gb``, ``kernel_flop``).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 import msgspec
 
 from tracelens.logs._trace_events import Complete
+from tracelens.traces.activity import Table, ThreadId
 from tracelens.traces.host_chains import HostChains
 from tracelens.traces.names import Name
 from tracelens.traces.op_work import job_of
 
-__all__ = ["Products", "Work"]
+__all__ = ["Called", "Products", "Work"]
 
 #: Operators whose kernels are waited for, and distinct shapes that are told apart.
 MAX_OPERATORS = 200_000
@@ -49,6 +51,28 @@ class Work:
     host_us: float = 0.0
 
 
+class Called:
+    """The calls of operators whose work is known, as columns."""
+
+    def __init__(self) -> None:
+        self.starts = array("d")
+        self.threads, self.works = array("i"), array("i")
+        self.thread_table: Table[ThreadId] = Table()
+        #: What their kernels took, and whether one was seen; what they took on the host.
+        self.us, self.ran = array("d"), array("b")
+        self.host_us = array("d")
+
+    def add(self, event: Complete, work: int) -> int:
+        """Add one; return its number."""
+        self.starts.append(event.ts)
+        self.threads.append(self.thread_table.number((event.pid, event.tid)))
+        self.works.append(work)
+        self.us.append(0.0)
+        self.ran.append(0)
+        self.host_us.append(0.0 if event.name in AROUND else event.dur)
+        return len(self.starts) - 1
+
+
 class Products:
     """The products of one trace."""
 
@@ -58,10 +82,10 @@ class Products:
         #: Of the list in hand.
         self.operators: list[tuple[Complete, Name]] = []
         self.kernels: list[tuple[Complete, Name]] = []
-        self._by_shape: dict[tuple[str, bytes, bytes, bytes], Work | None] = {}
-        self._by_id: dict[Any, Work] = {}
-        #: Operators of which a kernel was seen.
-        self._begun: set[Any] = set()
+        self._by_shape: dict[tuple[str, bytes, bytes, bytes], int] = {}
+        self.works: list[Work] = []
+        self.called = Called()
+        self._by_id: dict[Any, int] = {}
         self._annotated: dict[str, Work] = {}
         #: Call -> the operator in which it is, and the fills with their calls: libraries clear
         #: counters before some products.
@@ -91,45 +115,63 @@ class Products:
             if args is None or not isinstance(args.external, int | str) or not args.dims:
                 continue
             key = (event.name, bytes(args.dims), bytes(args.types), bytes(args.values))
-            if key not in self._by_shape and len(self._by_shape) < MAX_SHAPES:
-                self._by_shape[key] = _work(event.name, event, name)
-            work = self._by_shape.get(key)
-            if work is not None and event.name not in AROUND:
+            number = self._by_shape.get(key, -1)
+            if number < 0:
+                if key in self._by_shape or len(self._by_shape) >= MAX_SHAPES:
+                    continue
+                number = self._by_shape[key] = self._known(_work(event.name, event, name))
+                if number < 0:
+                    continue
+            if event.name not in AROUND:
+                work = self.works[number]
                 work.calls += 1
                 work.host_us += event.dur
-            if work is not None and len(self._by_id) < MAX_OPERATORS:
-                self._by_id[args.external] = work
+            if len(self._by_id) < MAX_OPERATORS:
+                self._by_id[args.external] = self.called.add(event, number)
         for event, name in self.kernels:
             if event.args is not None:
                 self._kernel(event, name)
         self.operators.clear()
         self.kernels.clear()
 
+    def _known(self, work: Work | None) -> int:
+        """Keep the work of an operator; return its number, or -1 where there is none."""
+        if work is None:
+            return -1
+        self.works.append(work)
+        return len(self.works) - 1
+
     def found(self) -> Iterator[Work]:
         """Yield everything whose kernels were seen, with the fills that go with them."""
         for call, us in self._fills:
             asker = self._asked.get(call)
-            filled = self._by_id.get(asker) if isinstance(asker, int | str) else None
-            if filled is not None and filled.count:
+            at = self._by_id.get(asker) if isinstance(asker, int | str) else None
+            if at is not None and (filled := self.works[self.called.works[at]]).count:
                 filled.us += us
+                self.called.us[at] += us
         self._fills.clear()
-        for work in (*self._by_shape.values(), *self._annotated.values()):
-            if work is not None and work.us > 0:
+        for work in (*self.works, *self._annotated.values()):
+            if work.us > 0:
                 yield work
 
     def on_host(self) -> Iterator[Work]:
         """Yield what the operators computed themselves, for a trace that launches nothing."""
-        for work in self._by_shape.values():
-            if work is not None and work.host_us > 0:
+        for work in self.works:
+            if work.host_us > 0:
                 work.count, work.us = work.calls, work.host_us
                 yield work
+
+    @property
+    def annotated(self) -> tuple[Work, ...]:
+        """Kernels that say themselves what they do."""
+        return tuple(self._annotated.values())
 
     def _kernel(self, event: Complete, name: Name) -> None:
         args = event.args
         assert args is not None  # noqa: S101 -- the caller asked
         number = args.external if args.external is not None else args.old_external
-        known = isinstance(number, int | str)
-        work = self._by_id.get(number) if known else None
+        at = self._by_id.get(number) if isinstance(number, int | str) else None
+        work = self.works[self.called.works[at]] if at is not None else None
         flops, moved = _number(args.flop), _number(args.gb) * 1e9
         if work is None and (flops or moved):
             work = self._annotated.get(event.name)
@@ -138,11 +180,13 @@ class Products:
                 self._annotated[event.name] = work
             if work is not None:
                 work.count += 1
-        elif work is not None and number not in self._begun:
-            self._begun.add(number)
+        elif work is not None and at is not None and not self.called.ran[at]:
+            self.called.ran[at] = 1
             work.count += 1
         if work is not None:
             work.us += event.dur
+            if at is not None:
+                self.called.us[at] += event.dur
 
 
 def _number(value: Any) -> float:

@@ -17,7 +17,7 @@ from tracelens.traces.spans import Kind, Owned, Tree
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["ModuleTime", "RegionTime", "modules", "regions"]
+__all__ = ["ModuleTime", "RegionTime", "modules", "paths_of", "regions"]
 
 #: Modules that are listed, those that take longest; and their depth.
 MAX_MODULES = 200
@@ -86,19 +86,11 @@ def modules(reading: Reading) -> Iterator[tuple[Name, ModuleTime]]:
     if tree is None:
         return
     spans = reading.spans
-    numbers: dict[tuple[int, int], int] = {}
-    paths: list[tuple[str, int]] = []
-    mine = array("i")
+    mine, paths = paths_of(tree)
     sums: dict[int, _Sum] = {}
     known, owned, whole = _owned(reading, tree)
-    for position, at in enumerate(tree.order):
-        above = tree.above[position]
-        outer = mine[above] if above >= 0 else -1
-        path = numbers.setdefault((outer, spans.names[at]), len(paths))
+    for position, (at, path) in enumerate(zip(tree.order, mine, strict=True)):
         name = spans.name_table.items[spans.names[at]]
-        if path == len(paths):
-            paths.append(_path(name, paths[outer] if outer >= 0 else ("", 0)))
-        mine.append(path)
         us = spans.ends[at] - spans.starts[at]
         sums.setdefault(path, _Sum(name)).add(us, whole[position], owned[position])
     best = sorted(sums.items(), key=lambda pair: (-pair[1].device, -pair[1].host, pair[0]))
@@ -115,6 +107,23 @@ def modules(reading: Reading) -> Iterator[tuple[Name, ModuleTime]]:
                 kernels=each.kernels if known else None,
             ),
         )
+
+
+def paths_of(tree: Tree) -> tuple[array[int], list[tuple[str, int]]]:
+    """Return the way of each span of modules, by number, and the ways with their depths."""
+    spans = tree.spans
+    numbers: dict[tuple[int, int], int] = {}
+    paths: list[tuple[str, int]] = []
+    mine = array("i")
+    for position, at in enumerate(tree.order):
+        above = tree.above[position]
+        outer = mine[above] if above >= 0 else -1
+        path = numbers.setdefault((outer, spans.names[at]), len(paths))
+        if path == len(paths):
+            name = spans.name_table.items[spans.names[at]]
+            paths.append(_path(name, paths[outer] if outer >= 0 else ("", 0)))
+        mine.append(path)
+    return mine, paths
 
 
 def _path(name: Name, outer: tuple[str, int]) -> tuple[str, int]:

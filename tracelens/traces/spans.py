@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete
@@ -28,7 +28,7 @@ from tracelens.traces.activity import Activities, Calling, Table, ThreadId, in_o
 from tracelens.traces.device import Interval
 from tracelens.traces.names import Name
 
-__all__ = ["Kind", "Owned", "Spans", "Tree", "kind_of"]
+__all__ = ["Kind", "Owned", "Spans", "Timed", "Tree", "kind_of"]
 
 #: Spans that are kept, of all kinds together.
 MAX_SPANS = 1 << 17
@@ -43,6 +43,14 @@ class Kind(IntEnum):
     LOOKUP = 2
     ANNOTATION = 3
     BACKWARD = 4
+
+
+class Timed(Protocol):
+    """Columns of what begins on the host."""
+
+    starts: array[float]
+    threads: array[int]
+    thread_table: Table[ThreadId]
 
 
 class Owned(NamedTuple):
@@ -130,7 +138,7 @@ class Tree:
 
     def launched(self, calls: Calling, activities: Activities) -> list[Owned]:
         """Return what each span's own launches brought the device, in the order of ``order``."""
-        owners = self._owners(calls)
+        owners = self.owners(calls)
         us, count = array("d", bytes(8 * len(self.order))), array("i", bytes(4 * len(self.order)))
         order = in_order(calls.correlations)
         keys = array("q", map(calls.correlations.__getitem__, order))
@@ -150,7 +158,7 @@ class Tree:
                 count[above] += count[position]
         return list(map(Owned, us, count))
 
-    def _owners(self, calls: Calling) -> array[int]:
+    def owners(self, calls: Timed) -> array[int]:
         """Return the position of the innermost span that each call begins in; -1 for none."""
         owners = array("i", [-1]) * len(calls.starts)
         threads = {thread: number for number, thread in enumerate(self.spans.thread_table.items)}

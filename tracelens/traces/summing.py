@@ -34,6 +34,7 @@ from tracelens.traces.measured import (
     Transfer,
     Window,
 )
+from tracelens.traces.module_ops import module_ops
 from tracelens.traces.operators import Part, Tally
 from tracelens.traces.rows import MemoryTraffic
 from tracelens.traces.sequences import sequences
@@ -113,6 +114,8 @@ def _work(reading: Reading, *, on_host: bool) -> Iterator[Seen[Measured]]:
             ms=_ms(work.us),
         )
         yield _seen(product, reading.path, work.first, work.text)
+    for op in module_ops(reading, on_host=on_host):
+        yield _seen(op, reading.path, 1)
 
 
 def _computes(reading: Reading) -> bool:

@@ -83,6 +83,7 @@ _NAMES = {
     "onednn_products": "oneDNN products",
     "op_ms": "operators on the device",
     "module_ms": "modules on the device",
+    "module_op_ms": "operators in modules",
     "operator_calls": "operator calls",
     "operator_ms": "operators on the host",
     "profiled_steps": "profiled steps",

@@ -31,6 +31,7 @@ EVIDENCE: tuple[Callable[[Report], Iterable[Measure]], ...] = (
     traces.shapes,
     traces.kernels,
     traces.modules,
+    traces.module_operators,
     traces.operators,
 )
 _Key = tuple[str, str | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.report.compare.measures import MAX_ROWS, Measure, Row, rows, summed
@@ -12,6 +13,7 @@ __all__ = [
     "devices",
     "explored",
     "kernels",
+    "module_operators",
     "modules",
     "operators",
     "profiled",
@@ -21,6 +23,10 @@ __all__ = [
 
 #: What is the whole of a trace in the table ``time``.
 WINDOW = "window"
+#: Modules around the model that is wrapped.
+_WRAPPERS = re.compile(
+    r"\A(?:(?:OptimizedModule|DistributedDataParallel|FullyShardedDataParallel)_\d+ > )+"
+)
 
 
 def steps(report: Report) -> Iterator[Measure]:
@@ -84,18 +90,33 @@ def kernels(report: Report) -> Iterator[Measure]:
 def modules(report: Report) -> Iterator[Measure]:
     """Yield the device time of what modules launch themselves, by their way from the outermost."""
     found = [row for row in rows(report, "modules") if _number(row, "self_device_ms") is not None]
-    yield from _parts("module_ms", found, ("module",), "self_device_ms")
+    yield from _parts("module_ms", list(map(_unwrapped, found)), ("module",), "self_device_ms")
+
+
+def module_operators(report: Report) -> Iterator[Measure]:
+    """Yield the time of operators by the module that they are in, and of all of them."""
+    found = [row for row in rows(report, "module_ops") if _number(row, "sum_ms") is not None]
+    found = list(map(_unwrapped, found))
+    yield from _parts("module_op_ms", found, ("module", "name", "shapes", "dtype"), whole=True)
 
 
 def _parts(
-    name: str, found: list[Row], keys: tuple[str, ...], column: str = "sum_ms"
+    name: str,
+    found: list[Row],
+    keys: tuple[str, ...],
+    column: str = "sum_ms",
+    *,
+    whole: bool = False,
 ) -> Iterator[Measure]:
-    """Yield the sum of a column, and its parts, which add up to it to the nanosecond."""
+    """Yield the sum of a column, and its parts, which add up to it to the nanosecond.
+
+    A table that is as long as tables may be was cut, unless it is ``whole`` at any length.
+    """
     parts: dict[str, int] = {}
     for row in found:
         of = " ".join(str(row[key]) for key in keys if row.get(key))
         parts[of] = parts.get(of, 0) + round(1e6 * row[column])
-    cut = len(found) >= MAX_ROWS
+    cut = not whole and len(found) >= MAX_ROWS
     sums: list[tuple[str | None, int]] = [(None, sum(parts.values()))] if parts else []
     for part, ns in (*sums, *parts.items()):
         yield Measure(name, ns / 1e6, part, "ms", at_least=cut, grows_with="profiled_steps")
@@ -106,6 +127,12 @@ def explored(report: Report) -> Iterator[Measure]:
     for row in rows(report, "explore"):
         if (ms := _number(row, "step_ms")) is not None:
             yield Measure("step_ms", ms, of=str(row.get("setting")), unit="ms")
+
+
+def _unwrapped(row: Row) -> Row:
+    """Return a row without what compiling and training on several GPUs wrap around a model."""
+    module = row.get("module")
+    return row | {"module": _WRAPPERS.sub("", module)} if isinstance(module, str) else row
 
 
 def _number(row: Row, key: str) -> float | None:
