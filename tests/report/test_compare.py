@@ -461,9 +461,13 @@ def test_kernels_and_operators_add_up_on_both_sides(
     report: Report, before: dict[str, float], after: dict[str, float]
 ) -> None:
     comparison = compare([traced(report, before, 3), traced(report, after, 3)])
-    found = (("kernel_ms", ""), ("op_ms", "aten::mm "), ("module_ms", "Net > "))
-    found += (("module_op_ms", "Net "),)
-    for name, prefix in found:
+    found = {
+        "kernel_ms": "",
+        "op_ms": "aten::mm ",
+        "module_ms": "Net > ",
+        "module_op_ms": "Net ",
+    }
+    for name, prefix in found.items():
         held = [one for one in comparison.counters if one.name == name]
         parts = {one.of: one for one in held if one.of is not None}
         suffix = " bf16" if name == "op_ms" else ""

@@ -73,13 +73,13 @@ def _without_call(
 ) -> Iterator[ModuleOp]:
     """Yield what is known without the call of an operator: of kernels that say it themselves."""
     told: dict[int, tuple[float, int]] = {}
-    for (work, _), (us, n) in sums.items():
-        before = told.get(work, (0.0, 0))
-        told[work] = before[0] + us, before[1] + int(n)
+    for (at, _), (us, n) in sums.items():
+        before = told.get(at, (0.0, 0))
+        told[at] = before[0] + us, before[1] + int(n)
     for number, work in enumerate((*products.works, *products.annotated)):
-        us, n = told.get(number, (0.0, 0)) if number < len(products.works) else (0.0, 0)
-        if round(work.us - us, 3) > 0:
-            yield _row(work, None, work.us - us, max(work.count - n, 0))
+        known, calls = told.get(number, (0.0, 0))
+        if round(work.us - known, 3) > 0:
+            yield _row(work, None, work.us - known, max(work.count - calls, 0))
 
 
 def _row(work: Work, module: str | None, us: float, n: int) -> ModuleOp:
