@@ -198,7 +198,7 @@ PHRASES = (
     Phrase(
         "collective-timeout",
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
-        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d|'swatchdoggotstuckfor(?P<stuck>\d{1,6})seconds"
+        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d|swatchdoggotstuckfor(?P<stuck>\d{1,6})seconds"
         r"|Notallranksjoiningcollective",
     ),
     Phrase(

@@ -50,6 +50,7 @@ _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\br
 NEAR = 100
 #: Files of torch that run the C++ compiler and read what it prints.
 _RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
+_TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"})
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: What stands in the log of a function that was left out, where its first line is cut off.
 _LET_GO = (
@@ -70,7 +71,9 @@ def _stands(
     cause: str, at: int, episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]
 ) -> bool:
     line = line_of(item_at(episode, at))
-    if cause in {"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"}:
+    # The search for kernels logs it of those that it leaves out.
+    left = cause == "out-of-resources" and item_at(episode, at).logged
+    if left or cause in _TOLD:
         return _has_context(episode, at) if "LLVM ERROR:" in line else _is_told(episode, raised)
     if cause in {"crash", "msvc-language"}:
         is_theirs = is_compiler if cause == "crash" else _runs_compiler

@@ -103,6 +103,8 @@ _QUIET = re.compile(
     r"|\b(?:no|0|zero) (?:errors?|fail)|errors?\b ?[:=]? ?\d|\bfail\w{0,4} ?[:=] ?\d"
     r"|\b(?:max|min|mean|abs\w{0,5}|rel\w{0,5}|rms\w?)[ _-](?:\w{1,10} )?error|\baccuracy\b.{0,20}\d"
 )
+#: A row of a table or of a list of settings, and a value as Python prints it.
+_LISTED = re.compile(r"\s*[\w.+-]{1,60}(?:\t|\s{3})|\s*(?:[-*] )?[`'\"]?\(['\"]")
 _ASKS = re.compile(
     r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?"
 )
@@ -133,7 +135,7 @@ def is_error(text: str, below: str = "") -> bool:
 
     A warning goes on in the lines ``below``.
     """
-    if not fails(text) or spoken(text) is None or _ASKS.match(text):
+    if not fails(text) or spoken(text) is None or _ASKS.match(text) or _LISTED.match(text):
         return False
     return _QUIET.search(f"{text} {below}") is None
 

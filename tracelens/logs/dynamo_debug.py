@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -136,6 +137,10 @@ class DynamoDebug(Log):
         "Successfully registered DSL",
     )
     prefixed = True
+    #: Pasted without the prefix.
+    begins = re.compile(
+        r"Step [12]: (?:torchdynamo (?:start|done) tracing|(?:calling|done) compiler function)"
+    )
 
 
 class FrameCompiled(Record):

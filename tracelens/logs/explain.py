@@ -45,7 +45,7 @@ class Explain(Log):
         r"\d{1,6}\. |Graph Break Count: |Op Count: |Break Reasons:"
         r"|Ops per Graph:|Out Guards:|Compile Times: "
         r"| +\S| *$|Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}"
-        r"|GraphCompileReason\("
+        r"|GraphCompileReason\(|Reason: |User Stack:|<FrameSummary file |Break Reason \d{1,6}:"
     )
 
     @classmethod

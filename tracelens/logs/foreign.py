@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
+from tracelens.logs._kinds import kind
+from tracelens.logs._payloads import moved
+from tracelens.logs.explain import broken
 
 __all__ = ["Foreign", "ForeignLine"]
 
@@ -23,6 +30,19 @@ class Foreign(Log):
         r"| {10,24}\d{1,3}\.\d\d%  [\d.]{1,9}[mun]?s +\d{1,9}  "
         r"(?:[\d.]{1,9}[mun]?s  ){3}(?:cu(?:da)?[A-Z]|\[CUDA)"
         r"| {0,4}== triton_\w{1,40} category kernels ==$|Torchdynamo Profiler Report$"
+        r"|(?:[-*] )?`?\(['\"](?:call_(?:function|method|module) |generic_jump|inline|builtin: "
+        r"|missing:)[^\n]{0,300}['\"], \d{1,9}\)"
+        # The head of a generated module.
+        r"|# AOT ID: \['|async_compile = AsyncCompile\(\)$"
+        r"|from torch\._inductor\.(?:async_compile|hooks|select_algorithm|codegen\.\w{1,40}) im"
+        # Inductor's own form of a graph, and guards that explain() lists.
+        r"|op\d{1,6}(?:_op\d{1,6}){0,60}\.(?:writes|(?:un)?met_dependencies|outputs|group\.(?:device|it)"
+        r"|m(?:in|ax)_(?:order|input_distance)|sizes|node\.kernel|snodes\[)"
+        r"|class op\d{1,6}_loop_body:$| {4,40}buf\d{1,6}\.(?:layout|users) = "
+        r"| {4,40}\w{1,40} = (?:ops\.\w{1,40}\(|self\.get_index\()"
+        r"| {4,10}(?:Create Function: [A-Z_]{4,40}$|Object Weakref: |Guarded Class Weakref: )"
+        # oneDNN's own script that sums its lines up.
+        r"|prim_kind {2,20}\w{2,20} {2,40}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
         r"|(?:%s )?CompilationMetrics\(compile_id="
         r"|// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
         r"|#(?:blocked|mma|shared)\d* = #(?:ttg|triton_gpu|ttng)\."
@@ -31,6 +51,48 @@ class Foreign(Log):
         r"|HloModule [\w.-]{1,200}, |Metric: (?:CompileTime|ExecuteTime|TransferToDeviceTime)$"
         r"|[DIEWF] \d\d:\d\d:\d\d\.\d{6} executorch:"
     )
+    #: The lines of a report of CompileProfiler.
+    continues = re.compile(
+        r"=+$|-{3,}|$|Graph [Bb]reaks?\b|If you want to find|You may gain additional|to stop at the"
+        r"|No (?:graph breaks|recompilation) detected|Recompilation$|These subgraphs were"
+        r"|Guard failures|making it unsafe|Function {2,}Recompiles|'[^'\n]{1,200}' \(| {20,}\S"
+        r"|[^\n]{2,300}?  +\d{1,6}$|Set torch\._dynamo\.config\."
+    )
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return whose it is; of a report of CompileProfiler, also the recompiles and breaks."""
+        records = super().parse(text)
+        return (*records, *_reported(text)) if text.startswith(_REPORT) else records
+
+
+_REPORT = "Torchdynamo Profiler Report"
+_AGAIN = re.compile(
+    r"(?m)^'(?P<name>[^'\n]{1,200})' \((?P<file>[^\n]{1,300}?):(?P<line>\d{1,7})\)"
+    r" +\d{1,6}  (?P<why>\S.*)$"
+)
+_BROKEN = re.compile(r"(?m)^(?P<why>\S[^\n]{1,300}?)  +\d{1,6}$")
+
+
+def _reported(text: str) -> Iterator[Record]:
+    """Yield each function that was compiled again, and each reason of a break, as such."""
+    breaks, _, again = text.partition("\nRecompilation\n")
+    for found in _BROKEN.finditer(breaks):
+        yield from broken(found["why"], [], at=text.count("\n", 0, found.start()))
+    before = len(text) - len(again)
+    for found in _AGAIN.finditer(again):
+        at = text.count("\n", 0, before + found.start())
+        head = f"Recompiling function {found['name']} in {found['file']}:{found['line']}"
+        lines = (head, "    triggered by the following guard failure(s):", f"    - {found['why']}")
+        with suppress(Unreadable):
+            found_again = kind("recompiles").parse("\n".join(lines))
+            yield from (moved(record, partial(_stay, at)) for record in found_again)
+
+
+def _stay(at: int, line: int) -> int:
+    """Return ``at`` for every line of a record that is in one line of the report."""
+    del line
+    return at
 
 
 #: Only that it is there matters: dumps are long.
@@ -49,6 +111,14 @@ class ForeignLine(Record):
     nvprof: Flag = False
     #: What ``CompileProfiler`` prints.
     compile_report: Flag = False
+    #: Reasons of graph breaks with how often each was met, as a counter holds them.
+    break_counts: Flag = False
+    module_head: Flag = False
+    #: Nodes of Inductor's graph, and guards of an explanation, from their middle.
+    ir_nodes: Flag = False
+    listed_guards: Flag = False
+    #: The table of oneDNN's verbose converter.
+    verbose_table: Flag = False
     #: A compilation's numbers, as Python prints the object.
     metrics: Flag = False
 

@@ -18,7 +18,8 @@ class Helion(Log):
     always = True
     begins = re.compile(
         r"\[\d{1,6}s\] (?:Starting [A-Z]\w{0,50}(?:Search|Evolution|Tuner)\w{0,20} with "
-        r"|Initial population: |Generation \d+: |Autotuning complete in \d|Autotune random seed: "
+        r"|Initial population: |Generation \d+(?: complete)?: "
+        r"|Autotuning complete in \d|Autotune random seed: "
         r"|Triton compile failed)"
     )
     continues = re.compile(r"One can hardcode the best config|    @helion\.kernel\(|$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Annotated
@@ -109,6 +110,12 @@ class InductorDebug(Log):
         "torch/_inductor/standalone_compile",
     )
     prefixed = True
+    #: Pasted without the prefix.
+    begins = re.compile(
+        r"(?:fx graph|FX graph|AOTAutograd|Autograd graph) cache (?:hit|miss|bypass)"
+        r"|Bypassing (?:FX Graph|autograd) [Cc]ache|FX codegen and compilation took \d"
+        r"|Step 3: torchinductor "
+    )
 
 
 class CompileStep(Record):

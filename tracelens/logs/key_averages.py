@@ -15,7 +15,7 @@ from tracelens.words import is_whole
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["Average", "KeyAverages", "KeyAveragesLog", "Row", "Total"]
+__all__ = ["DEVICES", "Average", "KeyAverages", "KeyAveragesLog", "Row", "Total"]
 
 #: Rows of the report's table.
 MAX_ROWS = 100
@@ -28,10 +28,11 @@ class KeyAveragesLog(Log):
     name = "key_averages"
     switch = "print(prof.key_averages().table())"
     begins = re.compile(
-        r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU % "
+        r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU (?:total )?% "
         r"|Self \w{2,8} time total: [\d.]{1,12}[mu]?s$"
         r"| *(?:aten::|cuda[A-Z]|cuLaunch|hip[A-Z]|ProfilerStep|autograd::|Memcpy [HD]|triton_\w"
-        r"|void \w|nccl\w|CompiledFunction|Torch-Compiled Region)[^\n]{0,120}?"
+        r"|void \w|nccl\w|CompiledFunction|Torch-Compiled Region|nn\.Module: |\w{2,60}Backward\d"
+        r"|[\w./<>-]{1,100}(?: [\w>]{1,20})?\(\d{1,6}\): )[^\n]{0,120}?"
         r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
     )
     continues = re.compile(
@@ -111,13 +112,13 @@ class KeyAverages(Record):
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; of a table without its head, by how many there are."""
         if self.header:
-            return self.header
+            return tuple(_OLDER.get(name, name) for name in self.header)
         widest = max((len(row.cells) for row in self.rows), default=0)
         device = _ON_DEVICE if widest >= len(_ON_CPU) + len(_ON_DEVICE) else ()
         return (*_ON_CPU[:-1], *device, _ON_CPU[-1])
 
     def _average(self, row: dict[str, str]) -> Average:
-        device = next((c[5:] for c in row if c.startswith("Self ") and c[5:] in _DEVICES), "")
+        device = next((name for name in map(_device, row) if name), "")
         calls = row.get("# of Calls", "")
         return Average(
             name=row.get("Name", ""),
@@ -129,6 +130,17 @@ class KeyAverages(Record):
         )
 
 
+def _device(column: str) -> str:
+    """Return the device that a column is of; empty for the host's."""
+    return next((one for one in DEVICES if column in {f"Self {one}", f"{one} total"}), "")
+
+
+#: Columns as they were called before torch 1.7.
+_OLDER = {
+    "Self CPU total %": "Self CPU %",
+    "Self CPU total": "Self CPU",
+    "Number of Calls": "# of Calls",
+}
 #: The columns that a table has at least, and those that it has of a device.
 _ON_CPU = (
     "Name",
@@ -140,4 +152,4 @@ _ON_CPU = (
     "# of Calls",
 )
 _ON_DEVICE = ("Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg")
-_DEVICES = frozenset({"CUDA", "XPU", "HPU", "MTIA", "PrivateUse1", "MPS"})
+DEVICES = frozenset({"CUDA", "XPU", "HPU", "MTIA", "PrivateUse1", "MPS"})

@@ -21,7 +21,7 @@ class Nccl(Log):
     switch = "printed by default"
     always = True
     begins = re.compile(
-        r"(?:\[[A-Z](?:\d{4} [\d:.]{8,18})? ProcessGroupNCCL\.cpp:\d+\] ?)?"
+        r"(?:\[[A-Z](?:\d{3,4} [\d:.]{8,18})? ProcessGroupNCCL\.cpp:\d+\] ?)?"
         r"\[(?:PG [^\]\n]{1,80}?)?Rank \d+\] {1,3}(?:Watchdog caught collective operation timeout"
         r"|Exception \(either an error or timeout\) detected by watchdog at work: -?\d"
         r"|failure detected by watchdog at work sequence id: |Timeout at NCCL work: -?\d)"

@@ -29,7 +29,10 @@ class PerfHints(Log):
     artifacts = frozenset({"__perf_hints"})
     marks = ("Using FallbackKernel: ", "make_fallback(")
     prefixed = True
-    begins = re.compile(r"Using FallbackKernel: ")
+    begins = re.compile(
+        r"Using FallbackKernel: |[Rr]eduction over non-contiguous dims\.?$|possibly bad tiling: \["
+        r"|make_fallback\([\w.]{1,80}\): a decomposition exists"
+    )
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:

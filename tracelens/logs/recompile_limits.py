@@ -29,13 +29,17 @@ class RecompileLimits(HeadedLog):
     name = "recompile_limits"
     switch = "no switch is needed"
     always = True
-    marks = ("torch._dynamo hit config.", "torchdynamo hit config.")
+    marks = (
+        "torch._dynamo hit config.",
+        "torchdynamo hit config.",
+        "torchdynamo hit recompilation cache limit (",
+    )
     opens = marks
     continues = re.compile(
         r"\s|$|function: \'|last reason: |User stack trace:|[Tt]o (?:log all|diagnose)"
     )
     prefixed = True
-    cuts = re.compile(r"torch(?:\._)?dynamo hit config\.")
+    cuts = re.compile(r"torch(?:\._)?dynamo hit (?:config\.|recompilation cache limit)")
     ends = re.compile(r"[Tt]o diagnose ")
 
 
@@ -45,7 +49,7 @@ class RecompileLimit(Record):
     at: int = 0
     #: ``recompile_limit`` (``cache_size_limit`` up to torch 2.6), of one function; with
     #: ``accumulated_`` before it, of all together.
-    name: str
+    name: str = "cache_size_limit"
     limit: int
     function: str = ""
     file: str = ""

@@ -77,7 +77,7 @@ PHRASES: dict[str, Topic] = {
     "triton not found": "no-triton",
     "using triton random": "triton-random",
 }
-_NATIVE = r"\[[WECF](?:\d{4} \d\d:\d\d:\d\d\.\d{6,9})? [\w./\\-]+:\d+\] |OMP: (?:Error|Warning) #"
+_NATIVE = r"\[[WECF](?:\d{3,4} \d\d:\d\d:\d\d\.\d{6,9})? [\w./\\-]+:\d+\] |OMP: (?:Error|Warning) #"
 
 
 def _topic(phrase: str) -> str:
@@ -116,7 +116,7 @@ class Warnings(Log):
     prefixed = True
     begins = re.compile(
         # The place and the category first: one look at the line up to its first colon.
-        r"(?:[A-Za-z]:)?(?=[^\s:][^:\n]{0,800}+:\d+: \w{0,60}Warning:)"
+        r" {0,8}(?:[A-Za-z]:)?(?=[^\s:][^:\n]{0,800}+:\d+: \w{0,60}Warning:)"
         r"(?:[^:\n]{1,301}[/\\]torch\w{0,20}[/\\][^:\n]{0,200}:\d+: \w{0,60}Warning:"
         r"|[^:\n]{1,501}:\d+: \w{0,60}Warning: (?:flex_attention called"
         r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty))"

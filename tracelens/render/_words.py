@@ -157,6 +157,9 @@ def silenced(finding: Finding) -> str:
 _MACHINE_KINDS = {"cpu_info", "recording", "shared_libraries", "variables"}
 
 
+#: The headline of a few lines of which only notes tell, and how many lines those are.
+HARMLESS = "Only what is harmless was seen"
+MAX_PASTED = 60
 #: The headline of a report that says all is well; all others do not.
 CLEAN = "Nothing to fix"
 
@@ -174,7 +177,20 @@ def headline(report: Report) -> str:
         return "Nothing compiled was seen"
     if not report.inputs and not report.verdicts:
         return "Nothing was read"
-    return CLEAN if judged(report) or not report.verdicts else "Nothing could be judged"
+    return _clean(report)
+
+
+def _clean(report: Report) -> str:
+    """Return the result where there is nothing to do."""
+    if not judged(report) and report.verdicts:
+        return "Nothing could be judged"
+    return HARMLESS if report.folded and _is_paste(report) else CLEAN
+
+
+def _is_paste(report: Report) -> bool:
+    """Tell whether so little was given that it shows a part of a run, whatever it is."""
+    lines = sum(source.lines for source in report.inputs)
+    return lines <= MAX_PASTED and not any("recording" in one.kinds for one in report.inputs)
 
 
 def counts(findings: Iterable[Finding]) -> str:

@@ -60,6 +60,9 @@ _GLUED = re.compile(
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
 )
 
+#: The limit of recompiles as it was in 2022, behind the prefix of Python's logging.
+_GLUED_LIMIT = re.compile(rb"(?<!^)torchdynamo hit recompilation cache limit \(\d")
+
 #: A line of oneDNN in the middle of another one, for the same reason.
 _GLUED_ONEDNN = re.compile(
     rb"(?<![\"'`(=A-Za-z_$/.-])(?<!\$ )(?=(?:onednn|dnnl|mkldnn)_verbose,"
@@ -113,7 +116,12 @@ TRANSPORT = re.compile(
     rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6}\] (?=" + _LETTER + rb")"
     # Numbers that an editor, grep or cat wrote; only before a record of torch or oneDNN.
     rb"| {0,8}+\d{1,8}(?: ?[:|-][ \t]{0,2}|[ \t]{1,4})"
-    rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d)"
+    rb"(?=" + _LETTER + rb"|onednn_verbose,|\[rank\d|AUTOTUNE \w|SingleProcess AUTOTUNE "
+    rb"|  \w{1,100} \d[\d.]{0,12} ms \d[\d.]{0,6}%)"
+    # The compilation that a record is of, where all before it was cut off.
+    rb"|\[\d{1,6}/\d{1,6}(?:_\d{1,4})?\] (?=(?:fx graph|FX graph|AOTAutograd) cache |Step [123]: "
+    rb"|torch\._dynamo hit|FX codegen |Not enough SMs|skipping cudagraphs|Recompiling function "
+    rb"|Graph break |DeviceCopy in |Using FallbackKernel)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
     rb"|\((?:[\w.()-]{1,100} )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
     # vLLM's logger, which repeats itself before every line of a traceback. What it says of its own
@@ -167,6 +175,8 @@ def unglued(line: bytes) -> bytes:
     What stands behind a tab is a payload of torch's, whatever it looks like.
     """
     found = _GLUED_ONEDNN.search(line) if b"_verbose," in line else None
+    if b"torchdynamo hit " in line:
+        found = _GLUED_LIMIT.search(line)
     if found is None and b".py:" in line and line[:1] != b"\t":
         found = _GLUED.search(line)
     return line if found is None else line[found.start() :]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tracelens.source.prefixes import TORCH, peel, unwrap_json
+from tracelens.source.prefixes import TORCH, peel, unglued, unwrap_json
 
 __all__ = ["Bare", "undress"]
 
@@ -76,6 +76,8 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
         elif line[:1] == b"{" and (inner_lines := _of_json(line)):
             found.setdefault(rank, []).extend(Bare(number, one, False) for one in inner_lines)
             continue
+        if (inner := unglued(line)) != line:  # behind an editor's line number, or a progress bar
+            line = inner
         head, match = b"", TORCH.match(line)
         if match is not None:
             head, line = match[0], line[match.end() :].removeprefix(b" ")

@@ -9,13 +9,15 @@ from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs import Joined
-from tracelens.logs.key_averages import Average, KeyAverages
+from tracelens.logs.key_averages import DEVICES, Average, KeyAverages
 from tracelens.logs.nsys_stats import NsysTable
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import Timeline
 
 __all__ = ["AnyProfile", "DeviceProfile", "PrintedProfile"]
 
+#: Columns that a table has of a device.
+_OF_DEVICE = tuple(how for one in sorted(DEVICES) for how in (f"Self {one}", f"{one} total"))
 #: Calls that start a kernel, and calls that wait for the device.
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "hipModuleLaunchKernel")
 WAITS = ("Synchronize", "cudaEventQuery", "cudaMemcpy")
@@ -104,7 +106,7 @@ def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
     totals = {total.total.strip(): total.duration for total in seen.record.totals}
     host = next((ms for name, ms in totals.items() if name == "Self CPU" and ms), None)
     devices = [ms for name, ms in totals.items() if name != "Self CPU" and ms is not None]
-    columns = any(name.startswith("Self ") and "CPU" not in name for name in seen.record.columns)
+    columns = any(name.endswith(_OF_DEVICE) for name in seen.record.columns)
     timed = [row for row in rows if row.self_device_ms]
     return PrintedProfile(
         launches=sum(row.calls or 0 for row in rows if row.name.startswith(LAUNCHES)),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.report import Advice
-from tracelens.rules.log import _cuts, _profiles, _references
+from tracelens.rules.log import _cuts, _profiles, _references, _warned
 from tracelens.rules.log._alone_words import WORDS
 from tracelens.rules.log._parts import Part
 from tracelens.words import and_more, few, length, listed, number, plural
@@ -32,7 +32,7 @@ def of(evidence: Evidence) -> Part | None:
     foot = kind == "key_averages" and not _averages(held)
     words = WORDS["foot of key_averages" if foot else kind]
     told = _TOLD[kind](held) if kind in _TOLD else ""
-    return Part(
+    part = Part(
         words.what,
         " ".join(filter(None, (told, words.means))),
         words.rest,
@@ -47,6 +47,7 @@ def of(evidence: Evidence) -> Part | None:
         [row.quote() for row in few(held)],
         whole=words.whole,
     )
+    return _warned.of(" ".join(row.text for row in held), part) if kind == "warnings" else part
 
 
 def _home(kind: type[Record]) -> str:
@@ -295,6 +296,15 @@ def _warnings(rows: list[Seen[Record]]) -> str:
     return next(known, "")
 
 
+def _hints(rows: list[Seen[Record]]) -> str:
+    if any(row.text.startswith("make_fallback(") for row in rows):
+        return (
+            "That an operator has a decomposition, and is not decomposed, is harmless: eager's "
+            "kernel runs it. Torch wrote it for its own developers, up to 2.0."
+        )
+    return ""
+
+
 def _inductor(rows: list[Seen[Record]]) -> str:
     if any("unable to load compiled graph" in row.text for row in rows):
         return (
@@ -345,6 +355,7 @@ _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "counters": _counters,
     "warnings": _warnings,
     "inductor_debug": _inductor,
+    "perf_hints": _hints,
     "explain": _explain,
     "cudagraphs": _cudagraphs,
     "compile_times": _compile_times,

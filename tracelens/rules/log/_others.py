@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
@@ -88,6 +88,56 @@ _FOREIGN = {
         Advice(
             text="Record breaks and recompiles with their places.",
             env='TORCH_LOGS="graph_breaks,recompiles"',
+        ),
+    ),
+    "break_counts": (
+        "reasons of graph breaks, and how often each was met",
+        (
+            "A counter of Dynamo's holds them: the text is why it left the graph, the number how "
+            "often. Where in the program is not in it."
+        ),
+        Advice(text="Record each break with its place.", env='TORCH_LOGS="graph_breaks"'),
+    ),
+    "module_head": (
+        "the head of a module that Inductor generated",
+        (
+            "It imports what the kernels below it need, is no program of yours, and no error. The "
+            "kernels and their calls, which tell what was fused, are not in it."
+        ),
+        Advice(text="Record the whole generated module.", env='TORCH_LOGS="output_code"'),
+    ),
+    "ir_nodes": (
+        "nodes of Inductor's graph",
+        (
+            "Each is a kernel or a part of one, before or after they are fused; that is no error. "
+            "What they compute is in the generated code, and why two of them were not fused in the "
+            "fusion log."
+        ),
+        Advice(
+            text="Record the generated code with the fusion log.",
+            env='TORCH_LOGS="fusion,output_code"',
+        ),
+    ),
+    "listed_guards": (
+        "guards that torch._dynamo.explain lists",
+        (
+            "They are what must hold for the compiled code to be used again, and no failure. Graph "
+            "breaks stand above them, behind `Break Reasons`."
+        ),
+        Advice(
+            text="Record breaks and recompiles of a whole run.",
+            env='TORCH_LOGS="graph_breaks,recompiles"',
+        ),
+    ),
+    "verbose_table": (
+        "a table that oneDNN's script verbose_converter made",
+        (
+            "It sums lines of oneDNN up by primitive and shape. Which implementation ran, in which "
+            "layouts, and what was refused is in the lines themselves."
+        ),
+        Advice(
+            text="Give the lines themselves.",
+            env="ONEDNN_VERBOSE=profile,dispatch",
         ),
     ),
     "metrics": (
@@ -195,12 +245,29 @@ def openvino(nodes: Table[NodeExec]) -> Iterator[Part]:
     )
 
 
-def foreign(lines: Table[ForeignLine]) -> Iterator[Part]:
-    """Yield what is named and not read."""
+#: Pieces that say something only where they are all there is.
+_PIECES = frozenset({"compile_report", "ir_nodes", "listed_guards", "module_head"})
+
+
+def foreign(lines: Table[ForeignLine], kinds: Mapping[str, int]) -> Iterator[Part]:
+    """Yield what is named and not read; ``kinds`` says how many records of each kind there are."""
     tools: dict[str, list[Seen[ForeignLine]]] = {}
     for row in lines:
         tools.setdefault(row.record.tool, []).append(row)
     for tool, rows in tools.items():
+        if tool in _PIECES and len(kinds) > 1:
+            continue
         what, means, advice = _FOREIGN[tool]
         count = sum(row.count for row in rows)
+        if tool == "compile_report" and _OF_MODULE in rows[0].text:
+            means = f"{means} {_CHANGED}"
         yield Part(what, means, "", advice, count, [rows[0].quote()], whole=True)
+
+
+#: The guard that stood for all of a module, up to torch 2.2, and what fails it.
+_OF_MODULE = "__nn_module_guard_"
+_CHANGED = (
+    "A `__nn_module_guard` stands for all of a module: it fails where `train()` and `eval()` are "
+    "called in turn, where a parameter is replaced or an attribute set, and for another instance. "
+    "From torch 2.3 on each of them is a guard of its own, and two modes are two entries."
+)

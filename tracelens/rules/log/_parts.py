@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
-from tracelens.rules.log import _profiles, _references
+from tracelens.rules.log import _profiles, _reasons, _references
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def of(
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")
         quotes = [seen.quote() for seen in few(held)]
-        means = f"{words.means}{_reason(failures)}" if kind == "recompiles" else words.means
+        said = _reasons.told(failures) if kind == "recompiles" else ""
+        means = f"{words.means} {said}".rstrip()
         yield Part(words.what, means, words.rest, advice, _count(held), quotes)
     if len(rows):
         yield _choices(list(rows))
@@ -265,19 +266,6 @@ def of_nsys(tables: Table[NsysTable], launches: Sized) -> Iterator[Part]:
         [row.quote() for row in few(kernels)],
         whole=True,
     )
-
-
-def _reason(failures: Table[LooseFailures]) -> str:
-    """Return a sentence about the first guard that failed; empty where none is read."""
-    checks = (one.check for row in failures for one in row.record.failures)
-    check = next((str(one) for one in checks if one is not None), "")
-    if not check:
-        return ""
-    of_optimizer = (
-        " It is a number of the optimizer, which a scheduler changes: as a tensor (`lr`) it is not "
-        "guarded, nor is it where `optimizer.step` is compiled without the scheduler's."
-    )
-    return f" The first is `{check}`.{of_optimizer if 'param_groups' in check else ''}"
 
 
 def _count(rows: Iterable[Seen[Fragment] | Seen[LooseFailures]]) -> int:

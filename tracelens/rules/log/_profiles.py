@@ -55,6 +55,8 @@ def _what(name: str) -> Iterable[str]:
         yield "It is a collective, in whose time a rank also waits for the others."
     elif name.startswith(("cudaStreamSync", "cudaDeviceSync", "hipDeviceSync", "hipStreamSync")):
         yield "In it the host waits for the device, whose work is in other rows."
+    elif name == "aten::equal":
+        yield "On a GPU the host waits for its answer, as for `.item()`."
     elif "elementwise_kernel" in name:
         yield "It is an elementwise operator of eager mode, which torch.compile fuses with others."
 

@@ -154,7 +154,7 @@ class LogIncomplete(Rule):
             *_others.triton(tuned),
             *_others.helion(steps, done),
             *_others.openvino(nodes),
-            *_others.foreign(foreign),
+            *_others.foreign(foreign, evidence.kinds),
         ):
             rest = "" if part.whole else ", without the log around it"
             yield self._told(part, f"{part.what}{rest}")

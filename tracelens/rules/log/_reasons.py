@@ -1,0 +1,73 @@
+"""What reasons of a recompile say whose function was not pasted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tracelens.logs.recompiles import GlobalState, LengthCheck, TensorMismatch, ValueCheck
+from tracelens.words import plural
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Table
+    from tracelens.logs.recompiles import Check, LooseFailures
+
+__all__ = ["told"]
+
+_OF_PARAMETER = "force_parameter_static_shapes"
+#: What changed of a tensor: what helps.
+_OF_TENSOR = {
+    "size": "Where the size goes on changing, torch._dynamo.mark_dynamic(tensor, dimension) or "
+    "torch.compile(dynamic=True) makes one entry serve all.",
+    "stride": "One memory layout in all calls (`.contiguous()`, channels_last) avoids it.",
+    "dtype": "One dtype in all calls avoids it; under autocast, cast before the call.",
+    "rank": "Each number of dimensions has an entry of its own; reshape to one.",
+    "requires_grad": "Call it either always or never on tensors with gradients.",
+}
+_CHANGING_NUMBER = (
+    "A Python value is guarded: a number as a tensor is not, and a few values have an entry each."
+)
+_LENGTH = "Each length has an entry of its own: pad or stack to one length."
+_STATE = "It is called under another grad mode, autocast or thread count than before."
+_OF_OPTIMIZER = (
+    "It is a number of the optimizer, which a scheduler changes: as a tensor (`lr`) it is not "
+    "guarded, nor is it where `optimizer.step` is compiled without the scheduler's."
+)
+
+
+def told(failures: Table[LooseFailures]) -> str:
+    """Return sentences about the guards that failed, and what helps; empty where none is read."""
+    checks = [one.check for row in failures for one in row.record.failures if one.check is not None]
+    if not checks:
+        return ""
+    first = checks[0]
+    most, count = Counter(map(_about, checks)).most_common(1)[0]
+    of_all = f", and {count} of {plural(len(checks), 'reason')} are about {most}" if most else ""
+    shown = of_all if count > 1 and len(checks) > 1 else ""
+    told_first = next((one for one in checks if _about(one) == most), first) if shown else first
+    return " ".join(filter(None, (f"The first is `{first}`{shown}.", _helps(told_first))))
+
+
+def _about(check: Check) -> str:
+    """Return what a check of a tensor is about; empty for others."""
+    if not isinstance(check, TensorMismatch):
+        return ""
+    at = "" if check.index is None else f" at index {check.index}"
+    return f"the {check.what} of `{check.source}`{at}"
+
+
+def _helps(check: Check) -> str:
+    if "param_groups" in str(check):
+        return _OF_OPTIMIZER
+    if isinstance(check, TensorMismatch):
+        if _OF_PARAMETER in check.note:
+            return (
+                "It is a parameter's: torch._dynamo.config.force_parameter_static_shapes = False "
+                "lets its sizes be dynamic."
+            )
+        return _OF_TENSOR.get(check.what, "")
+    if isinstance(check, LengthCheck):
+        return _LENGTH
+    if isinstance(check, GlobalState):
+        return _STATE
+    return _CHANGING_NUMBER if isinstance(check, ValueCheck) else ""
