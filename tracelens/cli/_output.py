@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from tracelens.cli._app import Terminal
@@ -110,8 +111,7 @@ OpenOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What to write where: (file or ``-``, renderer) in order."""
 
     targets: tuple[tuple[str, Form], ...]
@@ -169,7 +169,8 @@ class Plan:
 
         held = {form.name: form for form in forms} or _renderers()
         page = Path(tempfile.mkdtemp(prefix="tracelens-")) / "report.html"
-        return replace(self, targets=((str(page), held["html"]), *self.targets)), page
+        targets = ((str(page), held["html"]), *self.targets)
+        return msgspec.structs.replace(self, targets=targets), page
 
     def write(
         self,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.setup_breaks import SetupBreak
@@ -25,12 +26,11 @@ _MODULE_CALL = "torch/nn/modules/module.py"
 _OPTIMIZER = "torch/optim/optimizer.py"
 
 
-@dataclass
-class BreakSite:
+class BreakSite(msgspec.Struct):
     """One line of the program at which the graph breaks for one reason."""
 
     family: str
-    events: list[tuple[Place, Seen[GraphBreak]]] = field(default_factory=list)
+    events: list[tuple[Place, Seen[GraphBreak]]] = msgspec.field(default_factory=list)
     #: The longest stack that any of the records prints.
     stack: tuple[StackFrame, ...] = ()
 

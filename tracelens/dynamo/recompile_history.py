@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_variants import (
@@ -39,8 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One recompile of one function."""
 
     place: Place
@@ -68,8 +68,7 @@ class Step:
         return self.seen.quote(note, at=at, place=self.place)
 
 
-@dataclass
-class History:
+class History(msgspec.Struct):
     """One function in one process, from its first compilation or a reset of Dynamo on."""
 
     function: str
@@ -78,7 +77,7 @@ class History:
     #: The number that Dynamo gives to the function: ``0`` of ``0/1``.
     frame: str
     writer: str
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = msgspec.field(default_factory=list)
 
     @property
     def definition(self) -> tuple[str, str, int]:
@@ -105,12 +104,11 @@ class History:
         return user_code.best([*candidates, *failure.stack]) or own
 
 
-@dataclass
-class Series:
+class Series(msgspec.Struct):
     """The steps in which one value, of one variant of a function, did not fit any more."""
 
     history: History
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = msgspec.field(default_factory=list)
 
     @property
     def checks(self) -> list[Check]:
@@ -188,7 +186,7 @@ def _histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
     for history in found:
         failures = (one for step in history.steps for one in step.seen.record.failures)
         if any(is_parameter(one.check) for one in failures):
-            history.steps = [replace(step, is_layer=True) for step in history.steps]
+            history.steps = [msgspec.structs.replace(step, is_layer=True) for step in history.steps]
     return tuple(found)
 
 

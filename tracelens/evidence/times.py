@@ -7,8 +7,9 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
+
+import msgspec
 
 __all__ = ["Ticks", "Times"]
 
@@ -152,14 +153,13 @@ def _edge(key: int) -> float:
     return edge
 
 
-@dataclass(slots=True)
-class Ticks:
+class Ticks(msgspec.Struct):
     """When one phase of one compilation began and ended, in the order of the log."""
 
     #: Where first.
     line: int
     #: Microseconds: negative for a beginning, positive for an end.
-    times: array[float] = field(default_factory=lambda: array("d"))
+    times: array[float] = msgspec.field(default_factory=lambda: array("d"))
 
     def seconds(self) -> tuple[float, ...]:
         """Return how long each run took, in the order of their ends.

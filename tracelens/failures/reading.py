@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from itertools import takewhile
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
@@ -66,12 +67,11 @@ _IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )"
 _PAIR = 2
 
 
-@dataclass
-class Told:
+class Told(msgspec.Struct):
     """What an excerpt says."""
 
     cause: str
-    facts: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
     chain: tuple[str, ...] = ()
     message: str = ""
     output: str = ""

@@ -8,8 +8,9 @@ here, in the order of the inputs, and judged as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+import msgspec
 
 from tracelens.evidence import Evidence
 from tracelens.fleet import Executor
@@ -94,7 +95,7 @@ def _tasks(
         for path in group.paths
     ]
     tasks = [
-        replace(task, jobs=team.shares) if size > large else task
+        msgspec.structs.replace(task, jobs=team.shares) if size > large else task
         for task, size in zip(tasks, sizes, strict=True)
     ]
     # Standard input is only here.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from tracelens.evidence import Evidence
 from tracelens.judging import judge
@@ -23,8 +24,7 @@ _READING = threading.Lock()
 PATIENCE = 24 * 3600.0
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What is the same for all inputs of one analysis."""
 
     #: Codes of the rules to ask.
@@ -48,14 +48,13 @@ class Question:
         )
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """Read one input."""
 
     path: str
     question: Question
     #: Where inputs lie that do not lie where their names say, from another folder or machine.
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: Whether it is a run of its own, and the rules are to be asked.
     alone: bool = False
     #: Processes that may share it.

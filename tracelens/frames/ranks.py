@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tracelens.evidence import Seen, Table
 from tracelens.frames import Frame
@@ -18,13 +19,12 @@ ALIKE = 0.5
 Definition = tuple[str, str, int]
 
 
-@dataclass
-class SharedFunction:
+class SharedFunction(msgspec.Struct):
     """A function that several ranks compiled."""
 
     definition: Definition
     #: Rank -> entry -> the frame; entry 0 is the first compilation, which may not be in the log.
-    ranks: dict[str, dict[int, Seen[Frame]]] = field(default_factory=dict)
+    ranks: dict[str, dict[int, Seen[Frame]]] = msgspec.field(default_factory=dict)
 
     def again(self, rank: str) -> set[int]:
         """Return the entries that the rank compiled after the first one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.logs._dataflow import Content, Dataflow
@@ -18,8 +19,7 @@ MAX_HOPS = 3
 _PRODUCTS = {"bmm", "baddbmm"}
 
 
-@dataclass(frozen=True, slots=True)
-class Unfused:
+class Unfused(msgspec.Struct, frozen=True):
     """A product, a softmax of its result, and a product of that."""
 
     seen: Seen[OutputModule]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from tracelens.evidence import Seen
 from tracelens.inductor.epilogues import PRODUCTS, makes
@@ -52,8 +53,7 @@ class Cause(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(msgspec.Struct, frozen=True):
     """A call of the library for a matrix product on the CPU."""
 
     seen: Seen[OutputModule]

@@ -7,8 +7,9 @@ line of the program. The causes are known by their first words, as all versions 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
@@ -64,14 +65,13 @@ MAX_QUOTED = 3
 NO_KERNEL = ("ir=AssertScalar", "ir=DynamicScalar")
 
 
-@dataclass
-class Skip:
+class Skip(msgspec.Struct):
     """One cause at one line of the program."""
 
     cause: str
     detail: str
     frame: StackFrame | None
-    sightings: list[Sighting] = field(default_factory=list)
+    sightings: list[Sighting] = msgspec.field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -117,8 +117,7 @@ def skips(table: Table[CudagraphSkip], causes: tuple[str, ...]) -> list[Skip]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """A graph is recorded in parts, because of one operation."""
 
     cause: str

@@ -7,8 +7,9 @@ nothing; as a kernel of its own it writes the result to memory and reads it back
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.logs._dataflow import Content
@@ -54,8 +55,7 @@ _MOVES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Unfused:
+class Unfused(msgspec.Struct, frozen=True):
     """A library call whose only reader is a separate pointwise kernel."""
 
     seen: Seen[OutputModule]
@@ -81,8 +81,7 @@ class Unfused:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateCall:
+class TemplateCall(msgspec.Struct, frozen=True):
     """A call of a kernel that computes a matrix product itself."""
 
     seen: Seen[OutputModule]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
 
 from tracelens.evidence import Seen, Table
 from tracelens.inductor.epilogues import quote
@@ -86,8 +87,7 @@ class Lowered(Joined):
             yield seen.about(cls(), seen.places, seen.count)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One call of an operator in a generated module."""
 
     seen: Seen[OutputModule]
@@ -107,16 +107,15 @@ class Call:
         return any(content.bytes is None for content in self.operands)
 
 
-@dataclass(slots=True)
-class Fallback:
+class Fallback(msgspec.Struct):
     """One operator that is called in ATen, wherever that shows."""
 
     #: ``aten``, ``quantized``, or the namespace of the program's own operators.
     library: str
     #: ``cumsum``
     op: str
-    calls: list[Call] = field(default_factory=list)
-    hints: list[Seen[FallbackKernel]] = field(default_factory=list)
+    calls: list[Call] = msgspec.field(default_factory=list)
+    hints: list[Seen[FallbackKernel]] = msgspec.field(default_factory=list)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.cpp import CppKernel
@@ -21,8 +21,7 @@ FUNCTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Slow:
+class Slow(msgspec.Struct, frozen=True):
     """A loop of one kernel that goes element by element."""
 
     seen: Seen[CppKernel]

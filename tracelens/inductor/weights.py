@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.logs._dataflow import Content, Dataflow
@@ -16,8 +17,7 @@ __all__ = ["Unprepared", "tensors", "unprepared", "weight_of"]
 WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Unprepared:
+class Unprepared(msgspec.Struct, frozen=True):
     """A library call whose weight is an input of the graph."""
 
     seen: Seen[OutputModule]

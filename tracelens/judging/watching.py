@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from tracelens.errors import UsageError, closest
 from tracelens.evidence import Evidence
@@ -186,8 +187,7 @@ def _shown(evidence: Evidence) -> Iterator[str]:
 _NOT_EXECUTED = {"DispatchRejection", "LibraryRejection", "PrimitiveCreate", "CreateCheck"}
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """What a grammar refused of one log kind."""
 
     count: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tracelens.logs._kernels import Parameter
 from tracelens.logs._statements import (
@@ -59,8 +60,7 @@ def _count(size: Sequence[Dim] | None) -> int | None:
     return count if count < IMPOSSIBLE else None
 
 
-@dataclass(eq=False, slots=True)
-class Content:
+class Content(msgspec.Struct, eq=False):
     """What one statement wrote into one buffer."""
 
     #: The name that the statement uses for the buffer.
@@ -70,7 +70,7 @@ class Content:
     size: tuple[Dim, ...] | None = None
     dtype: str = ""
     #: The statements that read it, in order, each once; ``return`` is not one of them.
-    readers: list[Step] = field(default_factory=list)
+    readers: list[Step] = msgspec.field(default_factory=list)
     #: Whether it is a result of the graph.
     returned: bool = False
     #: Older contents of the same memory that a write into a part of it left alive.
@@ -90,8 +90,7 @@ class Content:
         return None if count is None or item is None else count * item
 
 
-@dataclass(eq=False, slots=True)
-class _Memory:
+class _Memory(msgspec.Struct, eq=False):
     """A piece of memory, whatever it is called, and what it holds now."""
 
     size: tuple[Dim, ...] | None = None
@@ -99,8 +98,7 @@ class _Memory:
     holds: Content | None = None
 
 
-@dataclass(slots=True)
-class _Name:
+class _Name(msgspec.Struct):
     """A name and the memory it stands for; a view may cover a part of it."""
 
     memory: _Memory

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
+import msgspec
 from pydantic import BeforeValidator
 
 from tracelens import grammars
@@ -189,8 +189,7 @@ def _close(above: list[tuple[int, Header]], around: _Open, **body: Any) -> None:
     around.add("loops", body["inner"])
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(msgspec.Struct, frozen=True):
     """An innermost loop over a dimension, within all loops around it."""
 
     #: The line within the source.
@@ -211,8 +210,7 @@ class Strip:
         return any(sign in self.text for sign in VECTOR)
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(msgspec.Struct, frozen=True):
     """A parallel region inside of serial loops."""
 
     #: The line of the outermost serial loop within the source.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from types import GenericAlias
@@ -175,8 +174,7 @@ UNTIMED: frozenset[type] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """An element of the event list that is no event as the format has them."""
 
     text: str

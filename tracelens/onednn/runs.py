@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
 
 from tracelens.evidence import Seen, Table, Times
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
@@ -33,13 +34,12 @@ MIN_MS = 1.0
 MIN_SHARE = 0.02
 
 
-@dataclass(slots=True)
-class Runs:
+class Runs(msgspec.Struct):
     """All executions of one primitive on one implementation, data types and shape."""
 
     run: PrimitiveExec
-    rows: list[Seen[PrimitiveExec]] = field(default_factory=list)
-    times: Times = field(default_factory=Times)
+    rows: list[Seen[PrimitiveExec]] = msgspec.field(default_factory=list)
+    times: Times = msgspec.field(default_factory=Times)
 
     @property
     def count(self) -> int:

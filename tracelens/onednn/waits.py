@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from tracelens.evidence import Seen, Table, Times
 from tracelens.logs import Record
@@ -34,8 +35,7 @@ MIN_SHARE_OF_RUNS = 0.05
 MIN_SHARE_OF_TIME = 0.1
 
 
-@dataclass(slots=True)
-class Writer:
+class Writer(msgspec.Struct):
     """What one rank, or one input, shows."""
 
     threads: int | None
@@ -100,8 +100,7 @@ def _of(table: Table[R], source: str, writer: str) -> R | None:
     return found
 
 
-@dataclass(slots=True)
-class Waits:
+class Waits(msgspec.Struct):
     """How often one primitive waited."""
 
     row: Seen[PrimitiveExec]

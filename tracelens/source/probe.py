@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from tracelens.errors import SourceError
 from tracelens.source.files import Stream
@@ -33,8 +34,7 @@ _WORLD = re.compile(rb'"world_size": ?(\d{1,9})')
 _EPOCH_US = 1e15
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """What the beginning of one input tells."""
 
     path: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+
+import msgspec
 
 from tracelens.evidence import Evidence
 from tracelens.source.jobs import jobs_of
@@ -26,15 +27,14 @@ MAX_ZONE = 14 * 3600.0
 MAX_QUIET = 24 * 3600.0
 
 
-@dataclass
-class Group:
+class Group(msgspec.Struct):
     """Inputs that are read together."""
 
     #: The parts that are of one run for certain.
     parts: list[list[str]]
     #: As the user calls it; empty for none.
     name: str = ""
-    probes: dict[str, Probe] = field(default_factory=dict)
+    probes: dict[str, Probe] = msgspec.field(default_factory=dict)
 
     @property
     def paths(self) -> list[str]:

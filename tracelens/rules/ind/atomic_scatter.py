@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
@@ -29,8 +30,7 @@ MANY = 1 << 14
 MAX_QUOTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Scatter:
+class _Scatter(msgspec.Struct, frozen=True):
     """One call that adds into places which a tensor names."""
 
     seen: Seen[OutputModule]

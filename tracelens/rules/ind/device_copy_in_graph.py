@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
@@ -30,8 +31,7 @@ SMALL = 4 << 10
 MAX_QUOTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(msgspec.Struct, frozen=True):
     """A copy from one device to another within a graph."""
 
     seen: Seen[OutputModule]

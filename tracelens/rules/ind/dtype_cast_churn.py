@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun
@@ -34,8 +35,7 @@ MAX_QUOTED = 3
 _LOW = {"bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Cast:
+class _Cast(msgspec.Struct, frozen=True):
     """An input of the graph that a kernel writes again in a smaller type."""
 
     seen: Seen[OutputModule]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun
@@ -33,8 +34,7 @@ MAX_QUOTED = 2
 _EIGHT_BITS = {"int8", "uint8"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
+class _Product(msgspec.Struct, frozen=True):
     """A product in floating point of weights that were 8 bits wide."""
 
     seen: Seen[OutputModule]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
@@ -22,8 +23,7 @@ SMALL = 100_000
 MAX_QUOTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Small:
+class _Small(msgspec.Struct, frozen=True):
     """A kernel call on few elements."""
 
     seen: Seen[OutputModule]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import inputs_of
@@ -42,8 +43,7 @@ _PRODUCTS = {"addmm", "baddbmm", "bias_addmm", "bmm", "mm"}
 _ASKED = ("contiguous", "clone", "reshape", "flatten", "conv2d", "conv1d", "conv3d", "to")
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(msgspec.Struct, frozen=True):
     """A kernel call that only moves data."""
 
     seen: Seen[OutputModule]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
@@ -31,8 +32,7 @@ MANY = 64
 MAX_QUOTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Entered:
+class _Entered(msgspec.Struct, frozen=True):
     """A parallel region that one kernel enters again and again."""
 
     seen: Seen[CppKernel]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Seen, Table
@@ -201,14 +202,13 @@ class ActivationLayoutPingPong(Rule):
         )
 
 
-@dataclass(slots=True)
-class _Around:
+class _Around(msgspec.Struct):
     """Layers, and the reorders before and after them."""
 
-    layers: Rows = field(default_factory=list)
+    layers: Rows = msgspec.field(default_factory=list)
     #: By place in the log, so that each counts once.
-    reorders: dict[tuple[str, int], Seen[PrimitiveExec]] = field(default_factory=dict)
-    sides: dict[int, tuple[Rows, Rows]] = field(default_factory=dict)
+    reorders: dict[tuple[str, int], Seen[PrimitiveExec]] = msgspec.field(default_factory=dict)
+    sides: dict[int, tuple[Rows, Rows]] = msgspec.field(default_factory=dict)
 
     def add(self, layer: Seen[PrimitiveExec], before: list[Rows], after: list[Rows]) -> None:
         """Note that ``layer`` has reorders on both sides."""

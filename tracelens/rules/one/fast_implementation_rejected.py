@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tracelens.evidence import Table
 from tracelens.logs.onednn_verbose import (
@@ -174,13 +175,12 @@ class FastImplementationRejected(Rule):
         )
 
 
-@dataclass(slots=True)
-class _Refused:
+class _Refused(msgspec.Struct):
     """What refused one primitive for one reason."""
 
-    messages: dict[tuple[str, str], Refusal] = field(default_factory=dict)
-    chosen: dict[str, None] = field(default_factory=dict)
-    shapes: set[str] = field(default_factory=set)
+    messages: dict[tuple[str, str], Refusal] = msgspec.field(default_factory=dict)
+    chosen: dict[str, None] = msgspec.field(default_factory=dict)
+    shapes: set[str] = msgspec.field(default_factory=set)
 
     def add(self, refusal: Refusal, chosen: str, shape: str) -> None:
         """Note that ``refusal`` came before ``chosen`` for ``shape``."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun, facts_of
@@ -136,8 +137,7 @@ class Float16OutsideOnednn(Rule):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
+class _Product(msgspec.Struct, frozen=True):
     """A call of ATen that multiplies float16 matrices on the CPU."""
 
     seen: Seen[OutputModule]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment
@@ -255,13 +256,12 @@ def _shown_once(weights: Iterable[_Weight], spent: Spent) -> dict[str, list[_Wei
     }
 
 
-@dataclass(slots=True)
-class _Weight:
+class _Weight(msgspec.Struct):
     """One layout and size of weights: what writes it, and what reads it."""
 
     primitive: str
-    reorders: list[Seen[PrimitiveExec]] = field(default_factory=list)
-    uses: list[Seen[PrimitiveExec]] = field(default_factory=list)
+    reorders: list[Seen[PrimitiveExec]] = msgspec.field(default_factory=list)
+    uses: list[Seen[PrimitiveExec]] = msgspec.field(default_factory=list)
 
     @property
     def recurs(self) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_causes import Cause, cause_of
@@ -33,12 +34,11 @@ DEFAULT_LIMIT = 8
 MANY = 8
 
 
-@dataclass
-class Group:
+class Group(msgspec.Struct):
     """All recompiles with one cause: the same value, in all functions that it reaches."""
 
     cause: Cause
-    steps: list[tuple[History, Step]] = field(default_factory=list)
+    steps: list[tuple[History, Step]] = msgspec.field(default_factory=list)
     #: Entries that the function may have.
     limit: int = DEFAULT_LIMIT
     #: Whether Dynamo gave up on the function: RCP001 tells what that costs.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tracelens.dynamo.recompile_history import (
     History,
@@ -18,16 +19,15 @@ from tracelens.logs.recompiles import TensorMismatch, ValueCheck
 __all__ = ["Change", "changes_of", "fullest"]
 
 
-@dataclass
-class Change:
+class Change(msgspec.Struct):
     """One change of a size, with all that was recompiled because of it."""
 
     history: History
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = msgspec.field(default_factory=list)
     #: (expected, actual) of the sizes that changed together.
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    frames: set[str] = field(default_factory=set)
-    functions: list[tuple[str, str, int]] = field(default_factory=list)
+    pairs: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    frames: set[str] = msgspec.field(default_factory=set)
+    functions: list[tuple[str, str, int]] = msgspec.field(default_factory=list)
 
     def add(self, history: History, step: Step) -> None:
         """Note that ``step`` is part of this change."""
