@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import marshal
 import random
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from lark import Token
 
-from tracelens import grammars
-from tracelens.automaton import Refused
+from tracelens import context, grammars, lark_tables
+from tracelens.automaton import Refused, Tables, keep, kept
+from tracelens.context import Context
 from tracelens.grammars import Grammar, Unreadable
 from tracelens.logs import Log, measured
 from tracelens.plugins.registry import discover
@@ -22,8 +25,9 @@ MUTANTS = 12
 
 def plain(found: Any) -> Any:
     """Return a result in a form in which equal ones are equal, line numbers of tokens included."""
-    if isinstance(found, Token):
-        return found.type, str(found), found.line
+    if isinstance(found, str):  # a token, of ours or of Lark's
+        token: Any = found
+        return token.type, str(token), token.line
     if isinstance(found, list):
         return [getattr(found, "name", ""), *map(plain, found)]
     return found
@@ -80,3 +84,56 @@ def test_what_lark_refuses_is_refused_without_it() -> None:
     for text in ("", "onednn_verbose,", "\0"):
         with pytest.raises(Refused):
             quick.parse(text, "start")
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
+def test_tables_that_are_kept_are_the_same(log: type[Log], tmp_path: Path) -> None:
+    made = lark_tables.tables(grammars.load(log.name, log.__module__)._lark)
+    assert made is not None
+    keep(tmp_path / "tables", made)
+    assert kept(tmp_path / "tables") == made
+
+
+TEXT = 'start: A b?\nb: B\nA: /a+/\nB: "b"\n%ignore " "\n'
+
+
+def new(path: Path, cache: Path | None) -> Grammar:
+    path.write_text(TEXT, encoding="utf-8")
+    with context.using(Context(cache)):
+        return Grammar(path, vars(sys.modules[__name__]))
+
+
+def test_kept_tables_are_read_without_lark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    first = new(tmp_path / "some.lark", cache)
+    assert sorted(path.suffix for path in cache.iterdir()) == [".parser", ".tables"]
+    monkeypatch.setattr(lark_tables, "parser", None)
+    monkeypatch.setattr(lark_tables, "tables", None)
+    again = new(tmp_path / "some.lark", cache)
+    for text in ("aa", "aa b"):
+        assert by_us(again, text) == by_us(first, text)
+    with pytest.raises(Refused):
+        again.quick.parse("b", "start")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [b"", b"\0", marshal.dumps(7), marshal.dumps((1, 2)), marshal.dumps(({}, {}, [], []))],
+)
+def test_broken_tables_are_no_loss(broken: bytes, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    first = new(tmp_path / "some.lark", cache)
+    (file,) = cache.glob("*.tables")
+    file.write_bytes(broken)
+    again = new(tmp_path / "some.lark", cache)
+    assert by_us(again, "aa b") == by_us(first, "aa b")
+
+
+def test_what_is_not_kept_is_made_in_memory(tmp_path: Path) -> None:
+    grammar = new(tmp_path / "some.lark", None)
+    assert by_us(grammar, "a b") == by_lark(grammar, "a b")
+    missing = tmp_path / "missing"
+    keep(missing / "tables", Tables({}, {}, [], []))
+    assert kept(missing / "tables") is None

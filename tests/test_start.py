@@ -164,6 +164,14 @@ def test_a_log_of_recompiles_imports_nothing_of_what_it_does_not_hold(cache: Pat
     assert modules.isdisjoint({f"tracelens.logs.{name}" for name in generated})
 
 
+def test_what_a_grammar_reads_is_read_without_lark(cache: Path) -> None:
+    imported(cache, "analyze", str(RECOMPILES), "-q")
+    modules = imported(cache, "analyze", str(RECOMPILES), "-q")
+    assert "recompiles" in kinds(modules)
+    assert "tracelens.automaton" in modules
+    assert modules.isdisjoint({"lark", "tracelens.lark_tables"})
+
+
 def test_a_text_log_imports_nothing_of_structured_ones(cache: Path) -> None:
     modules = imported(cache, "analyze", str(RECOMPILES), "-q")
     assert "recompiles" in kinds(modules)

@@ -2,22 +2,28 @@
 
 Lark's own loop builds a token with eight attributes, and a generator, a lexer state and a parser
 state stand around it. A log is read with the type, the text and the line of a token alone, so here
-the same tables are walked with those. What is not plain, and every text that is refused, is left
-to Lark: it says why.
+the same tables are walked with those. They are kept between runs in a form that needs nothing of
+Lark, which takes a while to import. What is not plain, and every text that is refused, is left to
+Lark: it says why.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import importlib.util
+import marshal
+import os
 import re
+import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-from lark import Lark, Token
-from lark.lexer import BasicLexer, ContextualLexer, UnlessCallback
-from lark.parse_tree_builder import ChildFilterLALR_NoPlaceholders
-from lark.parsers.lalr_analysis import Shift
+from tracelens import context
 
-__all__ = ["Automaton", "Doubt", "Refused"]
+__all__ = ["Automaton", "Doubt", "Piece", "Refused", "Tables", "keep", "kept", "place_of"]
 
 _END = "$END"
 
@@ -30,55 +36,89 @@ class Doubt(Exception):
     """What was read could not be built here."""
 
 
-class Piece(Token):
-    """A token without its place in the text, but for the line."""
+class Piece(str):
+    """A token: its text, with what it is and the line that it is in."""
 
-    __slots__ = ()
-    start_pos: ClassVar[None] = None  # type: ignore[misc]
-    column: ClassVar[None] = None  # type: ignore[misc]
-    end_line: ClassVar[None] = None  # type: ignore[misc]
-    end_column: ClassVar[None] = None  # type: ignore[misc]
-    end_pos: ClassVar[None] = None  # type: ignore[misc]
+    __slots__ = ("line", "type", "value")
+    type: str
+    value: str
+    line: int
 
 
 _new: Callable[[type[Piece], str], Piece] = str.__new__
 
 #: What a terminal does in a state: its name once keywords are told apart, whether it is ignored,
 #: whether a newline may be in it, whether anybody reads it, and the keywords that it may be.
-_Terminal = tuple[str, bool, bool, bool, "dict[str, str] | None"]
+Terminal: TypeAlias = tuple[str, bool, bool, bool, "dict[str, str] | None"]
+#: The patterns of a state, their flags, and its terminals.
+Lexer: TypeAlias = tuple[list[str], int, dict[str, Terminal]]
 #: The state behind a token or a rule; or what makes one value of others, of how many, and the rule.
-_Action = tuple[Any, ...]
-_Match = Callable[[str, int], "re.Match[str] | None"]
+Action: TypeAlias = tuple[Any, ...]
+#: A rule, which of its children it takes, and whose children instead, and whether it is a child
+#: itself where there is only one.
+Made: TypeAlias = tuple[str, "list[tuple[int, bool]] | None", bool]
+_Match: TypeAlias = Callable[[str, int], "re.Match[str] | None"]
 #: The pattern of a state, its terminals, and its actions.
-_Step = tuple[_Match, dict[str | None, _Terminal], dict[str, _Action]]
+_Step: TypeAlias = tuple[_Match, dict[Any, Terminal], dict[str, Action]]
+_Build: TypeAlias = Callable[[list[Any]], Any]
+
+
+class Tables(NamedTuple):
+    """The tables of one grammar, written down: nothing but names, numbers and texts."""
+
+    #: For what may be read, the first state and the last.
+    starts: dict[str, tuple[int, int]]
+    #: By state, the number of its lexer, and its actions.
+    states: dict[int, tuple[int, dict[str, Action]]]
+    lexers: list[Lexer]
+    #: By number, as actions have it.
+    rules: list[Made]
+
+
+@cache
+def _lark() -> str:
+    """Return what is another with another version of Lark, which is not imported for it."""
+    spec = importlib.util.find_spec("lark")
+    assert spec is not None and spec.origin is not None  # noqa: S101, PT018 -- we depend on it
+    found = Path(spec.origin).stat()
+    return f"{spec.origin}\0{found.st_size}\0{found.st_mtime_ns}"
+
+
+def place_of(path: Path, text: str) -> Path | None:
+    """Return where the tables of the grammar in ``path`` are kept; None where nothing is."""
+    folder = context.current().cache
+    if folder is None:
+        return None
+    digest = hashlib.sha256(f"{_lark()}\0{sys.version}\0{text}".encode()).hexdigest()
+    return folder / f"{path.stem}-{digest[:16]}.tables"
+
+
+def kept(path: Path) -> Tables | None:
+    """Return the tables that are kept in a file; None where there are none."""
+    try:
+        return Tables(*marshal.loads(path.read_bytes()))  # noqa: S302 -- in a folder of the user's
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
+
+
+def keep(path: Path, tables: Tables) -> None:
+    """Keep tables in a file; it is no loss when that fails."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with contextlib.suppress(OSError, ValueError):
+        draft.write_bytes(marshal.dumps(tuple(tables)))
+        draft.replace(path)
 
 
 class Automaton:
     """The tables of one grammar."""
 
-    @classmethod
-    def of(cls, lark: Lark) -> Automaton | None:
-        """Return the tables of ``lark``; None where they are unlike those walked here."""
-        parser: Any = lark.parser
-        callbacks = parser.parser.parser.callbacks
-        plain = type(parser.lexer) is ContextualLexer
-        return cls(lark) if plain and not any(isinstance(of, str) for of in callbacks) else None
-
-    def __init__(self, lark: Lark) -> None:
-        parser: Any = lark.parser
-        machine = parser.parser.parser
-        self._table = machine.parse_table
-        self._callbacks = machine.callbacks
-        self._lexers = parser.lexer.lexers
-        rules: list[Any] = lark.rules
-        self._kept = {
-            part.name
-            for rule in rules
-            for part in rule.expansion
-            if part.is_term and (rule.options.keep_all_tokens or not part.filter_out)
-        }
+    def __init__(self, tables: Tables, builder: Callable[[str], _Build]) -> None:
+        self._tables = tables
+        #: What makes something of the children of the rule of a name.
+        self._builder = builder
         self._steps: dict[int, _Step] = {}
-        self._made: dict[Any, Callable[[list[Any]], Any]] = {}
+        self._lexers: dict[int, tuple[_Match, dict[Any, Terminal]]] = {}
+        self._made: dict[int, _Build] = {}
 
     def parse(self, text: str, start: str) -> Any:
         """Return what Lark would make of ``text``.
@@ -95,8 +135,9 @@ class Automaton:
             raise Doubt from error
 
     def _walk(self, text: str, start: str) -> Any:
-        known, table = self._steps, self._table
-        states: list[int] = [table.start_states[start]]
+        known = self._steps
+        first, last = self._tables.starts[start]
+        states: list[int] = [first]
         values: list[Any] = []
         at, end, line = 0, len(text), 1
         while at < end:
@@ -122,7 +163,6 @@ class Automaton:
                     values.append(None)
             if breaks:
                 line += text.count("\n", begin, at)
-        last = table.end_states[start]
         if states[-1] != last:
             action = (known.get(states[-1]) or self._step(states[-1]))[2].get(_END)
             if action is None or self._reduced(action, _END, states, values, last) is not None:
@@ -133,12 +173,12 @@ class Automaton:
 
     def _reduced(
         self,
-        action: _Action | None,
+        action: Action | None,
         name: str,
         states: list[int],
         values: list[Any],
         last: int | None = None,
-    ) -> _Action | None:
+    ) -> Action | None:
         """Make one value of the last ones until ``name`` can be shifted, and return how.
 
         Returns:
@@ -162,61 +202,58 @@ class Automaton:
 
     def _step(self, state: int) -> _Step:
         """Return what happens in a state, and keep it."""
-        lexer: BasicLexer = self._lexers[state]
-        scanner = lexer.scanner
-        patterns = scanner._mres
-        match = patterns[0].match if len(patterns) == 1 else _any_of(patterns)
-        terminals = {name: self._terminal(lexer, name) for name in scanner.allowed_types}
-        actions: dict[str, _Action] = {}
-        for name, (action, to) in self._table.states[state].items():
-            if action is Shift:
-                actions[name] = (to,)
-            else:
-                actions[name] = (self._callback(to), len(to.expansion), to.origin.name)
-        made = self._steps[state] = (match, terminals, actions)
+        number, row = self._tables.states[state]
+        if number not in self._lexers:
+            written, flags, terminals = self._tables.lexers[number]
+            patterns = [re.compile(one, flags) for one in written]
+            match = patterns[0].match if len(patterns) == 1 else _any_of(patterns)
+            self._lexers[number] = match, terminals
+        actions = {
+            name: action if len(action) == 1 else (self._callback(action[0]), *action[1:])
+            for name, action in row.items()
+        }
+        made = self._steps[state] = (*self._lexers[number], actions)
         return made
 
-    def _callback(self, rule: Any) -> Callable[[list[Any]], Any]:
-        """Return what makes a value of a rule's children, without what stands around it."""
-        if rule not in self._made:
-            self._made[rule] = _unwrapped(self._callbacks[rule])
-        return self._made[rule]
-
-    def _terminal(self, lexer: BasicLexer, name: str) -> _Terminal:
-        callback = lexer.callback.get(name)
-        keywords = None
-        if callback is not None:
-            if not isinstance(callback, UnlessCallback):
-                raise Refused
-            among = callback.scanner.terminals
-            if any(one.pattern.type != "str" or one.pattern.flags for one in among):
-                raise Refused
-            keywords = {one.pattern.value: one.name for one in among}
-        names = {name, *(keywords or {}).values()}
-        ignored = name in lexer.ignore_types
-        return (
-            name,
-            ignored,
-            name in lexer.newline_types,
-            not names.isdisjoint(self._kept),
-            keywords,
-        )
+    def _callback(self, number: int) -> _Build:
+        """Return what makes a value of a rule's children."""
+        if (made := self._made.get(number)) is None:
+            name, wanted, single = self._tables.rules[number]
+            build = self._builder(name)
+            if single:
+                build = _only_or(build)
+            made = self._made[number] = build if wanted is None else _of(wanted, build)
+        return made
 
 
-def _unwrapped(callback: Any) -> Callable[[list[Any]], Any]:
-    """Return a function that does what Lark's filter of children does, where it does no more."""
-    if type(callback) is not ChildFilterLALR_NoPlaceholders:
-        return callback  # type: ignore[no-any-return]
-    wanted, build = callback.to_include, callback.node_builder
+def _only_or(build: _Build) -> _Build:
+    """Return a function that makes something of several children, and leaves a single one."""
+    return lambda children: children[0] if len(children) == 1 else build(children)
+
+
+def _of(wanted: list[tuple[int, bool]], build: _Build) -> _Build:
+    """Return a function that makes something of the wanted children, or of their children."""
     if any(expands for _, expands in wanted):
         if wanted == [(0, True), (1, False)]:  # one more of many
             return lambda children: build(_longer(children[0].children, children[1]))
-        return callback
+        return lambda children: build(_spliced(children, wanted))
     places = [place for place, _ in wanted]
     if len(places) == 1:
         (only,) = places
         return lambda children: build([children[only]])
     return lambda children: build([children[place] for place in places])
+
+
+def _spliced(children: list[Any], wanted: list[tuple[int, bool]]) -> list[Any]:
+    found: list[Any] = []
+    for place, expands in wanted:
+        if not expands:
+            found.append(children[place])
+        elif found:
+            found += children[place].children
+        else:  # nobody else has them
+            found = children[place].children
+    return found
 
 
 def _longer(children: list[Any], child: Any) -> list[Any]:

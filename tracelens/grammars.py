@@ -10,23 +10,21 @@ read.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import lark
-from lark import Lark, LarkError, Token
-from lark.grammar import Terminal
 from pydantic import BaseModel, ValidationError
 
-from tracelens import context
-from tracelens.automaton import Automaton, Doubt, Refused
+from tracelens.automaton import Automaton, Doubt, Piece, Refused, keep, kept, place_of
 from tracelens.errors import PluginError
 from tracelens.instances import lean
+
+if TYPE_CHECKING:
+    from lark import Lark, Token
 
 __all__ = ["Grammar", "Unreadable", "load", "path_of"]
 
@@ -103,14 +101,6 @@ def path_of(name: str, module: str) -> Path:
     raise PluginError(f"{module}: no grammar {name}.lark", hint=f"looked in {beside.parent}")
 
 
-def _cache_of(path: Path, text: str) -> str | None:
-    folder = context.current().cache
-    if folder is None:
-        return None
-    digest = hashlib.sha256(f"{lark.__version__}\0{sys.version}\0{text}".encode()).hexdigest()
-    return str(folder / f"{path.stem}-{digest[:16]}.parser")
-
-
 @cache
 def load(name: str, module: str) -> Grammar:
     """Return the grammar of log kind ``name``, built on first use."""
@@ -123,26 +113,34 @@ class Grammar:
     def __init__(self, path: Path, models: dict[str, Any]) -> None:
         self.path = path
         self._models = models
-        text = path.read_text(encoding="utf-8")
-        rules = dict.fromkeys(_RULE.findall(text))
+        self._text = text = path.read_text(encoding="utf-8")
+        self._rules = tuple(dict.fromkeys(_RULE.findall(text)))
         terminals = set(_TERMINAL.findall(text))
-        self._rules = tuple(rules)
-        starts = ["start", *(rule for rule in rules if rule.upper() in terminals)]
-        self._starts = frozenset(starts[1:])
+        self._starts = frozenset(rule for rule in self._rules if rule.upper() in terminals)
         self._memo: dict[tuple[str, str], Any] = {}
-        try:
-            self._lark = Lark(
-                text,
-                parser="lalr",
-                start=starts,
-                transformer=self._builder(rules),
-                maybe_placeholders=False,
-                cache=_cache_of(path, text) or False,
-            )
-        except LarkError as error:
-            raise PluginError(f"{path}: {error}") from error
-        #: The same tables, walked without what Lark does for others; None where they are unlike.
-        self.quick = Automaton.of(self._lark)
+        #: Lark's tables, walked without what Lark does for others; None where they are unlike.
+        self.quick = self._walked()
+
+    @cached_property
+    def _lark(self) -> Lark:
+        """What Lark makes of the grammar."""
+        from tracelens import lark_tables  # noqa: PLC0415 -- most texts are read without it
+
+        starts = ["start", *(rule for rule in self._rules if rule in self._starts)]
+        place = place_of(self.path, self._text)
+        cache = str(place.with_suffix(".parser")) if place else None
+        return lark_tables.parser(self.path, self._text, starts, self._builder(), cache)
+
+    def _walked(self) -> Automaton | None:
+        place = place_of(self.path, self._text)
+        tables = kept(place) if place else None
+        if tables is None:
+            from tracelens import lark_tables  # noqa: PLC0415 -- once per grammar and user
+
+            tables = lark_tables.tables(self._lark)
+            if tables is not None and place:
+                keep(place, tables)
+        return None if tables is None else Automaton(tables, self._maker)
 
     def parse(self, text: str, start: str = "start") -> Any:
         """Parse ``text``; the result is a model, or a list of what stands under ``start``.
@@ -173,14 +171,20 @@ class Grammar:
         Raises:
             Unreadable: The grammar or a model refused the text.
         """
+        lark = self._lark
+        from lark import LarkError  # noqa: PLC0415 -- most texts are read without it
+
+        from tracelens import lark_tables  # noqa: PLC0415 -- the same
+
         try:
-            return self._lark.parse(text, start=start)
+            return lark.parse(text, start=start)
         except Unreadable:
             raise
         except LarkError as error:
             if isinstance(cause := getattr(error, "orig_exc", None), Unreadable):
                 raise cause from None
-            raise Unreadable(_reason(text, error), _line_of(error)) from None
+            line = lark_tables.line_of(error)
+            raise Unreadable(lark_tables.reason(text, error), line) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -197,7 +201,7 @@ class Grammar:
             value = self._memo[key] = self.parse(text, start)
             return value
 
-    def _within(self, token: Token, start: str) -> Any:
+    def _within(self, token: Piece | Token, start: str) -> Any:
         """Parse a token's text by the rule ``start``; a refusal names the line of the whole."""
         try:
             return self.nested(start, str(token))
@@ -243,8 +247,8 @@ class Grammar:
         """Yield rules with a model, and terminals in them that are no field of it."""
         for rule in self._lark.rules:
             name = rule.alias or rule.origin.name
-            terminals = [part for part in rule.expansion if isinstance(part, Terminal)]
-            kept = [one.name for one in terminals if not one.filter_out]
+            parts: list[Any] = [part for part in rule.expansion if part.is_term]
+            kept = [one.name for one in parts if not one.filter_out]
             for user in users.get(name, ()) if name.startswith("_") else (name,):
                 model = self._model(user)
                 fields = model.model_fields if model is not None else {}
@@ -299,9 +303,14 @@ class Grammar:
         model = self._models.get(_model_of(rule))
         return model if isinstance(model, type) and issubclass(model, BaseModel) else None
 
-    def _builder(self, rules: dict[str, None]) -> object:
+    def _maker(self, rule: str) -> Callable[[list[Any]], Any]:
+        """Return what makes something of a rule's children."""
+        model = self._model(rule) if rule in self._rules else None
+        return partial(_bare, rule) if model is None else self._filler(model)
+
+    def _builder(self) -> object:
         builder = _Builder()
-        for rule in rules:
+        for rule in self._rules:
             if (model := self._model(rule)) is not None:
                 setattr(builder, rule, self._filler(model))
         return builder
@@ -319,11 +328,12 @@ class Grammar:
         def fill(children: list[Any]) -> BaseModel:
             values: dict[str, Any] = {}
             for child in children:
-                if isinstance(child, Token):
-                    name = child.type.lower()
-                    value: Any = self._within(child, name) if name in nested else str(child)
+                if isinstance(child, str):  # a token, of ours or of Lark's
+                    token: Any = child
+                    name = token.type.lower()
+                    value: Any = self._within(token, name) if name in nested else str(child)
                     if wants_at and "at" not in values:
-                        values["at"] = (child.line or 1) - 1
+                        values["at"] = (token.line or 1) - 1
                 elif isinstance(child, Branch):
                     name, value = child.name, child
                 else:
@@ -347,7 +357,12 @@ class _Builder:
     """What Lark asks for a function per rule; rules without a model become a :class:`Branch`."""
 
     def __default__(self, data: str, children: list[Any], _meta: object) -> Branch | Splice:
-        return Splice(children) if data.startswith("_") else Branch(str(data), children)
+        return _bare(str(data), children)
+
+
+def _bare(rule: str, children: list[Any]) -> Branch | Splice:
+    """Make what stands for a rule without a model."""
+    return Splice(children) if rule.startswith("_") else Branch(rule, children)
 
 
 def _model_of(rule: str) -> str:
@@ -384,17 +399,3 @@ def _walk(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for part in get_args(annotation):
         yield from _walk(part)
-
-
-def _line_of(error: LarkError) -> int:
-    line = getattr(error, "line", None)
-    return line if isinstance(line, int) and line > 0 else 0
-
-
-def _reason(text: str, error: LarkError) -> str:
-    line, column = getattr(error, "line", None), getattr(error, "column", None)
-    if not isinstance(line, int) or not isinstance(column, int) or line < 1:
-        return "ends too early" if "$END" in str(error) else str(error).splitlines()[0]
-    lines = text.split("\n")
-    found = lines[line - 1][column - 1 : column + 23] if line <= len(lines) else ""
-    return f"line {line}, column {column}: unexpected {found!r}"

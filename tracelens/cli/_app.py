@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
 import typer
 
 from tracelens import cli
@@ -40,7 +40,8 @@ class Color(StrEnum):
     NEVER = "never"
 
 
-class Terminal(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Terminal:
     """What standard output can show."""
 
     color: bool = False

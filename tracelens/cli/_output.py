@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
 from tracelens.cli._app import Terminal
@@ -111,7 +110,8 @@ OpenOption = Annotated[
 ]
 
 
-class Plan(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Plan:
     """What to write where: (file or ``-``, renderer) in order."""
 
     targets: tuple[tuple[str, Form], ...]
@@ -169,8 +169,7 @@ class Plan(msgspec.Struct, frozen=True):
 
         held = {form.name: form for form in forms} or _renderers()
         page = Path(tempfile.mkdtemp(prefix="tracelens-")) / "report.html"
-        targets = ((str(page), held["html"]), *self.targets)
-        return msgspec.structs.replace(self, targets=targets), page
+        return replace(self, targets=((str(page), held["html"]), *self.targets)), page
 
     def write(
         self,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from tracelens.cli._analysis_options import (
@@ -198,7 +198,7 @@ def _analyze(
             [str(folder / "report.json"), str(folder / "report.html")], None, quiet=quiet
         )
         if not sys.stdout.isatty():  # it is the program's, byte by byte
-            plan, terminal = msgspec.structs.replace(plan, show=aside), Terminal(color=False)
+            plan, terminal = replace(plan, show=aside), Terminal(color=False)
         report = analyzed([str(folder)], config)
         if baseline is not None:
             report = compared(report, baseline, config.baseline_tolerance)
@@ -238,8 +238,7 @@ def _write(
         put(plan)
     except SourceError as error:
         say(f"no report is kept: {error}", hint=ROOM)
-        targets = tuple(one for one in plan.targets if one[0] == STDOUT)
-        put(msgspec.structs.replace(plan, targets=targets))
+        put(replace(plan, targets=tuple(one for one in plan.targets if one[0] == STDOUT)))
         return False
     return True
 
