@@ -12,14 +12,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
-import marshal
 import os
 import re
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from tracelens import context
 
@@ -49,21 +50,21 @@ _new: Callable[[type[Piece], str], Piece] = str.__new__
 
 #: What a terminal does in a state: its name once keywords are told apart, whether it is ignored,
 #: whether a newline may be in it, whether anybody reads it, and the keywords that it may be.
-Terminal: TypeAlias = tuple[str, bool, bool, bool, "dict[str, str] | None"]
+Terminal: TypeAlias = tuple[str, bool, bool, bool, dict[str, str] | None]
 #: The patterns of a state, their flags, and its terminals.
 Lexer: TypeAlias = tuple[list[str], int, dict[str, Terminal]]
 #: The state behind a token or a rule; or what makes one value of others, of how many, and the rule.
 Action: TypeAlias = tuple[Any, ...]
 #: A rule, which of its children it takes, and whose children instead, and whether it is a child
 #: itself where there is only one.
-Made: TypeAlias = tuple[str, "list[tuple[int, bool]] | None", bool]
+Made: TypeAlias = tuple[str, list[tuple[int, bool]] | None, bool]
 _Match: TypeAlias = Callable[[str, int], "re.Match[str] | None"]
 #: The pattern of a state, its terminals, and its actions.
 _Step: TypeAlias = tuple[_Match, dict[Any, Terminal], dict[str, Action]]
 _Build: TypeAlias = Callable[[list[Any]], Any]
 
 
-class Tables(NamedTuple):
+class Tables(msgspec.Struct, frozen=True):
     """The tables of one grammar, written down: nothing but names, numbers and texts."""
 
     #: For what may be read, the first state and the last.
@@ -90,22 +91,22 @@ def place_of(path: Path, text: str) -> Path | None:
     if folder is None:
         return None
     digest = hashlib.sha256(f"{_lark()}\0{sys.version}\0{text}".encode()).hexdigest()
-    return folder / f"{path.stem}-{digest[:16]}.tables"
+    return folder / f"{path.stem}-{digest[:16]}.json"
 
 
 def kept(path: Path) -> Tables | None:
     """Return the tables that are kept in a file; None where there are none."""
     try:
-        return Tables(*marshal.loads(path.read_bytes()))  # noqa: S302 -- in a folder of the user's
-    except (OSError, ValueError, EOFError, TypeError):
+        return msgspec.json.decode(path.read_bytes(), type=Tables)
+    except (OSError, msgspec.DecodeError):
         return None
 
 
 def keep(path: Path, tables: Tables) -> None:
     """Keep tables in a file; it is no loss when that fails."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with contextlib.suppress(OSError, ValueError):
-        draft.write_bytes(marshal.dumps(tuple(tables)))
+    with contextlib.suppress(OSError):
+        draft.write_bytes(msgspec.json.encode(tables))
         draft.replace(path)
 
 

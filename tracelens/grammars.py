@@ -128,8 +128,7 @@ class Grammar:
 
         starts = ["start", *(rule for rule in self._rules if rule in self._starts)]
         place = place_of(self.path, self._text)
-        cache = str(place.with_suffix(".parser")) if place else None
-        return lark_tables.parser(self.path, self._text, starts, self._builder(), cache)
+        return lark_tables.parser(self.path, self._text, starts, self._builder(), place)
 
     def _walked(self) -> Automaton | None:
         place = place_of(self.path, self._text)

@@ -6,7 +6,6 @@ down, and Lark itself is imported for a text that is refused, and to say why.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from lark import Lark, LarkError
-from lark.lexer import BasicLexer, ContextualLexer, UnlessCallback, _create_unless
+from lark.lexer import BasicLexer, ContextualLexer, UnlessCallback
 from lark.parse_tree_builder import ChildFilterLALR_NoPlaceholders, ExpandSingleChild
 from lark.parsers.lalr_analysis import Shift
 
@@ -29,9 +28,9 @@ class Unlike(Exception):
 
 
 def parser(
-    path: Path, text: str, starts: Sequence[str], transformer: object, cache: str | None
+    path: Path, text: str, starts: Sequence[str], transformer: object, place: Path | None
 ) -> Lark:
-    """Return the parser of a grammar, which Lark keeps in the file ``cache``.
+    """Return the parser of a grammar, which Lark keeps beside the tables, whose ``place`` this is.
 
     Raises:
         PluginError: It is no grammar.
@@ -43,7 +42,7 @@ def parser(
             start=list(starts),
             transformer=transformer,
             maybe_placeholders=False,
-            cache=cache or False,
+            cache=str(place.with_suffix(".parser")) if place else False,
         )
     except LarkError as error:
         raise PluginError(f"{path}: {error}") from error
@@ -100,26 +99,14 @@ def _read(lark: Lark) -> set[str]:
     }
 
 
-class _Texts:
-    """What a scanner takes for the module of patterns; it leaves them as they are written."""
-
-    match = staticmethod(re.match)
-
-    @staticmethod
-    def compile(pattern: str, _flags: int) -> str:
-        return pattern
-
-
 def _lexer(lexer: BasicLexer, read: set[str]) -> Lexer:
     """Write down the patterns of a state, and what each terminal does there."""
-    if lexer.user_callbacks or lexer.use_bytes:
-        raise Unlike
-    flags, texts = lexer.g_regex_flags, _Texts()
-    terminals, callbacks = _create_unless(lexer.terminals, flags, texts, False)  # type: ignore[no-untyped-call]
-    named = [(str(one.name), str(one.pattern.to_regexp())) for one in terminals]
-    patterns = ["|".join(f"(?P<{name}>{pattern})" for name, pattern in named)] if named else []
-    kinds = {name: _terminal(lexer, name, callbacks.get(name), read) for name, _ in named}
-    return patterns, int(flags), kinds
+    patterns = [str(one.pattern) for one in lexer.scanner._mres]
+    kinds = {
+        str(name): _terminal(lexer, str(name), lexer.callback.get(name), read)
+        for name in sorted(lexer.scanner.allowed_types)
+    }
+    return patterns, int(lexer.g_regex_flags), kinds
 
 
 def _terminal(lexer: BasicLexer, name: str, callback: object, read: set[str]) -> Terminal:
