@@ -59,6 +59,27 @@ def test_a_rank_that_nobody_meets_has_no_clock() -> None:
     assert set(clocks({"a": {0: every[0], 1: every[1]}, "b": {2: every[2], 3: every[3]}})) == {0, 1}
 
 
+@pytest.mark.parametrize(
+    ("group", "apart", "meet"),
+    [
+        ("", 100.0, True),  # what a ring needs to end
+        ("", 500.0, False),  # two groups that go on by themselves, in step on the whole
+        ("tp", 500.0, False),
+        ("tp [0, 1]", 500.0, True),  # the traces say that they meet
+    ],
+)
+def test_ranks_whose_collectives_end_apart_do_not_meet(
+    group: str, apart: float, meet: bool
+) -> None:
+    starts = [1000.0 * k for k in range(12)]
+    names = ["allreduce of 8"] * len(starts)
+    ends = [start + 50 for start in starts]
+    signs = [-1.0, 1.6, 0.9, -1.3, 0.2, -1.8, 1.1, -0.8, 1.4, -0.1, -1.1, 0.7]
+    jitter = [end + apart * sign for end, sign in zip(ends, signs, strict=True)]
+    groups = {group: {0: Lane(starts, ends, names), 1: Lane(starts, jitter, names)}}
+    assert set(clocks(groups)) == ({0, 1} if meet else {0})
+
+
 def test_a_recording_that_began_later_is_moved() -> None:
     times = [100.0, 1300, 1700, 4000, 4100, 6000, 9500, 9900, 12000]
     names = [f"allreduce of {8 + k % 2}" for k in range(len(times))]

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from operator import sub
 from statistics import median
 from typing import NamedTuple
 
-__all__ = ["Clock", "Lane", "Pair", "align", "clocks"]
+__all__ = ["Clock", "Lane", "Pair", "align", "clocks", "named"]
 
 #: Collectives that nobody leaves before all have come.
 _WAITS_FOR_ALL = re.compile(
@@ -26,6 +27,11 @@ MIN_SHIFTED = 6
 #: How much better the ends must fit before recordings are taken to be apart.
 BETTER = 0.5
 NOISE_US = 20.0
+#: How far the ends of one collective are apart at most, microseconds, and as a part of what it
+#: takes; and from how many collectives on they show it.
+MEET_US = 200.0
+MEET = 0.1
+MIN_SHOWN = 3
 
 
 class Lane(NamedTuple):
@@ -50,8 +56,17 @@ class Pair(NamedTuple):
     clock: Clock
 
 
-def align(one: Lane, other: Lane) -> Pair | None:
-    """Return how two ranks fit together; None where they call different collectives."""
+def named(group: str) -> bool:
+    """Whether the traces list the ranks of a group: they meet in it for sure."""
+    return group.endswith("]")
+
+
+def align(one: Lane, other: Lane, *, sure: bool = True) -> Pair | None:
+    """Return how two ranks fit together; None where they call different collectives.
+
+    Where it is not ``sure`` that they meet, ends that are far apart show that they do not: groups
+    of the same name, or of none, may call the same collectives at times of their own.
+    """
     best: Pair | None = None
     for shift in sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs):
         first, last = max(0, -shift), min(len(one.names), len(other.names) - shift)
@@ -70,6 +85,9 @@ def align(one: Lane, other: Lane) -> Pair | None:
         spread = median(abs(each - offset) for each in apart)
         if best is None or spread < BETTER * best.clock.spread - NOISE_US:
             best = Pair(shift, Clock(offset, spread))
+    if best is not None and not sure and len(one.names) >= MIN_SHOWN:
+        lasts = median(map(sub, one.ends, one.starts))
+        return best if best.clock.spread <= max(MEET_US, MEET * lasts) else None
     return best
 
 
@@ -95,7 +113,9 @@ def clocks(groups: Mapping[str, Mapping[int, Lane]]) -> dict[int, Clock]:
                 continue
             asked.add(group)
             for rank, lane in sorted(groups[group].items()):
-                pair = None if rank in known else align(groups[group][near], lane)
+                pair = None
+                if rank not in known:
+                    pair = align(groups[group][near], lane, sure=named(group))
                 if pair is not None:
                     ahead = known[near].offset + pair.clock.offset
                     known[rank] = Clock(ahead, max(known[near].spread, pair.clock.spread))

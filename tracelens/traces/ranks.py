@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from tracelens.evidence import Seen, Table
 from tracelens.evidence.record import Joined
-from tracelens.traces.clocks import Clock, Lane, align, clocks
+from tracelens.traces.clocks import Clock, Lane, align, clocks, named
 from tracelens.traces.measured import TraceHeader, Window
 from tracelens.traces.meetings import Met
 from tracelens.traces.rows import Timeline
@@ -151,7 +151,9 @@ def _waits(
         if len(ranks) < 2:
             continue
         first = lanes[ranks[0]]
-        shifts = {rank: pair.shift for rank in ranks if (pair := align(first, lanes[rank]))}
+        sure = named(group)
+        pairs = {rank: align(first, lanes[rank], sure=sure) for rank in ranks}
+        shifts = {rank: pair.shift for rank, pair in pairs.items() if pair}
         origin = first.starts[0] if first.starts else 0.0
         for number, name in enumerate(first.names):
             came = _came(number, lanes, shifts, times)
