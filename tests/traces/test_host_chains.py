@@ -85,6 +85,43 @@ def test_product_softmax_product_is_attention(
     assert ("TRC025" in found(tmp_path, events)) is told
 
 
+BLOCK = [("convolution", 400.0, 10.0), ("native_batch_norm", 90.0, 10.0), ("relu", 90.0, 10.0)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "times", "fires"),
+    [
+        (BLOCK, 12, True),  # 180 of 610 us may be saved
+        (BLOCK, 9, False),
+        ([BLOCK[0], ("native_batch_norm", 20.0, 9.0), ("relu", 20.0, 9.0)], 12, False),  # 9 %
+        ([BLOCK[0], ("native_batch_norm", 25.0, 9.0), ("relu", 25.0, 9.0)], 12, True),  # 10.5 %
+        ([BLOCK[0], BLOCK[2], ("add", 90.0, 10.0)], 12, False),  # no normalization to be folded
+        (BLOCK[:2], 12, False),
+        ([("mm", 400.0, 10.0), *BLOCK[1:]], 12, False),
+        ([*BLOCK[:1], ("native_batch_norm", 90.0, 300.0), BLOCK[2]], 12, False),  # not behind it
+    ],
+)
+def test_normalization_and_activation_behind_convolutions(
+    tmp_path: Path, parts: list[tuple[str, float, float]], times: int, fires: bool
+) -> None:
+    finding = found(tmp_path, row(parts, times)).get("TRC010")
+    assert (finding is not None) == fires
+    if finding is not None:
+        assert finding.cost is not None
+        assert finding.cost.ms == pytest.approx(
+            times * sum(us for _, us, _ in parts[1:]) / 1e3, 0.03
+        )
+        assert [each.id for each in finding.advice] == ["freeze", "compile"]
+
+
+def test_weights_that_are_trained_are_not_frozen(tmp_path: Path) -> None:
+    node = op("autograd::engine::evaluate_function: ConvolutionBackward0", 9_000.0, 10.0)
+    finding = found(tmp_path, [*row(BLOCK, 12), node])["TRC010"]
+    assert [each.id for each in finding.advice] == ["compile"]
+    assert finding.cost is not None
+    assert finding.cost.ms == pytest.approx(1.08, rel=0.03)  # without the longer of the two
+
+
 def products(kind: str, us: float, *, launches: bool = False) -> list[Json]:
     """Return ten products that take ``us``, in a trace of 20 ms."""
     args = {"Input Dims": [[64, 64], [64, 64]], "Input type": [kind, kind]}

@@ -16,6 +16,7 @@ from tracelens.traces.measured import Chain
 from tracelens.traces.names import Name
 from tracelens.traces.op_work import STREAMING
 from tracelens.traces.rows import AttentionTime
+from tracelens.traces.sequences import KernelSequence
 
 __all__ = ["HostChains"]
 
@@ -35,6 +36,11 @@ MAX_THREADS = 1_024
 MAX_TO_SOFTMAX = 8
 #: Operators between the softmax and the second product: a cast, dropout.
 MAX_TO_PRODUCT = 4
+#: Convolutions, and what works on each element or row behind them.
+_CONVOLUTION = re.compile(r"aten::_?conv(?:olution|[123]d)$|aten::mkldnn_convolution$")
+_NORM = re.compile(r"(?:native_)?(?:batch|group|layer)_norm$")
+MAX_BEHIND = 4
+MAX_FOLLOWING = 200
 _ROWS = re.compile(r"norm|softmax|sum|mean|cat|copy|fill")
 _PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm"})
 _SOFTMAX = "aten::_softmax"
@@ -55,6 +61,9 @@ class _Thread:
     attention_us: float = 0.0
     softmax_us: float = 0.0
     between: int = 0
+    #: The convolution and what follows it so far: names, and microseconds of each.
+    behind: list[tuple[str, float]] = field(default_factory=list)
+    conv: Name | None = None
 
 
 class HostChains:
@@ -65,6 +74,10 @@ class HostChains:
         self._chains: dict[tuple[str, ...], list[float]] = {}
         self._first: dict[tuple[str, ...], Name] = {}
         self._attention = [0.0, 0.0, 0.0]
+        #: Names of a convolution and what follows -> how often, microseconds, those behind it, and
+        #: those without the longest.
+        self._following: dict[tuple[str, ...], list[float]] = {}
+        self._convs: dict[tuple[str, ...], Name] = {}
 
     def follow(self, operators: Iterable[tuple[Complete, Name]]) -> None:
         """Take in the next operators, in order of time on each thread."""
@@ -96,16 +109,36 @@ class HostChains:
                 on_host=True,
             )
 
+    def following(self) -> Iterator[tuple[Name, KernelSequence]]:
+        """Yield normalization and activation behind convolutions, with the convolution."""
+        for thread in self._threads.values():
+            self._end(thread)
+        for names, (n, us, behind, rest) in self._following.items():
+            yield (
+                self._convs[names],
+                KernelSequence(
+                    kernels=tuple(name.removeprefix("aten::") for name in names),
+                    n=int(n),
+                    sum_ms=round(us / 1e3, 6),
+                    between_ms=0.0,
+                    saves_ms=round(behind / 1e3, 6),
+                    rest_ms=round(rest / 1e3, 6),
+                    behind=True,
+                ),
+            )
+
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
         if event.ts < thread.end:  # inside of another one
             return
         pause = event.ts - thread.end
         if pause > max(MAX_PAUSE_US, MAX_PAUSE * thread.last_us):
             self._close(thread)
+            self._end(thread)
         if pause > max(MAX_PAUSE_US, MAX_ATTENTION_PAUSE * thread.attention_us):
             thread.stage = 0
         thread.end, thread.last_us = event.ts + event.dur, event.dur
         self._attend(thread, event)
+        self._stand_behind(thread, event, name)
         op = event.name.removeprefix("aten::")
         if event.dur < MIN_US or not STREAMING.fullmatch(op) or _ROWS.search(op):
             self._close(thread)
@@ -130,6 +163,36 @@ class HostChains:
         self._first.setdefault(names, thread.first)
         each[0] += times
         each[1] += thread.us
+
+    def _stand_behind(self, thread: _Thread, event: Complete, name: Name) -> None:
+        """Begin with a convolution; go on with what works on each element, or on rows."""
+        op = event.name.removeprefix("aten::")
+        if _CONVOLUTION.match(event.name):
+            self._end(thread)
+            thread.behind.append((event.name, event.dur))
+            thread.conv = name
+        elif thread.behind:
+            fits = _NORM.search(op) or (STREAMING.fullmatch(op) and not _ROWS.search(op))
+            if fits and len(thread.behind) <= MAX_BEHIND:
+                thread.behind.append((event.name, event.dur))
+            else:
+                self._end(thread)
+
+    def _end(self, thread: _Thread) -> None:
+        """Keep what stood behind a convolution, if a normalization and more are among it."""
+        names, times = tuple(name for name, _ in thread.behind), [us for _, us in thread.behind]
+        thread.behind.clear()
+        if len(names) < MIN_LENGTH or not any(_NORM.search(name) for name in names):
+            return
+        if thread.conv is None or not (
+            names in self._following or len(self._following) < MAX_FOLLOWING
+        ):
+            return
+        each = self._following.setdefault(names, [0.0] * 4)
+        self._convs.setdefault(names, thread.conv)
+        behind = sum(times[1:])
+        for at, more in enumerate((1, sum(times), behind, behind - max(times[1:]))):
+            each[at] += more
 
     def _attend(self, thread: _Thread, event: Complete) -> None:
         """Go one step on: product, softmax, product."""

@@ -99,6 +99,8 @@ def _work(reading: Reading, *, on_host: bool) -> Iterator[Seen[Measured]]:
     if on_host:
         for name, chain in products.host.chains():
             yield _seen(chain, reading.path, name.first, name.text)
+        for name, sequence in products.host.following():
+            yield _seen(sequence, reading.path, name.first, name.text)
         for found in products.host.attention():
             yield _seen(found, reading.path, 1)
     for work in products.on_host() if on_host else products.found():
