@@ -224,7 +224,12 @@ def _coverage(evidence: Evidence, inputs: Sequence[Input]) -> Coverage:
             )
             for unread in evidence.unread[:MAX_LISTED]
         ),
-        notes=(*evidence.notes, *notes(evidence), *_unread_ranks(evidence)),
+        notes=(
+            *evidence.notes,
+            *notes(evidence),
+            *_unread_ranks(evidence),
+            *_unlike_caches(evidence),
+        ),
     )
 
 
@@ -247,6 +252,14 @@ def _unread_ranks(evidence: Evidence) -> Iterator[str]:
         unread = missing([seen.record for seen in evidence.table(TraceHeader)])
         if unread:
             yield f"traces: {unread}"
+
+
+def _unlike_caches(evidence: Evidence) -> Iterator[str]:
+    """Yield a note where ranks were told different things by their caches."""
+    if "torch_trace" in evidence.kinds:
+        from tracelens.summaries._ranks import unlike  # noqa: PLC0415 -- of structured logs only
+
+        yield from unlike(evidence)
 
 
 def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

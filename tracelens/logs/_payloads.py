@@ -148,7 +148,7 @@ def _lookup(cache: str, state: str) -> Reader:
     def read(payload: str) -> Iterator[Record]:
         lookup = msgspec.json.decode(payload, type=CacheLookup)
         if (state or lookup.cache_state) == "bypass":
-            yield CacheBypass(reason=lookup.cache_bypass_reason or "")
+            yield CacheBypass(reason=lookup.cache_bypass_reason or "", cache=cache)
             return
         if outcome := state or lookup.cache_state:
             yield CacheEvent(cache=cache, outcome=outcome, key=lookup.key or "")

@@ -143,9 +143,10 @@ class CacheEvent(Record):
 
 
 class CacheBypass(Record):
-    """A graph cannot be kept in the cache."""
+    """A graph cannot be kept in the cache; which, only the structured log says."""
 
     reason: Unquoted
+    cache: str = ""
 
 
 class Component(Record):

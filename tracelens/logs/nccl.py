@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 
-__all__ = ["CollectiveSchedule", "Nccl", "Progress", "Recorded", "TimedOut"]
+__all__ = ["CollectiveSchedule", "Nccl", "Progress", "Recorded", "TimedOut", "operator_of"]
 
 _DIGITS = re.compile(r"\d+")
 
@@ -79,6 +79,12 @@ class Recorded(Record):
     error: str = ""
 
 
+def operator_of(name: str) -> str:
+    """Return ``all_reduce_`` of ``torch.ops._c10d_functional.all_reduce_.default``."""
+    parts = name.split(".")
+    return parts[3] if name.startswith("torch.ops.") and len(parts) > 3 else name
+
+
 class CollectiveSchedule(Record):
     """The collectives of one compiled graph in the order of its code; torch 2.9 and later.
 
@@ -88,3 +94,8 @@ class CollectiveSchedule(Record):
     from_code: ClassVar[bool] = True
 
     operations: tuple[str, ...] = ()
+
+    @property
+    def collectives(self) -> tuple[str, ...]:
+        """The operations that ranks must call alike: waiting for one is each rank's own matter."""
+        return tuple(name for name in self.operations if operator_of(name) != "wait_tensor")

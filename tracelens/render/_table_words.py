@@ -45,6 +45,16 @@ _KNOWN = {
     "errors": About(
         "Errors", "Exceptions of torch in the log.", ("error", "message", "where", "count")
     ),
+    "caches": About(
+        "Caches of compiled graphs",
+        "What they said of each graph and rank; `differs` is what the first rank was told.",
+        ("graph", "rank", "cache", "outcome", "reason", "differs"),
+    ),
+    "collective_schedules": About(
+        "Collectives in the order of the code",
+        "What each rank calls in each graph; `differs` is what the first rank calls instead.",
+        ("graph", "rank", "at", "collective", "reduces", "group", "tensors", "differs"),
+    ),
     "estimated_graphs": About(
         "Graphs as Inductor expects them",
         "Its estimate for each graph and rank; `differs` is the first operation that is not that "

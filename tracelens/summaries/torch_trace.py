@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby, zip_longest
 from typing import Any
 
-from tracelens.evidence import Evidence, Place
+from tracelens.evidence import Evidence
 from tracelens.logs._estimates import EstimatedGraph, EstimatedOp, GraphOrder, GraphRun
+from tracelens.summaries._ranks import by_graph, caches, rank_of, schedules
 
 __all__ = ["tables"]
 
@@ -20,29 +21,16 @@ _Graph = tuple[str, int]
 
 
 def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
-    """Return ``estimated_graphs``, ``estimated_ops`` and ``graph_order``."""
-    graphs = _by_graph(evidence)
+    """Return what ranks were expected to do, what they called, and what their caches said."""
+    graphs = by_graph(evidence)
     found = {
+        "collective_schedules": schedules(evidence),
+        "caches": caches(evidence),
         "estimated_graphs": list(_graphs(graphs)),
         "estimated_ops": _operations(graphs),
         "graph_order": list(_orders(evidence)),
     }
     return {name: rows for name, rows in found.items() if rows}
-
-
-def _by_graph(evidence: Evidence) -> dict[_Graph, dict[str, EstimatedGraph]]:
-    """Return each graph, as each rank has compiled it."""
-    graphs: dict[_Graph, dict[str, EstimatedGraph]] = {}
-    seen: Counter[tuple[str, str]] = Counter()
-    for place, row in evidence.table(EstimatedGraph).events():
-        rank, frame = _rank(place), place.frame
-        graphs.setdefault((frame, seen[rank, frame]), {})[rank] = row.record
-        seen[rank, frame] += 1
-    return graphs
-
-
-def _rank(place: Place) -> str:
-    return place.writer or place.input
 
 
 def _graphs(graphs: Mapping[_Graph, Mapping[str, EstimatedGraph]]) -> Iterator[dict[str, Any]]:
@@ -121,11 +109,11 @@ def _orders(evidence: Evidence) -> Iterator[dict[str, Any]]:
     ran: dict[str, list[str]] = {}
     cut: set[str] = set()
     for place, row in evidence.table(GraphOrder).events():
-        ran.setdefault(_rank(place), []).extend(row.record.graphs)
+        ran.setdefault(rank_of(place), []).extend(row.record.graphs)
     for place, one in evidence.table(GraphRun).events():
-        ran.setdefault(_rank(place), []).append(one.record.graph)
+        ran.setdefault(rank_of(place), []).append(one.record.graph)
         if one.count > len(one.places):  # the first ones only are remembered
-            cut.add(_rank(place))
+            cut.add(rank_of(place))
     first = next(iter(sorted(ran.items())), ("", []))[1]
     for rank, graphs in sorted(ran.items()):
         pairs = enumerate(zip_longest(first, graphs), 1)

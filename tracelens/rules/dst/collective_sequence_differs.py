@@ -209,7 +209,7 @@ def _scheduled(schedules: Table[CollectiveSchedule]) -> Difference | None:
         graphs.setdefault((frame, counts[rank, frame]), {})[rank] = (place, row)
         counts[rank, frame] += 1
     for held in graphs.values():
-        orders = {row.record.operations for _, row in held.values()}
+        orders = {row.record.collectives for _, row in held.values()}
         if len(orders) > 1:
             return _first_difference(held, orders)
     return None
@@ -223,7 +223,7 @@ def _first_difference(
     at = next(n for n in range(longest) if len({order[n] for order in padded.values()}) > 1)
     groups: dict[str, list[str]] = {}
     for rank, (_, row) in sorted(held.items()):
-        groups.setdefault(padded[row.record.operations][at], []).append(rank.removeprefix("rank"))
+        groups.setdefault(padded[row.record.collectives][at], []).append(rank.removeprefix("rank"))
     quotes = [row.quote(f"{rank}", place=place) for rank, (place, row) in sorted(held.items())]
     return Difference(
         at + 1,
