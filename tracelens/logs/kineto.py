@@ -28,3 +28,8 @@ class ProfilerLine(Record):
     file: str
     line: int
     message: str = ""
+
+    @property
+    def lacks_cuda(self) -> bool:
+        """Whether it says that profiles of this process will hold nothing of the GPU."""
+        return "CUPTI initialization failed" in self.message

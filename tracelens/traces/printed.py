@@ -10,11 +10,12 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.evidence import Seen, Table
 from tracelens.logs import Joined
 from tracelens.logs.key_averages import DEVICES, Average, KeyAverages
+from tracelens.logs.kineto import ProfilerLine
 from tracelens.logs.nsys_stats import NsysTable
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import Timeline
 
-__all__ = ["AnyProfile", "DeviceProfile", "PrintedProfile"]
+__all__ = ["AnyProfile", "AnyRecording", "DeviceProfile", "PrintedProfile"]
 
 #: Columns that a table has of a device.
 _OF_DEVICE = tuple(how for one in sorted(DEVICES) for how in (f"Self {one}", f"{one} total"))
@@ -98,6 +99,25 @@ class AnyProfile(Joined):
     ) -> Iterator[Seen[AnyProfile]]:
         """Yield one if there is any."""
         for row in [*windows, *printed][:1]:
+            yield Seen(cls(), 1, row.places, row.text)
+
+
+class AnyRecording(Joined):
+    """Some profile, or the profiler's word that it cannot record a GPU."""
+
+    switch: ClassVar[str] = "torch.profiler.profile(...)"
+
+    @classmethod
+    def join(
+        cls,
+        *,
+        windows: Table[Window],
+        printed: Table[PrintedProfile],
+        said: Table[ProfilerLine],
+    ) -> Iterator[Seen[AnyRecording]]:
+        """Yield one if there is any."""
+        refused = said.where(lambda line: line.lacks_cuda)
+        for row in [*windows, *printed, *refused][:1]:
             yield Seen(cls(), 1, row.places, row.text)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import Collective, Operator, RuntimeCall
+from tracelens.logs.kineto import ProfilerLine
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
-from tracelens.traces.printed import AnyProfile, PrintedProfile
+from tracelens.traces.printed import AnyRecording, PrintedProfile
 
 __all__ = ["ProfilerWithoutDevice"]
 
@@ -33,6 +35,8 @@ COUNTED = "cuda_profiler_range"
 OLDER = "CUDA functions"
 
 
+#: What failed; the hint that names an error which may be seen is not one.
+_ERROR = re.compile(r"(?<=failed with error )CUPTI_ERROR_[A-Z_]{3,60}")
 _UNREAD_TITLE = "the device of this trace is of a kind that is not read"
 _UNREAD_TEXT = (
     "They are counted and no more: which of host and device waits for the other cannot be told "
@@ -53,10 +57,12 @@ class Undevised(FindingData):
     operators: tuple[str, ...]
     #: Category of events of a device that cannot be read; empty for none.
     unread: str = ""
+    #: The profiler itself says that it cannot record the GPU.
+    refused: bool = False
 
 
 def _on_gpu(data: Undevised) -> bool:
-    return data.unread in {"", COUNTED, OLDER}
+    return data.unread in {"", COUNTED, OLDER} and not data.refused
 
 
 class ProfilerWithoutDevice(Rule):
@@ -71,6 +77,10 @@ class ProfilerWithoutDevice(Rule):
     events of a device that is not read (MTIA, NPU), which is information:
 
         {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "ts": 100.0, "dur": 60.0, "pid": 1, "tid": 1}
+
+    Or the profiler says so itself:
+
+        WARNING:2025-02-26 09:43:38 68350:68350 init.cpp:179] CUPTI initialization failed - CUDA profiler activities will be missing
 
     ## When it is harmless
     Where the host alone is of interest. A trace of a program on the CPU has none of these events, and
@@ -105,11 +115,20 @@ class ProfilerWithoutDevice(Rule):
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
         ),
         Remedy(
+            id="permit",
+            text="Let one profiler run at a time (no Nsight, no DCGM beside it), and permit it to "
+            "users: in containers, with `--cap-add=SYS_ADMIN`.",
+            when="the profiler says that CUPTI did not start",
+            applies=lambda data: data.refused,
+            proof="https://developer.nvidia.com/"
+            "nvidia-development-tools-solutions-err-nvgpuctrperm-cupti",
+        ),
+        Remedy(
             id="supported",
             text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
             "missing, in use, or for administrators only.",
             when="the activity was asked for already, and no counters instead",
-            applies=lambda data: not data.unread,
+            applies=lambda data: not (data.unread or data.refused),
             code="print(torch.profiler.supported_activities())",
             since="1.8.1",
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
@@ -118,16 +137,21 @@ class ProfilerWithoutDevice(Rule):
 
     def check(
         self,
-        profiles: Table[AnyProfile],
+        profiles: Table[AnyRecording],
         *,
         windows: Table[Window],
         printed: Table[PrintedProfile],
+        said: Table[ProfilerLine],
         calls: Table[RuntimeCall],
         collectives: Table[Collective],
         operators: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that lacks the device."""
         del profiles
+        refused = list(said.where(lambda line: line.lacks_cuda))
+        if refused:
+            yield self._refused(refused, said)
+            return
         for row in printed:
             one = row.record
             if one.by_torch and one.device_ms is None and not one.is_foot:
@@ -153,6 +177,26 @@ class ProfilerWithoutDevice(Rule):
             elif unread:
                 most = max(window.record.unread, key=lambda pair: pair[1])[0]
                 yield self._unread(window, most, _UNREAD_TITLE, _UNREAD_TEXT)
+
+    def _refused(self, rows: list[Seen[ProfilerLine]], said: Table[ProfilerLine]) -> Finding:
+        """Return what it means that CUPTI, through which kernels are recorded, did not start."""
+        errors = [row for row in said if _ERROR.search(row.record.message)]
+        names = [match[0] for row in errors if (match := _ERROR.search(row.record.message))]
+        why = f" ({names[0]})" if names else ""
+        data = Undevised(launches=0, operators=(), refused=True)
+        return self.finding(
+            "refused",
+            title="the profiler cannot record the GPU: CUPTI did not start",
+            message=(
+                f"CUPTI, through which kernels and copies are recorded, did not start{why}: "
+                "profiles of this process hold nothing that ran on the GPU."
+            ),
+            confidence=Confidence.HIGH,
+            count=sum(row.count for row in rows),
+            evidence=[row.quote() for row in (*errors, *rows)][:MAX_QUOTED],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _printed(self, row: Seen[PrintedProfile]) -> Finding:
         """Return what a table without columns of a device means; on a CPU there are none."""
