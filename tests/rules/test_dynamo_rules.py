@@ -157,6 +157,8 @@ def test_a_reset_begins_a_new_history(tmp_path: Path) -> None:
         ("transformers/utils/generic.py", "wrapper", 1),
         ("/v/lib/python3.11/site-packages/torch/nn/modules/dropout.py", "forward", 2),
         ("nn/modules/dropout.py", "forward", 2),
+        ("/v/lib/python3.11/site-packages/sympy/core/relational.py", "__bool__", 2),
+        ("/home/ana/sympy/model.py", "forward", 0),
         ("/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py", "inner", 3),
         ("/usr/lib/python3.11/logging/__init__.py", "getLogger", 3),
         ("<string>", "__init__", 3),

@@ -44,6 +44,8 @@ WRAPPERS = frozenset(
 HELPERS = frozenset(
     {"beartype", "einops", "einx", "jaxtyping", "opt_einsum", "torch_einops_utils", "typeguard"}
 )
+#: Packages in which torch computes with sizes: errors rise there, and nobody's model is in them.
+ALGEBRA = ("mpmath/", "sympy/")
 #: Directories of torch, as they stand in a comment, which has lost the ``torch/`` before them.
 TORCH_DIRECTORIES = (
     "_decomp/",
@@ -75,7 +77,7 @@ def distance(file: str, function: str = "") -> int:
         return 3
     if (packaged or path).startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
         return 3 if function in WRAPPERS else 2
-    if is_helper(path):
+    if is_helper(path) or packaged.startswith(ALGEBRA):
         return 2
     if function in WRAPPERS and (packaged or not path.startswith(("/", "\\")) or path[1:2] == ":"):
         return 1

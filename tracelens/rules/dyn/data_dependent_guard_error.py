@@ -105,6 +105,7 @@ class DataDependentGuardError(Rule):
             since="2.2",
             basis="source",
             proof="torch's own message; it names the user's variables",
+            edits=True,
         ),
         Remedy(
             "check",
@@ -117,6 +118,7 @@ class DataDependentGuardError(Rule):
             since="2.2",
             basis="tested",
             proof="tests/advice/DYN001/check.py",
+            edits=True,
         ),
         Remedy(
             "guard-or-false",
@@ -129,6 +131,7 @@ class DataDependentGuardError(Rule):
             since="2.8",
             basis="tested",
             proof="tests/advice/DYN001/guard-or-false.py",
+            edits=True,
         ),
         Remedy(
             "cond",

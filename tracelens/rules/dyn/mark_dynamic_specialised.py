@@ -104,6 +104,7 @@ class MarkDynamicSpecialised(Rule):
             applies=lambda data: bool(data.code),
             basis="tested",
             proof="tests/advice/DYN002/change-line.py",
+            edits=True,
         ),
         Remedy(
             "relation",

@@ -14,6 +14,8 @@ __all__ = ["InternalCompilerError"]
 
 #: The line that Triton points at, with nothing below it that says why.
 _CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
+#: A size as a symbol (s27); those that come from data (u0) stay symbols whatever is said.
+_SYMBOL = re.compile(r"\bs\d{1,9}\b")
 
 
 class InternalCompilerError(FailureRule):
@@ -90,6 +92,15 @@ class InternalCompilerError(FailureRule):
             basis="tested",
             proof="tests/advice/ERR017/out-of-place.py",
             edits=True,
+        ),
+        Remedy(
+            "static-sizes",
+            "It failed on a symbolic size, and sizes that are numbers compile: leave symbols out. "
+            "Each size is then compiled once: pad the inputs to a few.",
+            when="the message names a symbolic size",
+            applies=lambda data: _SYMBOL.search(data.message) is not None,
+            code="torch.compile(model, dynamic=False)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         ),
         Remedy(
             "bisect",

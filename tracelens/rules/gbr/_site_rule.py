@@ -21,7 +21,11 @@ from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 
 __all__ = [
+    "CALL_OUTSIDE",
+    "COMPILE_INNER",
+    "LEAVE_STEP",
     "LIBRARY",
+    "NEWER_VERSION",
     "BreakData",
     "Line",
     "SiteRule",
@@ -136,38 +140,61 @@ def _steps(data: object) -> bool:
     return isinstance(data, BreakData) and data.in_optimizer
 
 
-#: What a user of a library can do about a break inside of it.
-LIBRARY = (
-    Remedy(
-        "leave-step",
-        "Compile the model, and call this optimizer's `step()` outside of the compiled function.",
-        when="the break is in an installed package, and the step of an optimizer leads there",
-        applies=lambda data: bool(data.package) and _steps(data),
-        basis="tested",
-        proof="tests/advice/GBR002/leave-step.py",
-    ),
-    Remedy(
-        "compile-inner",
-        _spared,
-        when="the break is in an installed package, modules lead there, the guards do not name one "
-        "alone, and no optimizer leads there",
-        applies=lambda data: bool(data.package) and not _steps(data) and _in_module(data),
-        basis="tested",
-        proof="tests/advice/GBR007/compile-inner.py",
-        knob=_inner,
-    ),
-    Remedy(
-        "newer-version",
-        lambda data: (
-            f"See whether a newer version of `{data.package}` has removed the break, or "
-            "report the line to its authors."
-        ),
-        when="the break is in an installed package",
-        applies=lambda data: bool(data.package),
-        basis="untestable",
-        proof="it depends on the releases of the package",
-    ),
+def _caller(data: object) -> Line | None:
+    """Return the line of the program that leads there, where no module is called on the way."""
+    if not isinstance(data, BreakData) or data.in_module or data.in_optimizer:
+        return None
+    return data.caller
+
+
+def _left_out(data: object) -> str:
+    line = _caller(data)
+    at = user_code.short(line.file, line.line) if line else ""
+    return (
+        f"The call at {at} leads there: leave it out of what is compiled, and compile what comes "
+        "before and after it."
+    )
+
+
+LEAVE_STEP = Remedy(
+    "leave-step",
+    "Compile the model, and call this optimizer's `step()` outside of the compiled function.",
+    when="the break is in an installed package, and the step of an optimizer leads there",
+    applies=lambda data: bool(data.package) and _steps(data),
+    basis="tested",
+    proof="tests/advice/GBR002/leave-step.py",
 )
+COMPILE_INNER = Remedy(
+    "compile-inner",
+    _spared,
+    when="the break is in an installed package, modules lead there, the guards do not name one "
+    "alone, and no optimizer leads there",
+    applies=lambda data: bool(data.package) and not _steps(data) and _in_module(data),
+    basis="tested",
+    proof="tests/advice/GBR007/compile-inner.py",
+    knob=_inner,
+)
+CALL_OUTSIDE = Remedy(
+    "call-outside",
+    _left_out,
+    when="the break is in an installed package, and no module and no optimizer leads there",
+    applies=lambda data: bool(data.package) and _caller(data) is not None,
+    basis="tested",
+    proof="tests/advice/GBR002/call-outside.py",
+)
+NEWER_VERSION = Remedy(
+    "newer-version",
+    lambda data: (
+        f"See whether a newer version of `{data.package}` has removed the break, or "
+        "report the line to its authors."
+    ),
+    when="the break is in an installed package",
+    applies=lambda data: bool(data.package),
+    basis="untestable",
+    proof="it depends on the releases of the package",
+)
+#: What a user of a library can do about a break inside of it.
+LIBRARY = (LEAVE_STEP, COMPILE_INNER, CALL_OUTSIDE, NEWER_VERSION)
 
 
 class SiteRule(Rule):

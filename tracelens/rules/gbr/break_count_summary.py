@@ -15,7 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
-from tracelens.rules.gbr._site_rule import LIBRARY, Line
+from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, Line
 
 __all__ = ["BreakCountSummary"]
 
@@ -103,6 +103,7 @@ in user code at /home/ana/proj/model.py:39
             applies=lambda data: bool(data.hints),
             basis="untestable",
             proof="the hints are torch's own",
+            edits=True,
         ),
         Remedy(
             "no-hooks",
@@ -114,7 +115,8 @@ in user code at /home/ana/proj/model.py:39
             basis="tested",
             proof="tests/advice/GBR012/no-hooks.py",
         ),
-        *LIBRARY[1:],
+        COMPILE_INNER,
+        NEWER_VERSION,
     )
 
     def follows(self, finding: Finding) -> Iterator[Story]:

@@ -8,7 +8,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
+from tracelens.rules.gbr._site_rule import NEWER_VERSION, BreakData, SiteRule, own
 
 __all__ = ["LoggingCall"]
 
@@ -110,7 +110,7 @@ class LoggingCall(SiteRule):
             basis="tested",
             proof="tests/advice/GBR004/log-outside.py",
         ),
-        *LIBRARY[2:],
+        NEWER_VERSION,
     )
 
     def what(self, site: BreakSite) -> str:

@@ -99,6 +99,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             applies=lambda data: data.held == "specialized",
             basis="tested",
             proof="tests/advice/DYN004/change-line.py",
+            edits=True,
         ),
         Remedy(
             "default-dynamic",

@@ -1,0 +1,175 @@
+"""Advice on a finding in an installed package: what its user can do comes first."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.dynamo import user_code
+from tracelens.plugins.registry import discover
+from tracelens.remedies import Remedy, from_outside
+from tracelens.report import Advice
+from tracelens.rules import Rule
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+FAMILIES = ("GBR", "RCP", "DYN", "IND", "GRD")
+#: Larger logs show nothing about advice that smaller ones do not.
+LARGEST = 200_000
+#: A file of the program that a log was recorded with.
+OWN = re.compile(r"/home/ana/(?:[\w.-]+/){1,4}[\w.-]+\.py")
+LIBRARY = "/home/ana/venv/lib/python3.11/site-packages/oddlib"
+
+#: What the first advice may be where the line is in a package, each read and found to be in the
+#: hands of a program that only uses it: a setting, how often and with what the package is called,
+#: and which part of it is compiled. What changes the line itself is none of these.
+FROM_OUTSIDE = {
+    # which part is compiled, and when
+    "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
+    "compile-caller", "compile-forward", "compile-inner", "compile-once", "first-call",
+    "leave-step", "leave-out", "look-up-outside", "outside",
+    # what it is called with
+    "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode", "one-rank",
+    "one-state", "pad", "pad-to-multiple", "pass-argument", "pass-tensor", "same-attributes",
+    "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
+    "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
+    # settings, versions, and who else can do something
+    "allow-rnn", "capture-scalars", "capture-size", "freeze", "ignore-logger",
+    "instruction-set", "let-through", "name-the-loss", "newer-version", "no-hooks",
+    "one-thread", "print-later", "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",
+    "compile-model",
+    "warn-later", "register-fake", "register-patterns", "reorder-loops", "unspec-int",
+    "in-library", "keep-caches", "raise-limit", "record-dynamic", "report", "own-code-object",
+    "trace-autograd",
+    # where to begin: the finding that is named has advice of its own
+    "breaks-first", "causes-first", "worst-first",
+}  # fmt: skip
+
+
+def moved(text: str) -> str:
+    """Return a log as it were if the program's own files were an installed package's."""
+    for path in set(OWN.findall(text)):
+        if "-packages/" not in path and "/lib/python3" not in path:
+            text = text.replace(path, f"{LIBRARY}/{path.rsplit('/', 1)[1]}")
+    return text
+
+
+def folders() -> list[Path]:
+    return sorted(one for one in FIXTURES.iterdir() if one.name.startswith(FAMILIES))
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name[:6])
+def test_the_first_advice_about_a_library_needs_no_edit_of_it(folder: Path, tmp_path: Path) -> None:
+    wrong = set()
+    for log in sorted(folder.glob("fires*.log")):
+        if log.stat().st_size > LARGEST:
+            continue
+        copy = tmp_path / log.name
+        copy.write_text(moved(log.read_text(encoding="utf-8")), encoding="utf-8")
+        for finding in analyze(str(copy)).findings:
+            if finding.where and finding.advice and user_code.package(finding.where.file):
+                first = finding.advice[0]
+                if finding.code.startswith(FAMILIES) and first.id not in FROM_OUTSIDE:
+                    wrong.add(f"{finding.code}/{first.id}: {first.text}")
+    assert wrong == set()
+
+
+def test_what_edits_the_line_comes_last_and_is_for_the_authors() -> None:
+    remedies = [Remedy("edit", "Or write it anew.", edits=True), Remedy("set", "Or set it.")]
+    given = [
+        Advice(id="edit", text="Write it anew.", code="y = x"),
+        Advice(id="set", text="Or set it."),
+    ]
+    first, last = from_outside(given, remedies, "oddlib")
+    assert (first.id, first.text) == ("set", "Set it.")
+    assert last.text == "For the authors of `oddlib`: write it anew."
+    assert last.code is None
+
+
+def test_where_nothing_else_helps_the_line_is_reported() -> None:
+    edit = Remedy("edit", "Write it anew.", edits=True)
+    given = [Advice(id="edit", text="Write it anew.")]
+    assert [one.id for one in from_outside(given, [edit], "oddlib")] == ["report", "edit"]
+    assert from_outside((), [edit], "oddlib") == ()
+
+
+def test_the_program_s_own_line_is_its_own_to_edit(tmp_path: Path) -> None:
+    (folder,) = FIXTURES.glob("IND009-*")
+    log = folder / "fires-index-add.log"
+    copy = tmp_path / "run.log"
+    copy.write_text(moved(log.read_text(encoding="utf-8")), encoding="utf-8")
+    own, theirs = (
+        [
+            advice.id
+            for one in analyze(str(path)).findings
+            if one.code == "IND009"
+            for advice in one.advice
+        ]
+        for path in (log, copy)
+    )
+    assert own == ["segments", "gather"]
+    assert theirs == ["report", "segments", "gather"]
+
+
+def test_no_edit_is_also_named_as_what_a_user_can_do() -> None:
+    edits = {r.id for rule in discover("rules", Rule) for r in rule.remedies if r.edits}
+    assert edits
+    assert edits & FROM_OUTSIDE <= {"report"}
+
+
+def test_what_a_module_keeps_is_no_consequence_of_a_break_of_the_model() -> None:
+    (folder,) = FIXTURES.glob("RCP007-*")
+    report = analyze(str(folder / "fires-kept-behind-a-break.log"))
+    by_code = {one.code: one for one in report.findings}
+    assert by_code["RCP007"].explained_by is None
+    assert by_code["RCP024"].explained_by == by_code["GBR002"].id
+    assert "compile-model" not in {advice.id for advice in by_code["RCP007"].advice}
+
+
+def test_an_error_in_symbolic_sizes_is_the_program_s_and_goes_without_them() -> None:
+    (folder,) = FIXTURES.glob("ERR017-*")
+    (one,) = [
+        finding
+        for finding in analyze(str(folder / "fires-symbolic-size.log")).findings
+        if finding.code == "ERR017"
+    ]
+    assert one.where is not None
+    assert one.where.file == "/home/ana/proj/train.py"
+    assert one.advice[0].code == "torch.compile(model, dynamic=False)"
+    (other,) = analyze(str(folder / "fires-lowering.log")).findings
+    assert other.advice[0].id != "static-sizes"
+
+
+RECOMPILE = """\
+V1120 14:02:0{n}.000000 7 torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles] Recompiling function scaled in /home/ana/venv/lib/python3.11/site-packages/oddlib/a.py:5
+V1120 14:02:0{n}.000000 7 torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles]     triggered by the following guard failure(s):
+V1120 14:02:0{n}.000000 7 torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles]     - 0/{last}: {guard}
+"""  # noqa: E501 -- lines of a log
+SIZES = [
+    f"tensor 'x' size mismatch at index 1. expected {a}, actual {b}"
+    for a, b in [(16, 24), (24, 32), (32, 40)]
+]
+PINNED = "(x.size()[2] // 2)*(x.size()[3] // 2) == 2304"
+
+
+def advised(tmp_path: Path, code: str, *guards: str) -> list[str]:
+    """Return the ids of what a finding about these recompiles advises."""
+    log = tmp_path / "run.log"
+    lines = [RECOMPILE.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(guards, 1)]
+    log.write_text("".join(lines), encoding="utf-8")
+    return [a.id for one in analyze(str(log)).findings if one.code == code for a in one.advice]
+
+
+def test_dynamic_false_is_not_blamed_where_other_sizes_are_symbols(tmp_path: Path) -> None:
+    assert advised(tmp_path, "RCP002", *SIZES)[0] == "default-dynamic"
+    assert advised(tmp_path, "RCP002", *SIZES, PINNED) == ["pad", "record-dynamic"]
+
+
+def test_no_input_is_padded_for_a_condition_that_one_size_meets(tmp_path: Path) -> None:
+    assert advised(tmp_path, "RCP023", SIZES[0], PINNED) == ["pad"]
+    rest = "(x.size()[1] % 8) == 0"
+    assert advised(tmp_path, "RCP023", SIZES[0], rest) == ["pad-to-multiple"]
+    nested = "(x.size()[3] + max(x.size()[3] % 2, x.size()[2] % 2)) // 2 <= 64"
+    assert advised(tmp_path, "RCP023", SIZES[0], nested) == ["two-entries"]
