@@ -12,6 +12,7 @@ from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import function_cause, is_cut, is_end, raising
 from tracelens.failures.home import is_own_name, line_of
+from tracelens.failures.messages import raised_by
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.words import is_error, of_torch, spoken
@@ -216,7 +217,8 @@ def _is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
         return False  # TORCH_LOGS=help ends so
     if frames:
         return any(_IN_TORCH.search(frame.place) for frame in frames[-4:])
-    return "." not in last.errors[-1] and of_torch(f"{last.message}{last.bare}")
+    said = f"{last.message}{last.bare}"
+    return "." not in last.errors[-1] and (of_torch(said) or raised_by(said) is not None)
 
 
 def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
@@ -229,7 +231,9 @@ def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
     lines = [line_of(item) for item in items]
     if any(map(_IMPORT.match, lines)):
         return -1
-    found = (n for n, line in enumerate(lines) if is_error(line, _below(lines, n)))
+    found = (
+        n for n, line in enumerate(lines) if is_error(line, _below(lines, n)) or raised_by(line)
+    )
     return next(found, -1)
 
 

@@ -76,7 +76,12 @@ class Failure(Joined):
             stage=own_stage(about.paths, about.message)
             if about.own
             else backend_stage(
-                stage(about.cause, about.paths, " ".join((*about.chain, about.message))),
+                stage(
+                    about.cause,
+                    about.paths,
+                    " ".join((*about.chain, about.message)),
+                    about.message,
+                ),
                 about.chain,
                 about.facts.get("backend", ""),
             ),

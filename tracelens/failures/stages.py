@@ -6,9 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from tracelens.failures.messages import raised_by
 from tracelens.failures.words import spoken
 
-__all__ = ["BISECT", "Stage", "backend_stage", "is_compiler", "is_generated", "own_stage", "stage"]
+__all__ = [
+    "BISECT",
+    "Stage",
+    "backend_stage",
+    "is_compiler",
+    "is_generated",
+    "own_stage",
+    "place_stage",
+    "stage",
+]
 
 #: ``backend``: in one that is not torch's own; ``program``: outside of everything compiled;
 #: ``unknown``: nothing tells.
@@ -132,8 +142,11 @@ def is_generated(path: str) -> bool:
     return bool(_GENERATED.search(_slashed(path)))
 
 
-def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
-    """Return the stage, of the cause or else of the innermost file that tells one."""
+def stage(cause: str, paths: Iterable[str], message: str = "", said: str = "") -> Stage:
+    """Return the stage, of the cause or else of the innermost file that tells one.
+
+    ``message`` has the exceptions' names before what the innermost one ``said``.
+    """
     if cause in _OF_CAUSE:
         return _OF_CAUSE[cause]
     if "triton" in message.lower() and "CompilationError" in message:
@@ -147,7 +160,12 @@ def stage(cause: str, paths: Iterable[str], message: str = "") -> Stage:
         return found
     if "backend=" in message:
         return "inductor"
-    return spoken(message) or "unknown"
+    return spoken(message) or raised_by(said) or "unknown"
+
+
+def place_stage(path: str) -> Stage | None:
+    """Return the stage that a file of torch or Triton belongs to; None where it tells none."""
+    return _of_paths([_slashed(path)])
 
 
 def _of_paths(paths: Sequence[str]) -> Stage | None:

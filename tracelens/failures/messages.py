@@ -1,0 +1,72 @@
+"""Messages that torch's compile stack and Triton raise, known by the words that they begin with.
+
+``messages.txt`` holds checksums of those words by the stage that raises them; it is made by
+``benchmarks/messages.py`` from the sources of torch 2.3 to 2.13 and Triton. A message that too many
+programs could print (less than four words that say something, or words that other packages raise,
+too) is not among them.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracelens.failures.stages import Stage
+
+__all__ = ["MAX_WORDS", "WORD", "beginning", "checksum", "raised_by"]
+
+#: Words that say something which a message must have, and words in all which are looked at.
+TELLING, MAX_WORDS = 4, 12
+WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
+_SAY_LITTLE = (
+    "a all an and any are argument arguments as at be but by can cannot could did do does error"
+    " expect expected expects for found from get given got had has have if in input inputs instead"
+    " into invalid is it its more must name no none not number of on one only or please same should"
+    " so some str supported than that the them then there these they this to two type types"
+    " unexpected unsupported use used using value values was we were when which with you your"
+)
+_SILENT = frozenset(_SAY_LITTLE.split())
+
+
+def beginning(text: str) -> str:
+    """Return the words that ``text`` begins with, up to those that say enough; empty without them.
+
+    Numbers and signs are left out; a NUL stands for a value, and ends it.
+    """
+    head, value, _ = text.lstrip()[: 20 * MAX_WORDS].partition("\0")
+    words: list[str] = []
+    telling = 0
+    for word in WORD.findall((head + value).lower())[:MAX_WORDS]:
+        words.append(word)
+        telling += word not in _SILENT
+        if telling == TELLING:
+            return " ".join(words)
+    return ""
+
+
+def checksum(words: str) -> int:
+    """Return what the index holds of a beginning."""
+    return zlib.crc32(words.encode())
+
+
+@cache
+def _index() -> dict[int, Stage]:
+    found: dict[int, Stage] = {}
+    stage: Stage = "unknown"
+    text = (files("tracelens.failures") / "messages.txt").read_text(encoding="ascii")
+    for line in text.splitlines():
+        if line.startswith(" "):
+            found |= dict.fromkeys((int(one, 16) for one in line.split()), stage)
+        else:
+            stage = line  # type: ignore[assignment]
+    return found
+
+
+def raised_by(text: str) -> Stage | None:
+    """Return the stage that raises the message ``text``; None where none is known to."""
+    words = beginning(text)
+    return _index().get(checksum(words)) if words else None
