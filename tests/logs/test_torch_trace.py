@@ -92,7 +92,7 @@ def test_what_a_cache_said_is_what_the_text_log_says() -> None:
     assert [(part.hash, part.part) for part in details.components] == [("h1", "gm"), ("h2", "a[b]")]
     reason = '{"cache_bypass_reason": "Unsupported pass", "key": null}'
     (bypass,) = TorchTrace.parse(head % "aotautograd_cache_bypass" + reason)
-    assert bypass == CacheBypass(reason="Unsupported pass")
+    assert bypass == CacheBypass(reason="Unsupported pass", cache="AOTAutograd cache")
 
 
 def test_the_metrics_tell_the_settings_and_the_reason_of_a_skip() -> None:

@@ -142,11 +142,19 @@ class CacheEvent(Record):
     key: str
 
 
+#: What records of bypasses call a cache, and those of hits.
+CACHES = {
+    "FX Graph Cache": "fx graph cache",
+    "FX cache": "fx graph cache",
+    "autograd cache": "AOTAutograd cache",
+}
+
+
 class CacheBypass(Record):
-    """A graph cannot be kept in the cache; which, only the structured log says."""
+    """A graph cannot be kept in the cache."""
 
     reason: Unquoted
-    cache: str = ""
+    cache: Annotated[str, BeforeValidator(lambda name: CACHES.get(name, name))] = ""
 
 
 class Component(Record):
