@@ -15,7 +15,6 @@ from tracelens.dynamo import user_code
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._statements import Origin as Nodes
-from tracelens.logs.graph_code import SymbolType
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
@@ -157,6 +156,8 @@ def _product_above(node: Node, calls: dict[str, tuple[Node, Origin]]) -> Origin 
 
 def _names(node: Node) -> set[str]:
     """Return what an operator may be called: its last name, and ``aten.name.overload``'s."""
+    from tracelens.logs.graph_code import SymbolType  # noqa: PLC0415 -- where there is a graph
+
     if isinstance(node.type, SymbolType):
         return set()
     if not node.target:

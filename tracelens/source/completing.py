@@ -16,7 +16,6 @@ from tracelens.evidence import Evidence
 from tracelens.evidence.limits import Unread
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, kind
-from tracelens.logs._payloads import moved
 
 __all__ = ["MAX_LINES", "complete"]
 
@@ -68,6 +67,8 @@ def _read(evidence: Evidence, texts: list[Unread], completed: _Completes) -> Non
 
 
 def _parsed(log: type[Log], whole: _Whole) -> tuple[Record, ...]:
+    from tracelens.logs._payloads import moved  # noqa: PLC0415 -- few logs have such texts
+
     try:
         found = log.parse(whole.text)
     except Unreadable:
