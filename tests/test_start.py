@@ -5,6 +5,7 @@ Half of the time that a small log takes is importing. What a log does not need s
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -16,9 +17,12 @@ import pytest
 
 from tracelens import analyze
 from tracelens.cli import main
+from tracelens.cli._analyzing import analyze_as_asked
 from tracelens.cli._app import command
 from tracelens.cli._environment import without_plugins_of_pydantic
 from tracelens.cli._first import PAGE
+from tracelens.cli._main import _is_plain
+from tracelens.cli.analyze import analyze as command_of_typer
 from tracelens.dynamo import recompile_history
 from tracelens.dynamo.recompile_history import History
 from tracelens.engine import choose, judge
@@ -40,6 +44,7 @@ RECOMPILES = FIXTURES / "logs" / "recompiles" / "fn-x-n.log"
 RUN = """
 import sys
 from tracelens.cli import main
+from tracelens.cli._analyzing import analyze_as_asked
 main(sys.argv[1:])
 print(*sorted(sys.modules), sep="\\n", file=sys.stderr)
 """
@@ -162,6 +167,38 @@ def test_a_log_of_recompiles_imports_nothing_of_what_it_does_not_hold(cache: Pat
     assert not kinds(modules) & {"output_code", "dynamic", "onednn_verbose", "autotune"}
     generated = {"_dataflow", "_kernels", "_statements", "_loops", "_starts", "_shapes"}
     assert modules.isdisjoint({f"tracelens.logs.{name}" for name in generated})
+
+
+def test_inputs_without_options_need_no_typer(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(ONEDNN))
+    assert modules.isdisjoint({"typer", "tracelens.cli._app", "tracelens.cli.analyze"})
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        ("analyze a.log b.log", True),
+        ("analyze", False),
+        ("analyze -", False),
+        ("analyze a.log -q", False),
+        ("analyze -- a.log", False),
+        ("--debug analyze a.log", False),
+        ("compare a.log b.log", False),
+        ("a.log", False),
+    ],
+)
+def test_only_inputs_are_plain(words: str, monkeypatch: pytest.MonkeyPatch, *, plain: bool) -> None:
+    assert _is_plain(words.split()) is plain
+    monkeypatch.setenv("_TRACELENS_COMPLETE", "complete_bash")
+    assert not _is_plain(words.split())
+
+
+def test_what_is_not_given_is_the_same_without_typer() -> None:
+    asked = inspect.signature(analyze_as_asked).parameters
+    declared = inspect.signature(command_of_typer).parameters
+    assert [*declared][1:] == [*asked][1:]
+    names = [*asked][2:]
+    assert {n: asked[n].default for n in names} == {n: declared[n].default for n in names}
 
 
 def test_what_a_grammar_reads_is_read_without_lark(cache: Path) -> None:

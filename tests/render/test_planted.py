@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
-from tracelens.cli._app import Terminal
 from tracelens.cli._output import Plan
+from tracelens.cli._terminal import Terminal
 from tracelens.engine import analyze
 from tracelens.plugins.facts import RendererFacts
 from tracelens.plugins.registry import discover

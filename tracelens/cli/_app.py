@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -14,10 +13,10 @@ import typer
 from tracelens import cli
 from tracelens.cli._help import Grouped
 from tracelens.cli._options import Root
-from tracelens.cli._terminal import supports_color
+from tracelens.cli._terminal import Terminal, supports_color
 from tracelens.version import __version__
 
-__all__ = ["Terminal", "app", "command"]
+__all__ = ["app", "command"]
 
 
 def _typer() -> typer.Typer:
@@ -38,14 +37,6 @@ class Color(StrEnum):
     AUTO = "auto"
     ALWAYS = "always"
     NEVER = "never"
-
-
-@dataclass(frozen=True)
-class Terminal:
-    """What standard output can show."""
-
-    color: bool = False
-    links: bool = False
 
 
 def _version(wanted: bool) -> None:
@@ -71,10 +62,8 @@ def root(
 ) -> None:
     """Read the logs of a torch.compile'd model and say what is slow, where, and what to set."""
     del debug, no_plugins, version  # what is begun before the command is found looks at them
-    from tracelens.cli._links import supports_links
-
     shows = supports_color() if color is Color.AUTO else color is Color.ALWAYS
-    ctx.obj = Terminal(color=shows, links=supports_links())
+    ctx.obj = Terminal.now(color=shows)
 
 
 def command(argv: Sequence[str] = ()) -> typer.core.TyperGroup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracelens.cli._analysis_options import analyzed
+from tracelens.cli._analysis import analyzed
 from tracelens.errors import SourceError
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ import contextlib
 import errno
 import gc
 import itertools
+import os
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 from tracelens import context
 from tracelens.cli._cache import parser_cache
 from tracelens.cli._environment import pack_seconds, without_plugins_of_pydantic
-from tracelens.cli._terminal import flush, say
+from tracelens.cli._terminal import Terminal, flush, say, supports_color
 from tracelens.errors import TracelensError
 
 __all__ = ["execute"]
@@ -24,6 +26,8 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ALIASES = {"diff": "compare"}
 #: Commands that start programs of the user's.
 STARTS = {"run", "confirm", "repro"}
+#: What a shell sets that asks how a line may go on.
+COMPLETES = "_TRACELENS_COMPLETE"
 
 #: Garbage is collected less often than Python does by itself: what a run makes, it keeps, and
 #: looking through it again and again is a fifth of the time that a small log takes.
@@ -56,11 +60,25 @@ def execute(given: Sequence[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    from tracelens.cli._app import command
-
     with contextlib.nullcontext() if STARTS.intersection(argv) else without_plugins_of_pydantic():
+        if _is_plain(argv):
+            from tracelens.cli._analyzing import analyze_as_asked
+
+            try:
+                return analyze_as_asked(Terminal.now(color=supports_color()), argv[1:])
+            except KeyboardInterrupt:
+                sys.stderr.write("\n")  # behind the ^C
+                raise
+        from tracelens.cli._app import command
+
         result = command(argv).main(args=argv, prog_name="tracelens", standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def _is_plain(argv: Sequence[str]) -> bool:
+    """Tell whether it is to analyze inputs without any option: that needs no typer."""
+    asks = any(word.startswith("-") for word in argv) or os.environ.get(COMPLETES)
+    return argv[:1] == ["analyze"] and len(argv) > 1 and not asks
 
 
 def _context(everywhere: Sequence[str], rest: Sequence[str]) -> context.Context:

@@ -6,108 +6,22 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from tracelens.cli._app import Terminal
 from tracelens.cli._folder import Form, is_folder, made, of_folder
 from tracelens.cli._saving import check_names, check_place, save
-from tracelens.cli._terminal import emit, say, width
+from tracelens.cli._terminal import Terminal, emit, say, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
 if TYPE_CHECKING:
     from tracelens.render import Options, Redact
     from tracelens.report import Report
 
-__all__ = [
-    "FormatOption",
-    "MaxCharsOption",
-    "OpenOption",
-    "OutputOption",
-    "Plan",
-    "QuietOption",
-    "RedactOption",
-    "RootOption",
-    "SplitOption",
-    "VerboseOption",
-    "shown",
-]
+__all__ = ["Plan", "installed_formats", "shown"]
 
 STDOUT = "-"
 #: Bytes of a step's summary that GitHub takes, and bytes that are not worth a beginning.
 MAX_SUMMARY, MIN_SUMMARY = 1_000_000, 2_000
-
-
-def _formats(incomplete: str) -> list[str]:
-    return [name for name in _renderers() if name.startswith(incomplete)]
-
-
-OutputOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write the report to FILE in the format of its suffix; - is stdout. Repeatable. "
-        "-f csv -o DIR/ writes the findings and a file for each table.",
-    ),
-]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        autocompletion=_formats,
-        help="Format of standard output: text, markdown, html, json, csv, sarif, github, gitlab, "
-        "junit ...  [default: text]",
-    ),
-]
-RedactOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--redact/--no-redact",
-        help="Replace names of users, hosts and home directories; --redact=paths|source|all your "
-        "files, lines of code, functions too.  [default: in all formats but JSON]",
-    ),
-]
-RootOption = Annotated[
-    str,
-    typer.Option(
-        "--root",
-        metavar="DIR",
-        help="Name files relative to DIR, as a repository does, in all formats but JSON.",
-        show_default=False,
-    ),
-]
-MaxCharsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-chars", metavar="N", help="Most characters of a Markdown report.  [default: 60000]"
-    ),
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        "-v",
-        help="Show also what is harmless, and what was neither understood nor there.",
-    ),
-]
-QuietOption = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="One line for each finding; with -o, nothing."),
-]
-
-
-SplitOption = Annotated[
-    bool,
-    typer.Option("--split", help="Markdown in several files, with nothing left out: r.md, r-2.md."),
-]
-OpenOption = Annotated[
-    bool, typer.Option("--open", help="Show the HTML page in the browser, also without -o.")
-]
 
 
 @dataclass(frozen=True)
@@ -143,9 +57,9 @@ class Plan:
             UsageError: A format or a suffix that no renderer has, or a file that is an input.
         """
         if quiet and name is None and not files:
-            return cls(((STDOUT, _renderers()[quietly]),) if quietly else ())
+            return cls(((STDOUT, installed_formats()[quietly]),) if quietly else ())
         check_names(files)
-        renderers = {form.name: form for form in formats} or _renderers()
+        renderers = {form.name: form for form in formats} or installed_formats()
         chosen = _by_name(name, renderers) if name is not None else renderers["text"]
         folders = [file for file in files if file != STDOUT and is_folder(file)]
         wanted = chosen if name is not None else None
@@ -167,7 +81,7 @@ class Plan:
                 return self, Path(file)
         import tempfile
 
-        held = {form.name: form for form in forms} or _renderers()
+        held = {form.name: form for form in forms} or installed_formats()
         page = Path(tempfile.mkdtemp(prefix="tracelens-")) / "report.html"
         return replace(self, targets=((str(page), held["html"]), *self.targets)), page
 
@@ -307,7 +221,7 @@ def _for_terminal(options: Options, terminal: Terminal) -> Options:
     return replace(options, link=target)
 
 
-def _renderers() -> dict[str, Form]:
+def installed_formats() -> dict[str, Form]:
     from tracelens.plugins import manifest
 
     return {renderer.name: renderer for renderer in manifest.current().renderers}

@@ -7,11 +7,37 @@ import os
 import shutil
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.errors import SourceError
 
-__all__ = ["Passing", "Progress", "aside", "emit", "flush", "say", "supports_color", "width"]
+__all__ = [
+    "Passing",
+    "Progress",
+    "Terminal",
+    "aside",
+    "emit",
+    "flush",
+    "say",
+    "supports_color",
+    "width",
+]
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What standard output can show."""
+
+    color: bool = False
+    links: bool = False
+
+    @classmethod
+    def now(cls, *, color: bool) -> Terminal:
+        """Return what it can show, with or without colour."""
+        from tracelens.cli._links import supports_links
+
+        return cls(color=color, links=supports_links())
 
 
 def supports_color() -> bool:

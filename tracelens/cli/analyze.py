@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,34 +20,22 @@ from tracelens.cli._analysis_options import (
     SchedulerOption,
     SelectOption,
     StrictOption,
-    Team,
-    analyzed,
-    compared,
-    named_runs,
-    settings,
 )
+from tracelens.cli._analyzing import analyze_as_asked
 from tracelens.cli._app import app
-from tracelens.cli._output import (
+from tracelens.cli._output_options import (
     FormatOption,
     MaxCharsOption,
     OpenOption,
     OutputOption,
-    Plan,
     QuietOption,
     RedactOption,
     RootOption,
     SplitOption,
     VerboseOption,
-    shown,
 )
-from tracelens.errors import SourceError, UsageError
-
-if TYPE_CHECKING:
-    from tracelens.report import Report
 
 __all__ = ["analyze"]
-
-SAMPLE = "aarch64-bf16-linear.log"
 
 
 @app.command()
@@ -126,88 +112,37 @@ def analyze(
 
     A rule whose evidence is not in the input is absent: the report names the switch to set.
     """
-    from tracelens.cli._gate import exit_code
-
-    runs = named_runs(run)
-    if bool(inputs or runs) is sample:
-        what = "--sample is an input of its own" if sample else "no input"
-        raise UsageError(what, hint="tracelens analyze FILE, or tracelens analyze --sample")
-    config = settings(
-        select=select,
-        extend_select=extend_select,
-        ignore=ignore,
-        require=require,
-        recorded_with=recorded_with,
-        fail_on=fail_on,
-        fail_on_absent=fail_on_absent,
-        strict=strict,
-        redact=redact,
-        max_chars=max_chars,
-        jobs=jobs,
-    )
-    if one_run and runs:
-        raise UsageError("--one-run and --run contradict each other", hint="give one of them")
-    team = Team(engine, scheduler, jobs)
-    team.check()
-    read = [*(inputs or ()), *(path for paths in runs.values() for path in paths)]
-    if annotate is not None:
-        from tracelens.cli import _annotate
-
-        _annotate.check(annotate, read)
-    silent = quiet or kernel is not None
-    quietly = "" if kernel is not None else "concise"
-    plan = Plan.of(output or (), fmt, quiet=silent, inputs=read, quietly=quietly)
-    if watch:
-        from tracelens.cli._rereading import begin, follow, state
-
-        seen = state(read)
-    with contextlib.chdir(_samples() if sample else Path.cwd()):
-        given = [SAMPLE] if sample else inputs or []
-
-        def again() -> Report:
-            return analyzed(given, config, kind, one_run=one_run, runs=runs, team=team)
-
-        report = begin(read, again) if watch and not sample else again()
-    if baseline is not None:
-        report = compared(report, baseline, config.baseline_tolerance)
-    if open_:
-        plan, page = plan.opening()
-    plan.write(
-        report,
-        ctx.obj,
-        max_chars=config.max_chars,
-        redact=config.redact,
-        redact_words=config.redact_words,
-        verbose=verbose,
-        root=root,
-        split=split,
-    )
-    if open_:
-        shown(page)
-    if watch:
-        report = follow(
-            report,
-            read,
-            again,
-            lambda _, text: plan.show(text),
-            seen,
+    raise typer.Exit(
+        analyze_as_asked(
+            ctx.obj,
+            inputs,
+            output=output,
+            fmt=fmt,
+            select=select,
+            extend_select=extend_select,
+            ignore=ignore,
+            fail_on=fail_on,
+            require=require,
+            fail_on_absent=fail_on_absent,
+            strict=strict,
+            recorded_with=recorded_with,
+            one_run=one_run,
+            run=run,
+            baseline=baseline,
+            kind=kind,
+            sample=sample,
+            jobs=jobs,
+            engine=engine,
+            scheduler=scheduler,
+            kernel=kernel,
+            annotate=annotate,
+            redact=redact,
+            root=root,
+            max_chars=max_chars,
+            verbose=verbose,
+            quiet=quiet,
+            open_=open_,
+            split=split,
+            watch=watch,
         )
-    if annotate is not None:
-        from tracelens.cli import _annotate
-
-        _annotate.annotate(report, annotate)
-    if kernel is not None:
-        from tracelens.render import Options
-        from tracelens.render._kernel import kernel_text
-
-        plan.show(kernel_text(report, kernel, Options(redact=config.redact)))
-    raise typer.Exit(exit_code(report, config))
-
-
-def _samples() -> Path:
-    """Return the folder of the log that ships with the package: in a wheel, or in a checkout."""
-    package = Path(__file__).parents[1]
-    for folder in (package / "samples", package.parent / "fixtures" / "logs" / "samples"):
-        if (folder / SAMPLE).is_file():
-            return folder
-    raise SourceError(f"{SAMPLE} is missing from this installation")
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracelens.cli._analysis_options import analyzed
+from tracelens.cli._analysis import analyzed
 from tracelens.cli._app import app
 from tracelens.cli._saving import save
 from tracelens.cli._terminal import emit, say

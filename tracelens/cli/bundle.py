@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracelens.cli._analysis_options import RecordedWithOption, analyzed, settings
+from tracelens.cli._analysis import analyzed, settings
+from tracelens.cli._analysis_options import RecordedWithOption
 from tracelens.cli._app import app
 from tracelens.cli._loading import is_report
 from tracelens.cli._shared_redact import SharedRedactOption, shared

@@ -7,26 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracelens.cli._analysis import analyzed, settings
 from tracelens.cli._analysis_options import (
     ExtendSelectOption,
     IgnoreOption,
     RecordedWithOption,
     SelectOption,
-    analyzed,
-    settings,
 )
 from tracelens.cli._app import app
 from tracelens.cli._loading import is_report
-from tracelens.cli._output import (
+from tracelens.cli._output import Plan, shown
+from tracelens.cli._output_options import (
     FormatOption,
     MaxCharsOption,
     OpenOption,
     OutputOption,
-    Plan,
     QuietOption,
     RedactOption,
     VerboseOption,
-    shown,
 )
 from tracelens.errors import UsageError
 

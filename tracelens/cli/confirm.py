@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracelens.cli import _loading
-from tracelens.cli._analysis_options import words
+from tracelens.cli._analysis import words
 from tracelens.cli._app import app
 from tracelens.cli._catalogue import complete_rule
-from tracelens.cli._output import (
+from tracelens.cli._output import Plan
+from tracelens.cli._output_options import (
     FormatOption,
     MaxCharsOption,
     OutputOption,
-    Plan,
     QuietOption,
     RedactOption,
     RootOption,

@@ -8,18 +8,17 @@ from typing import Annotated
 import typer
 
 from tracelens.cli._app import app
-from tracelens.cli._output import (
+from tracelens.cli._output import Plan, shown
+from tracelens.cli._output_options import (
     FormatOption,
     MaxCharsOption,
     OpenOption,
     OutputOption,
-    Plan,
     QuietOption,
     RedactOption,
     RootOption,
     SplitOption,
     VerboseOption,
-    shown,
 )
 
 __all__ = ["render"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracelens.cli._analysis import analyzed, compared, settings
 from tracelens.cli._analysis_options import (
     BaselineOption,
     ExtendSelectOption,
@@ -21,20 +22,16 @@ from tracelens.cli._analysis_options import (
     RequireOption,
     SelectOption,
     StrictOption,
-    analyzed,
-    compared,
-    settings,
 )
-from tracelens.cli._app import Terminal, app
-from tracelens.cli._output import (
-    STDOUT,
+from tracelens.cli._app import app
+from tracelens.cli._output import STDOUT, Plan
+from tracelens.cli._output_options import (
     MaxCharsOption,
-    Plan,
     QuietOption,
     RedactOption,
     VerboseOption,
 )
-from tracelens.cli._terminal import Passing, aside, say
+from tracelens.cli._terminal import Passing, Terminal, aside, say
 from tracelens.errors import SourceError, TracelensError
 
 if TYPE_CHECKING:
