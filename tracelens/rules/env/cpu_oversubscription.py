@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.cpu_info import CpuCount
 from tracelens.onednn.binding import bound_to
 from tracelens.onednn.summary import quote
 from tracelens.onednn.waits import Writer, writers
@@ -21,6 +20,7 @@ from tracelens.words import length, plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.cpu_info import CpuCount
     from tracelens.logs.onednn_verbose import CpuIsa, EngineRuntime, PrimitiveExec
     from tracelens.logs.variables import EnvironmentVariable
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.untold import MAX_ELEMENTS, UntoldConvolution, multiplications
-from tracelens.logs.chrome_trace import Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import Window
 from tracelens.words import few, length, percent, plural
+
+if TYPE_CHECKING:
+    from tracelens.logs.chrome_trace import Operator
 
 __all__ = ["ConvolutionOnSlowPath"]
 
