@@ -122,6 +122,39 @@ def test_weights_that_are_trained_are_not_frozen(tmp_path: Path) -> None:
     assert finding.cost.ms == pytest.approx(1.08, rel=0.03)  # without the longer of the two
 
 
+def contiguous(n: int, fields: dict[str, str], *, casts: int = 0) -> list[Json]:
+    """Return ``n`` convolutions of 400 us behind copies of 200 us, as eager code nests them."""
+    events: list[Json] = []
+    for at in range(n):
+        start = 700.0 * at
+        events.append(op(f"aten::{fields['outer']}", start, 203.0))
+        events.append(op("aten::clone", start + 1, 202.0))
+        events.append(op("aten::copy_", start + 2, 200.0))
+        events.append(op("aten::convolution", start + 220, 400.0))
+        events.append(op(f"aten::{fields['inner']}", start + 221, 398.0))
+    events += [op("aten::_to_copy", 700.0 * n + 10 * at, 5.0) for at in range(casts)]
+    return events
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "casts", "told"),
+    [
+        ("contiguous", "mkldnn_convolution", 0, True),
+        ("contiguous", "mkldnn_convolution", 4, False),  # they may be conversions
+        ("constant_pad_nd", "mkldnn_convolution", 0, False),
+        ("contiguous", "_slow_conv2d_forward", 0, False),  # copies by itself what is not
+    ],
+)
+def test_tensors_made_contiguous_before_convolutions(
+    tmp_path: Path, outer: str, inner: str, casts: int, told: bool
+) -> None:
+    events = contiguous(12, {"outer": outer, "inner": inner}, casts=casts)
+    finding = found(tmp_path, events)["TRC014"]
+    assert ("keep-view" in [each.id for each in finding.advice]) is told
+    assert ("right before convolutions" in finding.message) is told
+    assert finding.data["before_ms"] == (pytest.approx(2.4) if told else 0.0)
+
+
 def products(kind: str, us: float, *, launches: bool = False) -> list[Json]:
     """Return ten products that take ``us``, in a trace of 20 ms."""
     args = {"Input Dims": [[64, 64], [64, 64]], "Input type": [kind, kind]}

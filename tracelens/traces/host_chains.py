@@ -18,7 +18,7 @@ from tracelens.traces.op_work import STREAMING
 from tracelens.traces.rows import AttentionTime
 from tracelens.traces.sequences import KernelSequence
 
-__all__ = ["HostChains"]
+__all__ = ["COPY_BEFORE", "HostChains"]
 
 #: An operator that takes less costs its call, not its memory; microseconds.
 MIN_US = 20.0
@@ -39,6 +39,8 @@ MAX_TO_PRODUCT = 4
 #: Convolutions, and what works on each element or row behind them.
 _CONVOLUTION = re.compile(r"aten::_?conv(?:olution|[123]d)$|aten::mkldnn_convolution$")
 _NORM = re.compile(r"(?:native_)?(?:batch|group|layer)_norm$")
+#: A sequence of its own: data is copied, and a convolution reads it.
+COPY_BEFORE = ("copy_", "convolution")
 MAX_BEHIND = 4
 MAX_FOLLOWING = 200
 _ROWS = re.compile(r"norm|softmax|sum|mean|cat|copy|fill")
@@ -64,6 +66,8 @@ class _Thread:
     #: The convolution and what follows it so far: names, and microseconds of each.
     behind: list[tuple[str, float]] = field(default_factory=list)
     conv: Name | None = None
+    #: What the last operator took, if it was a copy, microseconds.
+    copied: float = 0.0
 
 
 class HostChains:
@@ -78,6 +82,9 @@ class HostChains:
         #: those without the longest.
         self._following: dict[tuple[str, ...], list[float]] = {}
         self._convs: dict[tuple[str, ...], Name] = {}
+        #: Copies right before convolutions: how often, microseconds of both, and of the copies.
+        self._copied = [0.0, 0.0, 0.0]
+        self._before: Name | None = None
 
     def follow(self, operators: Iterable[tuple[Complete, Name]]) -> None:
         """Take in the next operators, in order of time on each thread."""
@@ -113,6 +120,18 @@ class HostChains:
         """Yield normalization and activation behind convolutions, with the convolution."""
         for thread in self._threads.values():
             self._end(thread)
+        if self._before is not None:
+            n, us, copies = self._copied
+            yield (
+                self._before,
+                KernelSequence(
+                    kernels=COPY_BEFORE,
+                    n=int(n),
+                    sum_ms=round(us / 1e3, 6),
+                    between_ms=0.0,
+                    saves_ms=round(copies / 1e3, 6),
+                ),
+            )
         for names, (n, us, behind, rest) in self._following.items():
             yield (
                 self._convs[names],
@@ -134,6 +153,7 @@ class HostChains:
         if pause > max(MAX_PAUSE_US, MAX_PAUSE * thread.last_us):
             self._close(thread)
             self._end(thread)
+            thread.copied = 0.0
         if pause > max(MAX_PAUSE_US, MAX_ATTENTION_PAUSE * thread.attention_us):
             thread.stage = 0
         thread.end, thread.last_us = event.ts + event.dur, event.dur
@@ -167,8 +187,13 @@ class HostChains:
     def _stand_behind(self, thread: _Thread, event: Complete, name: Name) -> None:
         """Begin with a convolution; go on with what works on each element, or on rows."""
         op = event.name.removeprefix("aten::")
+        copied, thread.copied = thread.copied, event.dur if op == "copy_" else 0.0
         if _CONVOLUTION.match(event.name):
             self._end(thread)
+            if copied >= MIN_US:
+                self._before = self._before or name
+                for at, more in enumerate((1, copied + event.dur, copied)):
+                    self._copied[at] += more
             thread.behind.append((event.name, event.dur))
             thread.conv = name
         elif thread.behind:

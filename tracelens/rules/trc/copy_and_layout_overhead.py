@@ -11,9 +11,11 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.traces.host_chains import COPY_BEFORE
 from tracelens.traces.measured import SelfTime, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
+from tracelens.traces.sequences import KernelSequence
 from tracelens.traces.views import MOVING, computing, stories
 from tracelens.words import length, percent
 
@@ -35,6 +37,11 @@ LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 COPYING = ("direct_copy_kernel", "_copy_kernel_cuda")
 
 
+#: Part of the copies that must stand before convolutions, and conversions for each of them.
+MIN_BEFORE = 0.25
+MAX_CASTS = 0.25
+
+
 class Moved(FindingData):
     """What moving data takes."""
 
@@ -44,10 +51,16 @@ class Moved(FindingData):
     mostly_layout: bool
     #: A GPU of which nothing was recorded: copies may go there; empty for none.
     unseen: str = ""
+    #: On the CPU, of tensors that were made contiguous right before a convolution.
+    before_ms: float = 0.0
 
 
 def _on_host(data: Moved) -> bool:
     return not data.mostly_layout and not data.unseen
+
+
+def _before_convolutions(data: Moved) -> bool:
+    return data.before_ms >= MIN_BEFORE * data.ms > 0
 
 
 class CopyAndLayoutOverhead(Rule):
@@ -84,6 +97,16 @@ class CopyAndLayoutOverhead(Rule):
 
     Data = Moved
     remedies = (
+        Remedy(
+            id="keep-view",
+            text="Leave out `.contiguous()` before convolutions: a view of NHWC data is in the "
+            "layout channels_last, which oneDNN takes as it is.",
+            when="tensors are made contiguous right before convolutions on the CPU",
+            applies=_before_convolutions,
+            code="x.permute(0, 3, 1, 2)",
+            basis="tested",
+            proof="tests/advice/TRC014/keep-view.py",
+        ),
         Remedy(
             id="channels-last",
             text="Keep images in the layout that the convolutions want.",
@@ -133,6 +156,7 @@ class CopyAndLayoutOverhead(Rule):
         own: Table[SelfTime],
         headers: Table[TraceHeader],
         ops: Table[Operator],
+        following: Table[KernelSequence],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that spends much time on moving data."""
         del profiles
@@ -158,7 +182,10 @@ class CopyAndLayoutOverhead(Rule):
                 if sum(row.ms for row in rows) < MIN_CALL_MS * calls:
                     continue
                 named = (name for row in headers.within(source) for name in row.record.devices)
-                yield from self._found(rows, window.record.ms, "the trace", next(named, ""))
+                before = _made_contiguous(ops.within(source), following.within(source))
+                yield from self._found(
+                    rows, window.record.ms, "the trace", next(named, ""), before=before
+                )
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Copies between elementwise kernels go with them when these are fused."""
@@ -186,7 +213,9 @@ class CopyAndLayoutOverhead(Rule):
             data=data,
         )
 
-    def _found(self, rows: list[_Row], whole: float, of: str, unseen: str) -> Iterator[Finding]:
+    def _found(
+        self, rows: list[_Row], whole: float, of: str, unseen: str, *, before: float = 0.0
+    ) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
         if not whole or ms < max(MIN_MS, MIN_SHARE * whole):
             return
@@ -195,10 +224,19 @@ class CopyAndLayoutOverhead(Rule):
         mostly = layout >= ms / 2
         what = "changes of layout" if mostly else "copies"
         told = ", ".join(f"`{_short(row.name)}` {length(row.ms)}" for row in rows[:MAX_TOLD])
-        data = Moved(ms=ms, layout_ms=layout, of_ms=whole, mostly_layout=mostly, unseen=unseen)
+        data = Moved(
+            ms=ms,
+            layout_ms=layout,
+            of_ms=whole,
+            mostly_layout=mostly,
+            unseen=unseen,
+            before_ms=before,
+        )
         where = (
             f" They may go to the GPU ({unseen}), of which nothing was recorded." if unseen else ""
         )
+        if _before_convolutions(data):
+            where += f" {length(before)} of it make tensors contiguous right before convolutions."
         yield self.finding(
             "layout" if mostly else "copies",
             title=f"{what} take {percent(ms / whole)} of {of}",
@@ -241,3 +279,17 @@ def _moves(record: DeviceKernel | MemoryCopy) -> bool:
 def _short(name: str) -> str:
     words = [word for word in (*LAYOUT, *COPYING) if word in name]
     return words[0].strip("_") if words else name
+
+
+def _made_contiguous(ops: Table[Operator], following: Table[KernelSequence]) -> float:
+    """Return how long tensors were made contiguous right before convolutions, milliseconds.
+
+    Conversions of types stand there, too: they are not told apart from these where there are many.
+    ATen's fallback makes its input contiguous by itself: only convolutions of oneDNN count.
+    """
+    called = {str(row.record): row.count for row in ops}
+    rows = [row.record for row in following if row.record.kernels == COPY_BEFORE]
+    made = min(called.get(f"aten::{op}", 0) for op in ("contiguous", "clone", "mkldnn_convolution"))
+    if sum(row.n for row in rows) > made or called.get("aten::_to_copy", 0) > MAX_CASTS * made:
+        return 0.0
+    return sum(row.saves_ms for row in rows)
