@@ -23,13 +23,21 @@ class Digest(NamedTuple):
 #: A short text, or what stands for a long one; two texts have one key only if they are the same.
 Key = str | Digest
 
+#: The long text that was asked for last, and its key: whoever asks often asks twice.
+_LAST: list[tuple[str, Key]] = [("", "")]
+
 
 def key_of(text: str) -> Key:
     """Return what tells ``text`` from every other one."""
     if len(text) < LONG:
         return text
+    last, key = _LAST[0]  # at once: threads share it
+    if last is text:
+        return key
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
-    return Digest(digest, len(text), text.count("\n") + 1)
+    key = Digest(digest, len(text), text.count("\n") + 1)
+    _LAST[0] = text, key
+    return key
 
 
 def size_of(key: Key) -> int:

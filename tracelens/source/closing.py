@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from tracelens.evidence import Evidence, Place, limits
 from tracelens.evidence.limits import MAX_WRITERS
@@ -12,32 +14,30 @@ from tracelens.logs.torch_log import Site, read_site
 from tracelens.source.envelopes import Raw
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
-from tracelens.source.records import Block, Headed, Open
+from tracelens.source.records import STAMPED, Block, Headed, Open, tail_of
 
 __all__ = ["hand_over", "hand_over_block", "hand_over_structured"]
 
 #: How often the lines that a grammar refuses are taken off the end of a record.
 MAX_TRIES = 4
+#: Stands for every clock.
+_ANY_CLOCK = b"0101 00:00:00.000000"
 #: What a line ends in before its newline.
 _RETURNS = re.compile(r"(?<!\r)\r++(?=\n|\Z)")
 
 
 def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None:
     """Add a torch record of the input ``name`` to the evidence."""
-    parts = TORCH.match(record.prefix)
-    assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
-    stamp = parts["clock"] or parts["clock21"]
-    site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
+    stamp, (told, number, site, shown) = _told(record.prefix)
     text = _text_of(b"\n".join(record.body))
-    number = (parts["writer"] or b"").decode()
     writer = record.rank or number
     if record.rank and number and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), number)
+    stamp = stamp or told
     when = clock(stamp) if stamp else None
     place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
     evidence.span(place)
     log = kinds.of_record(site, text)
-    shown = _switched(site, debug=record.prefix[:1] == b"V")
     if shown is not None and len(evidence.switched) < limits.MAX_SITES:
         evidence.switched.add(shown)
     if log is not None:
@@ -45,6 +45,34 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
             _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
         evidence.add_known(site.label, len(record.body), record.line, text.partition("\n")[0])
+
+
+class _Told(NamedTuple):
+    """What a prefix says: its clock, the process id, the place, and what of the log was on."""
+
+    clock: bytes
+    number: str
+    site: Site
+    shown: str | None
+
+
+def _told(prefix: bytes) -> tuple[bytes, _Told]:
+    """Return the clock of a prefix that has one in the usual place, and what else it says.
+
+    All that is said but the clock is found out once: few prefixes differ in more.
+    """
+    if tail := tail_of(prefix):
+        return prefix[1:STAMPED], _read_prefix(prefix[:1] + _ANY_CLOCK + tail)
+    return b"", _read_prefix(prefix)
+
+
+@lru_cache(maxsize=20_000)
+def _read_prefix(prefix: bytes) -> _Told:
+    parts = TORCH.match(prefix)
+    assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
+    site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
+    stamp, number = parts["clock"] or parts["clock21"] or b"", (parts["writer"] or b"").decode()
+    return _Told(stamp, number, site, _switched(site, debug=prefix[:1] == b"V"))
 
 
 def _switched(site: Site, *, debug: bool) -> str | None:

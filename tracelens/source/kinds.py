@@ -194,11 +194,12 @@ class Kinds:
         if site.artifact:
             log = self.artifacts.get(site.artifact)
         else:
+            module = site.module
             log = next(
                 (
                     log
                     for marks, log, of_module in self.readers
-                    if (site.module if of_module else text).startswith(marks)
+                    if (module if of_module else text).startswith(marks)
                 ),
                 None,
             )

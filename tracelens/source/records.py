@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from tracelens.source.prefixes import clock
 
 __all__ = [
     "IDLE",
+    "STAMPED",
     "Block",
     "Current",
     "Headed",
@@ -27,7 +29,7 @@ __all__ = [
 _NO_TAB = re.compile(rb"[^\t]")
 #: What a prefix of torch's begins with, up to the clock, and how long that is.
 _STAMP = re.compile(rb"[VIWECF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
-_STAMPED = 21
+STAMPED = 21
 
 
 @dataclass(slots=True)
@@ -199,9 +201,10 @@ class Current(NamedTuple):
 IDLE = Current(b"\0never", [])
 
 
+@lru_cache(maxsize=64)
 def tail_of(prefix: bytes) -> bytes:
     """Return what stands behind the clock of torch's ``prefix``; empty for forms without one."""
-    return prefix[_STAMPED:] if _STAMP.match(prefix) else b""
+    return prefix[STAMPED:] if _STAMP.match(prefix) else b""
 
 
 def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) -> int:
@@ -211,19 +214,27 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
     """
     prefix, _, tail, begun, before = current
     start = len(before)
-    first, stamped = prefix[: start + 1], start + _STAMPED
+    first, stamped = prefix[: start + 1], start + STAMPED
     text = stamped + len(tail)
+    starts = bytes.startswith
+    step = 8
     while at < stop:
-        line = lines[at]
-        if (
-            not line.startswith(tail, stamped)
-            or not line.startswith(first)
-            or line.startswith(begun, text)
-            or _STAMP.match(line, start) is None
-        ):
+        some = lines[at : min(at + step, stop)]
+        some = some[: _first(False, map(starts, some, repeat(tail), repeat(stamped)))]
+        some = some[: _first(False, map(starts, some, repeat(first)))]
+        some = some[: _first(True, map(starts, some, repeat(begun), repeat(text)))]
+        going_on = _first(None, map(_STAMP.match, some, repeat(start)))
+        at += going_on
+        if going_on < step:
             break
-        at += 1
+        step *= 4
     return at
+
+
+def _first(wanted: object, found: Iterable[object]) -> int:
+    """Return the place of the first that is ``wanted``; how many there are, where none is."""
+    held = list(found)
+    return held.index(wanted) if wanted in held else len(held)
 
 
 def reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) -> int:
