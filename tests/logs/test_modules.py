@@ -36,6 +36,8 @@ LINES = st.sampled_from(
         "import",
         "aten = torch.ops.aten",
         "aten = torch.ops.aten  # x",
+        "aten = torch.ops.aten ",
+        "        buf1 = torch.ops.aten.cumsum.default(buf0, dim=1, dtype=None)",
         "x = torch._C._dynamo.guards()",
         "async_compile = AsyncCompile()",
         "async_compile.wait(globals())",
@@ -140,4 +142,4 @@ def test_recorded_modules_are_read_alike() -> None:
             tried += 1
             quick += parts_of(one, lambda values: values) is not None
     assert tried > 300
-    assert quick > tried // 2
+    assert quick > tried * 2 // 3

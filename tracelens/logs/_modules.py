@@ -139,7 +139,7 @@ def _line(line: str) -> tuple[str, Any] | None:
         return "kernel", None
     if _SILENT.fullmatch(text):
         return None
-    if _DOUBTFUL.match(text) or "'''" in text or '"""' in text or _SILENT.match(text):
+    if _DOUBTFUL.match(text) or "'''" in text or '"""' in text:
         raise _Doubt
     return "step", statement(text.rstrip())
 
