@@ -11,7 +11,7 @@ import msgspec
 from pydantic import BeforeValidator, ConfigDict
 
 from tracelens import grammars
-from tracelens.instances import lean
+from tracelens.instances import lean, made
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import Comment
 from tracelens.logs._guard_lines import guards_in
@@ -127,7 +127,11 @@ class Guard(Record):
 
 
 def _guard(values: dict[str, Any]) -> Guard:
-    return lean(Guard.model_validate(values))
+    """Return a guard of its fields; what would be stripped is left to the model."""
+    for text in (values.get("source", "x"), values.get("expression", "x")):
+        if text[0] <= " " or text[-1] <= " " or not text.isascii():
+            return lean(Guard.model_validate(values))
+    return made(Guard, {**values, "depth": _depth(values["depth"])})
 
 
 #: The lines of the flat list of torch 2.0 to 2.3.
