@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -17,6 +18,8 @@ ALIKE = 0.5
 
 #: Name, file and line.
 Definition = tuple[str, str, int]
+#: The frames of one number on one rank, by entry.
+Entries = dict[int, Seen[Frame]]
 
 
 class SharedFunction(msgspec.Struct):
@@ -58,12 +61,10 @@ def shared_functions(frames: Table[Frame]) -> list[SharedFunction]:
         if definition is not None:
             shared = found.setdefault(definition, SharedFunction(definition))
             shared.ranks.setdefault(rank, {}).update(entries)
+    alike = _Alike(groups, found.values())
     for (rank, number), entries in groups.items():
-        if _definition(entries.values()) is not None:
-            continue
-        for shared in found.values():
-            if rank not in shared.ranks and _is_same(groups, shared, number, entries):
-                shared.ranks[rank] = entries
+        if _definition(entries.values()) is None:
+            alike.give(rank, number, entries)
     return [shared for shared in found.values() if len(shared.ranks) > 1 and shared.entries]
 
 
@@ -87,21 +88,51 @@ def _definition(entries: Iterable[Seen[Frame]]) -> Definition | None:
     return None
 
 
-def _is_same(
-    groups: dict[tuple[str, str], dict[int, Seen[Frame]]],
-    shared: SharedFunction,
-    number: str,
-    entries: dict[int, Seen[Frame]],
-) -> bool:
-    """Whether frames without a name are those of ``shared`` on another rank."""
-    lines = set(_lines(entries.values()))
-    for rank, known in shared.ranks.items():
-        if groups.get((rank, number)) is None or known.get(0) is not groups[rank, number].get(0):
-            continue
-        theirs = set(_lines(known.values()))
-        if lines and len(lines & theirs) >= ALIKE * len(lines | theirs):
-            return True
-    return False
+class _Alike:
+    """The named functions by the numbers that ranks give them, to find those without a name."""
+
+    def __init__(
+        self, groups: dict[tuple[str, str], Entries], named: Iterable[SharedFunction]
+    ) -> None:
+        self._groups = groups
+        #: Rank and first compilation -> the numbers under which that is.
+        self._numbers: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+        #: The functions that a number may stand for, by where they are in memory.
+        self._named: defaultdict[str, dict[int, SharedFunction]] = defaultdict(dict)
+        self._read: dict[int, frozenset[tuple[str, int]]] = {}
+        for (rank, number), entries in groups.items():
+            self._numbers[rank, id(entries.get(0))].append(number)
+        for shared in named:
+            for rank in shared.ranks:
+                self._index(shared, rank)
+
+    def _index(self, shared: SharedFunction, rank: str) -> None:
+        for number in self._numbers.get((rank, id(shared.ranks[rank].get(0))), ()):
+            self._named[number][id(shared)] = shared
+
+    def give(self, rank: str, number: str, entries: Entries) -> None:
+        """Give frames without a name to the functions that they are of on other ranks."""
+        for shared in list(self._named.get(number, {}).values()):
+            if rank not in shared.ranks and self._is_same(shared, number, entries):
+                shared.ranks[rank] = entries
+                self._index(shared, rank)
+
+    def _is_same(self, shared: SharedFunction, number: str, entries: Entries) -> bool:
+        """Whether frames without a name are those of ``shared`` on another rank."""
+        lines = self._lines(entries)
+        for rank, known in shared.ranks.items() if lines else ():
+            there = self._groups.get((rank, number))
+            if there is None or known.get(0) is not there.get(0):
+                continue
+            theirs = self._lines(known)
+            if len(lines & theirs) >= ALIKE * len(lines | theirs):
+                return True
+        return False
+
+    def _lines(self, entries: Entries) -> frozenset[tuple[str, int]]:
+        if id(entries) not in self._read:  # they are kept by others for as long as this is
+            self._read[id(entries)] = frozenset(_lines(entries.values()))
+        return self._read[id(entries)]
 
 
 def _lines(rows: Iterable[Seen[Frame]]) -> Iterator[tuple[str, int]]:

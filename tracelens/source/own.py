@@ -21,6 +21,9 @@ _TRIGGERS = frozenset(TRIGGERS)
 _STAMP = re.compile(rb"[VIWECF]\d{4} \d\d:")
 _stamp = itemgetter(slice(0, 9))
 _ARTIFACT, _REACH = b"[__", 200
+#: The same where torch, or what starts it, says the rank before.
+_RANKED = re.compile(rb"(?:\[(?:rank|default)\d{1,5}\]: ?){1,3}[VIWECF]\d{4} \d\d:")
+_RANK = (b"[rank", b"[default")
 
 
 class OwnLines:
@@ -73,6 +76,12 @@ class OwnLines:
         """Leave out lines of records that name an artifact: no program's, and no failure's."""
         begins = set(map(_stamp, lines))
         stamps = {one for one in begins if _STAMP.match(one)}
+        if any(one.startswith(_RANK) for one in begins):
+            lines = [
+                line
+                for line in lines
+                if line.find(_ARTIFACT, 0, _REACH) < 0 or _RANKED.match(line) is None
+            ]
         if not stamps:
             return lines
         return [
