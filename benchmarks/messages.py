@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracelens.failures.messages import MAX_WORDS, WORD, beginning, checksum
+from tracelens.failures.messages import BREAK, MAX_WORDS, WORD, beginning, checksum, whole
 from tracelens.failures.stages import place_stage
 
 OUT = Path(__file__).parent.parent / "tracelens" / "failures" / "messages.txt"
@@ -78,6 +78,15 @@ def raised(tree: ast.AST) -> Iterator[str]:
             elif name in _BREAKS:
                 yield from map(fixed, node.args)
                 yield from (fixed(one.value) for one in node.keywords)
+
+
+def breaks(folder: Path) -> Iterator[str]:
+    """Yield what Dynamo calls its graph breaks: under ``fullgraph=True`` errors say no more."""
+    for path in sorted((folder / "torch" / "_dynamo").rglob("*.py")):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(_BREAKS):
+                named = [one.value for one in node.keywords if one.arg == "gb_type"]
+                yield from map(fixed, named or node.args[:1])
 
 
 def parsed(path: Path) -> ast.AST:
@@ -143,6 +152,9 @@ def main() -> None:
     for one, stage in ours.items():
         if one not in foreign:
             found.setdefault(stage, set()).add(checksum(one))
+    for text in {text for folder in arguments.folders for text in breaks(folder)}:
+        if (one := whole(text)) and "\0" not in text:
+            found.setdefault(BREAK, set()).add(checksum(one))
     with OUT.open("w", encoding="ascii", newline="\n") as out:
         for stage in sorted(found):
             rows = [f"{one:08x}" for one in sorted(found[stage])]

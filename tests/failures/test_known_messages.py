@@ -76,3 +76,32 @@ def test_what_the_installed_torch_raises_is_in_the_index() -> None:
         known = [one for one in made if raised_by(one)]
         assert len(known) > 0.8 * len(made) > 4
         assert sum(raised_by(one) == stage for one in known) > 0.9 * len(known)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unsupported: Failed to trace builtin operator",
+        "Unsupported: Attempted to call function marked as skipped",
+        "torch._dynamo.exc.Unsupported: BUILD_STRING type error",
+    ],
+)
+def test_an_exception_that_names_one_of_dynamos_breaks_is_told_as_that(
+    text: str, tmp_path: Path
+) -> None:
+    first = report(text, tmp_path).told[0]
+    assert first.code == "ERR016"
+    assert text.partition(": ")[2] in first.title
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unsupported: Missing bytecode handler of the shader",
+        "Unsupported: the file is not a zip archive",
+        "Unsupported: builtin operator",
+    ],
+)
+def test_another_programs_exception_of_that_name_is_not(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        report(text, tmp_path)

@@ -1,6 +1,7 @@
 """Messages that torch's compile stack and Triton raise, known by the words that they begin with.
 
-``messages.txt`` holds checksums of those words by the stage that raises them; it is made by
+``messages.txt`` holds checksums of those words by the stage that raises them, and of the names of
+Dynamo's graph breaks; it is made by
 ``benchmarks/messages.py`` from the sources of torch 2.3 to 2.13 and Triton. A message that too many
 programs could print (less than four words that say something, or words that other packages raise,
 too) is not among them.
@@ -17,10 +18,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracelens.failures.stages import Stage
 
-__all__ = ["MAX_WORDS", "WORD", "beginning", "checksum", "raised_by"]
+__all__ = ["BREAK", "MAX_WORDS", "WORD", "beginning", "checksum", "is_break", "raised_by", "whole"]
 
 #: Words that say something which a message must have, and words in all which are looked at.
 TELLING, MAX_WORDS = 4, 12
+#: Characters of the name of a graph break, and where those names stand in the index.
+MAX_NAME = 200
+BREAK = "break"
 WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
 _SAY_LITTLE = (
     "a all an and any are argument arguments as at be but by can cannot could did do does error"
@@ -53,20 +57,33 @@ def checksum(words: str) -> int:
     return zlib.crc32(words.encode())
 
 
+def whole(text: str) -> str:
+    """Return the words of an error that names a graph break; empty where they are too few."""
+    words = WORD.findall(text.lower()) if len(text) < MAX_NAME else []
+    return " ".join(("unsupported", *words)) if len(words) > 1 else ""
+
+
 @cache
-def _index() -> dict[int, Stage]:
-    found: dict[int, Stage] = {}
-    stage: Stage = "unknown"
+def _index() -> dict[int, str]:
+    found: dict[int, str] = {}
+    stage = "unknown"
     text = (files("tracelens.failures") / "messages.txt").read_text(encoding="ascii")
     for line in text.splitlines():
         if line.startswith(" "):
             found |= dict.fromkeys((int(one, 16) for one in line.split()), stage)
         else:
-            stage = line  # type: ignore[assignment]
+            stage = line
     return found
 
 
 def raised_by(text: str) -> Stage | None:
     """Return the stage that raises the message ``text``; None where none is known to."""
     words = beginning(text)
-    return _index().get(checksum(words)) if words else None
+    stage = _index().get(checksum(words)) if words else None
+    return None if stage in {None, BREAK} else stage  # type: ignore[return-value]
+
+
+def is_break(text: str) -> bool:
+    """Tell whether ``text`` is what Dynamo calls a graph break, and nothing else."""
+    words = whole(text)
+    return bool(words) and _index().get(checksum(words)) == BREAK

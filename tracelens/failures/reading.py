@@ -12,7 +12,7 @@ from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import function_cause, is_cut, is_end, raising
 from tracelens.failures.home import is_own_name, line_of
-from tracelens.failures.messages import raised_by
+from tracelens.failures.messages import is_break, raised_by
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.words import is_error, of_torch, spoken
@@ -107,7 +107,9 @@ def told(episode: Episode) -> Told | None:
         cause = "internal-compiler" if cause == "kernel-code" and _WRITTEN.search(text) else cause
     elif cut:
         cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
-    elif (last := _last(episode, raised)) is not None and (_is_ours(last, episode, frames)):
+    elif (last := _last(episode, raised)) is not None and _is_break(last, episode):
+        cause, index, facts = "fullgraph", episode.items.index(last), {}
+    elif last is not None and (_is_ours(last, episode, frames)):
         cause = "internal-compiler" if _is_bug(last, frames) else "unknown"
         index, facts = episode.items.index(last), {}
     elif engine:
@@ -219,6 +221,12 @@ def _is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
         return any(_IN_TORCH.search(frame.place) for frame in frames[-4:])
     said = f"{last.message}{last.bare}"
     return "." not in last.errors[-1] and (of_torch(said) or raised_by(said) is not None)
+
+
+def _is_break(last: Raised, episode: Episode) -> bool:
+    """Tell whether the exception says no more than the name of one of Dynamo's graph breaks."""
+    named = last.errors[-1].rpartition(".")[2] == "Unsupported"
+    return named and episode.short and is_break(last.message)
 
 
 def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
