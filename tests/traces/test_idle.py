@@ -128,6 +128,20 @@ def test_capital_letters_of_2021_in_any_order_mean_the_same() -> None:
     assert idle(events) == {"not_launched": 100}
 
 
+@pytest.mark.parametrize("name", ["aclrtLaunchKernelWithConfig", "enqueueTask"])
+@pytest.mark.parametrize("category", ["privateuse1_runtime", "privateuse1_driver"])
+def test_calls_of_other_devices_are_joined_by_number_under_any_name(
+    category: str, name: str
+) -> None:
+    calls = [call(name, 0, 5, 1), call(name, 190, 5, 2)]
+    events = [*calls, ran("add", 10, 90, 1), ran("relu", 200, 10, 2)]
+    for event in events:
+        event["cat"] = category if event["cat"] == "cuda_runtime" else event["cat"]
+    assert idle(events) == {"not_launched": 100}
+    evidence = read(events)
+    assert (evidence.events, evidence.understood_events) == (4, 4)
+
+
 def test_events_that_nothing_uses_are_counted_and_not_called_understood() -> None:
     events = [*FIRST, span("mtia_ccp_events", "mtia_gemm", 0, 10), span("cpu_op", "a::b", 0, 5)]
     evidence = read(events)

@@ -26,6 +26,8 @@ USED = frozenset(
         "xpu_runtime",
         "xpu_driver",
         "hip_runtime",
+        "privateuse1_runtime",
+        "privateuse1_driver",
         "dynamo_timed",
         "overhead",
         "ac2g",
@@ -42,7 +44,7 @@ USED = frozenset(
 )
 
 #: Words of categories of devices whose events no table uses.
-_DEVICE = re.compile("mtia|npu|hpu|xla|tpu|privateuse1|cuda_profiler|CUDA functions", re.IGNORECASE)
+_DEVICE = re.compile("mtia|npu|hpu|xla|tpu|cuda_profiler|CUDA functions", re.IGNORECASE)
 #: What the profiler up to torch 1.8 wrote (``torch.autograd.profiler``) has no categories, and two
 #: processes: operators, and the time from their first kernel to their last, one inside the other.
 _PROCESSES = {"CPU functions": "cpu_op", "CUDA functions": "CUDA functions"}

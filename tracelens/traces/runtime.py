@@ -22,6 +22,9 @@ __all__ = ["Runtime"]
 
 #: Recordings of graphs whose times are kept.
 MAX_CAPTURES = 10_000
+#: Runtimes of other devices, whose calls have names of their own: what shares its number with a
+#: kernel has asked for it.
+FOREIGN = "privateuse1_"
 #: What is done with the calls of one name.
 Step: TypeAlias = Callable[[str, list[Complete]], None]
 
@@ -69,6 +72,8 @@ class Runtime:
             steps += [self._starts]
         elif not record.captures and "Capture" not in record.name:
             steps += [self._others]
+            if record.category.startswith(FOREIGN):
+                steps += [self._asks]
         if record.captures:
             steps += [self._captures]
         if "BeginCapture" in record.name:
