@@ -221,6 +221,15 @@ def test_reading_element_by_element_is_named(reads: int, said: bool) -> None:
     assert ("`tolist()`" in message, "`torch.compile`" in message) == (said, not said)
 
 
+@pytest.mark.parametrize(("name", "compiles"), [("aten::gru", False), ("aten::linear", True)])
+def test_a_recurrent_module_is_not_compiled(name: str, compiles: bool) -> None:
+    around = op(name, 0.0, 6_000.0)
+    inside = [op("aten::tanh", 10.0 * at, 9.0) for at in range(600)]
+    message = told([around, *inside])["TRC030"].message
+    assert "calling them" in message
+    assert ("`torch.compile`" in message) == compiles
+
+
 @pytest.mark.parametrize(("us", "said"), [(6_000.0, True), (4_000.0, False)])
 def test_the_optimizer_is_named_where_it_has_half_the_time(us: float, said: bool) -> None:
     work = [op("aten::add", 100.0 * at, 100.0) for at in range(100)]

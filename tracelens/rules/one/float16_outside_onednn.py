@@ -56,7 +56,8 @@ class Float16OutsideOnednn(Rule):
     ## When it is harmless
     On a CPU with float16 instructions, as oneDNN's header tells; where neither the header nor the
     processor's flags are in the log, it is a note of low confidence. Small products are left out,
-    and so are logs in which oneDNN runs float16 products (ONE009 is about those).
+    and so are logs in which oneDNN runs float16 products (ONE009 is about those). A trace alone
+    names neither the processor nor what an operator calls: nothing is said of it.
 
     ## What to do
     Use bfloat16 where the CPU has it, else float32.

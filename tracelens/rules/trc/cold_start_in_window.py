@@ -49,7 +49,8 @@ class ColdStartInWindow(Rule):
 
     ## When it is harmless
     In a long window. Below 5 ms, or a tenth of the time, the rule keeps quiet. What is done before
-    the first kernel is told where the trace has no steps, from half of the whole trace on.
+    the first kernel is told where the trace has no steps, from half of the whole trace on. A name such
+    as ``warmup`` counts for nothing: calls that start something are what is measured.
 
     ## What to do
     Run a few steps before recording.

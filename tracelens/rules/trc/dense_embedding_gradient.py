@@ -46,7 +46,8 @@ class DenseEmbeddingGradient(Rule):
 
     ## When it is harmless
     For small tables, and where most rows occur in each batch: below 2 % of the time for the
-    gradient, or three fifths with the optimizer, the rule keeps quiet.
+    gradient, or three fifths with the optimizer, the rule keeps quiet. On a GPU too: tables that are
+    tied to the last layer get a dense gradient anyway, and a fused optimizer walks them with the rest.
 
     ## What to do
     ``sparse=True`` in the embedding, and an optimizer that takes sparse gradients for its weights:

@@ -40,6 +40,8 @@ MAX_LARGE = 0.5
 #: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
 ONE_ELEMENT = "aten::item"
 ONE_ELEMENT_COSTS = 8
+#: Modules that Dynamo skips as a whole.
+RECURRENT = frozenset({"aten::gru", "aten::lstm", "aten::rnn_tanh", "aten::rnn_relu"})
 #: Share of the trace from which on the optimizer is named.
 MIN_OPTIMIZER = 0.5
 #: Share of the critical path from which on the host is what a busy device waits for.
@@ -222,11 +224,11 @@ def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
     if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls or large >= MAX_LARGE * whole.ms:
         return ""
     read = called.get(ONE_ELEMENT, 0)
-    what = (
-        f"`{ONE_ELEMENT}` reads one element {read:,} times: `tolist()` reads all at once"
-        if read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls
-        else "`torch.compile` makes fewer of them"
-    )
+    what = "`torch.compile` makes fewer of them"
+    if not RECURRENT.isdisjoint(called):
+        what = "a recurrent module takes its steps one by one, and torch leaves it uncompiled"
+    elif read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls:
+        what = f"`{ONE_ELEMENT}` reads one element {read:,} times: `tolist()` reads all at once"
     return (
         f"{calls:,} operators, {length(whole.ms / calls)} for each in all: most of that is Python "
         f"and calling them; {what}"

@@ -34,7 +34,8 @@ class EmptyProfile(Rule):
 
     ## When it is harmless
     Never, but nothing is broken in the program. Files of other tools in the same format, which have neither
-    Kineto's header nor its marks, are not judged.
+    Kineto's header nor its marks, are not judged. That the "Profiler clears events at the end of each
+    cycle" is no sign of it: every profile of more than one cycle says so.
 
     ## What to do
     Call ``prof.step()`` as often as the schedule is long, and write the trace in ``on_trace_ready``.
