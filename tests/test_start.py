@@ -159,6 +159,7 @@ def test_a_log_of_guards_imports_nothing_of_generated_code(cache: Path) -> None:
     modules = imported(cache, "analyze", str(GUARDS), "-q")
     assert {"guards", "recompiles"} <= kinds(modules)
     assert not kinds(modules) & {"output_code", "autotune", "torch_trace"}
+    assert "tracelens.failures.reading" not in modules, "nothing failed"
 
 
 def test_a_log_of_recompiles_imports_nothing_of_what_it_does_not_hold(cache: Path) -> None:

@@ -12,7 +12,6 @@ What a pack raises, ``SystemExit`` too, ends nothing but what it was asked for: 
 
 from __future__ import annotations
 
-import difflib
 import opcode
 import re
 import sys
@@ -63,6 +62,8 @@ def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     cases = {name.lower(): name for name in known}
     if (code := _CODE.fullmatch(word)) and (same := f"{code[1]}{int(code[2]):03}".lower()) in cases:
         return f"did you mean {cases[same]}?"
+    import difflib  # noqa: PLC0415 -- of messages only
+
     near = difflib.get_close_matches(word.lower(), cases, n=3)
     names = [cases[name] for name in near]
     rest = f"{', '.join(names[:-1])} or " if names[1:] else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,6 +84,8 @@ def _tell_of_no_settings(settings: set[str]) -> None:
         name = variable.removeprefix(PREFIX)
         if name == variable or name in read or not os.environ[variable].strip():
             continue
+        import difflib
+
         near = difflib.get_close_matches(name, sorted(read), n=1, cutoff=ALIKE)
         hint = f"did you mean {PREFIX}{near[0]}?" if near else ""
         if name in OPTIONS:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.failures import Failure as Ending
 from tracelens.frames import Frame
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
@@ -18,6 +17,7 @@ from tracelens.rules import Rule
 from tracelens.words import few
 
 if TYPE_CHECKING:
+    from tracelens.failures import Failure as Ending
     from tracelens.logs.compile_errors import Failure
 
 __all__ = ["DataDependentGuardError"]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
-from tracelens.logs.kineto import ProfilerLine
-from tracelens.logs.perf_hints import PaddingSkipped
-from tracelens.logs.warnings import TorchWarning
 from tracelens.report import EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import plural
+
+if TYPE_CHECKING:
+    from tracelens.logs.kineto import ProfilerLine
+    from tracelens.logs.perf_hints import PaddingSkipped
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["HarmlessPerfHints"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_causes import Cause, ranked
@@ -12,7 +13,6 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.frames.recompile_cost import CompiledFrame, cost_of
-from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame
@@ -23,6 +23,9 @@ from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
+
+if TYPE_CHECKING:
+    from tracelens.logs.compile_errors import Failure
 
 __all__ = ["RecompileLimitHit"]
 

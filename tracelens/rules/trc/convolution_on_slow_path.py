@@ -12,11 +12,11 @@ from tracelens.inductor.untold import MAX_ELEMENTS, UntoldConvolution, multiplic
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.traces.measured import Window
 from tracelens.words import few, length, percent, plural
 
 if TYPE_CHECKING:
     from tracelens.logs.chrome_trace import Operator
+    from tracelens.traces.measured import Window
 
 __all__ = ["ConvolutionOnSlowPath"]
 
