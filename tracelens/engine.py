@@ -206,7 +206,8 @@ def nothing_known(report: Report) -> TracelensError | None:
     inputs = report.inputs
     if any(source.kinds.keys() - {Recording.name} for source in inputs) or report.coverage.known:
         return None
-    if any(run.watched for run in report.runs):
+    told = any(finding.data.get("how") == "part" for finding in report.told)
+    if told or any(run.watched for run in report.runs):
         return None
     for pack in report.broken_packs:  # it may be what reads this log
         hint = "what it reads is not read: fix or uninstall it; tracelens packs says more"

@@ -190,7 +190,8 @@ def _clean(report: Report) -> str:
 def _is_paste(report: Report) -> bool:
     """Tell whether so little was given that it shows a part of a run, whatever it is."""
     lines = sum(source.lines for source in report.inputs)
-    return lines <= MAX_PASTED and not any("recording" in one.kinds for one in report.inputs)
+    whole = report.coverage.events or any("recording" in one.kinds for one in report.inputs)
+    return lines <= MAX_PASTED and not whole
 
 
 def counts(findings: Iterable[Finding]) -> str:
