@@ -62,6 +62,40 @@ WARNED = {
         "deprecation",
         "harmless",
     ),
+    "refused by kernels of attention": (
+        (
+            "test_sdpa.py:14: UserWarning: Flash attention kernel not used because: (Triggered "
+            "internally at sdp_utils.cpp:720.)\n  torch.nn.functional.scaled_dot_product_attention(\n"
+            "test_sdpa.py:14: UserWarning: Flash Attention does not support non-null attn_mask. "
+            "(Triggered internally at sdp_utils_cpp.h:269.)\n"
+        ),
+        "fused kernel",
+        "says why it refuses",
+    ),
+    "no flash attention, behind a progress bar": (
+        (
+            "  0%|          | 0/50 [00:00<?, ?it/s]D:\\envs\\Lib\\site-packages\\diffusers\\models\\"
+            "attention_processor.py:1279: UserWarning: 1Torch was not compiled with flash attention.\n"
+        ),
+        "no flash attention",
+        "the result is the same",
+    ),
+    "unused parameters": (
+        (
+            "[W reducer.cpp:1050] Warning: find_unused_parameters=True was specified in DDP "
+            "constructor, but did not find any unused parameters. (function operator())\n"
+        ),
+        "unused parameters",
+        "once more in each step",
+    ),
+    "a guessed GPU": (
+        (
+            "[W ProcessGroupNCCL.cpp:1569] Rank 1 using best-guess GPU 1 to perform barrier as "
+            "devices used by this process are currently unknown.\n"
+        ),
+        "which GPU a rank uses",
+        "harmless where",
+    ),
     "any deprecation": (
         (
             f"{TORCH}/cuda/amp/autocast_mode.py:12: FutureWarning: `torch.cuda.amp.autocast(args...)` "
@@ -97,6 +131,21 @@ PIECES = {
             "reorder    192x192x1x1  5       0.19      30.82\n"
         ),
         "verbose_converter",
+    ),
+    "fusion of 2.1": (
+        (
+            "[2023-11-14 13:35:07,336] [1/0] torch._inductor.scheduler: [DEBUG] cannot fuse "
+            "(vert:2): intermediate nodes between node1 & node2\n"
+        ),
+        "what Inductor fused",
+    ),
+    "candidates without a prefix": (
+        "InChildProcess CppBenchmarkRequest(): load 0.000006, create tensor 0.000000, bench 0.03\n",
+        "times of candidates",
+    ),
+    "unitrace": (
+        "Kernel,        Calls,            Time (ns),     Time (%),         Average (ns)\n",
+        "unitrace",
     ),
     "a cache": ("fx graph cache hit for key f52nlpvgqjez5leks25zbzf\n", "Inductor notes"),
     "a cache, with the compilation": (
@@ -162,6 +211,9 @@ def test_a_piece_is_named(tmp_path: Path, case: str) -> None:
         "  recompiles_verbose   Prints all guard checks that fail during a recompilation.\n",
         "[3/10] loss 0.25\n[4/10] loss 0.24\n",
         "prim_kind of the matter: none\n",
+        "Kernel, Calls and Time (ns) are columns\n",
+        "train.py:3: UserWarning: Memory is nearly full\n",
+        "  5%|#  | 1/20 [00:01<00:19,  1.0it/s]/home/ana/proj/train.py:3: UserWarning: slow disk\n",
         "/home/ana/proj/train.py:3: UserWarning: the deprecated option is ignored\n",
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tracelens.logs import Log, Record
 
 __all__ = ["BenchmarkNote", "Benchmarking", "ChildRun", "ConfigRun", "ConfigSkipped"]
@@ -28,6 +30,8 @@ class Benchmarking(Log):
         "num_warps: ",
     )
     prefixed = True
+    #: Pasted without the prefix.
+    begins = re.compile(r"InChildProcess [^\n]{1,200}?: load \d")
 
 
 class ChildRun(Record):

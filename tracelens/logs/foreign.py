@@ -41,6 +41,8 @@ class Foreign(Log):
         r"|class op\d{1,6}_loop_body:$| {4,40}buf\d{1,6}\.(?:layout|users) = "
         r"| {4,40}\w{1,40} = (?:ops\.\w{1,40}\(|self\.get_index\()"
         r"| {4,10}(?:Create Function: [A-Z_]{4,40}$|Object Weakref: |Guarded Class Weakref: )"
+        # Intel's unitrace and onetrace.
+        r"|\"?Kernel\"?, {1,20}Calls, {1,20}Time \(ns\), "
         # oneDNN's own script that sums its lines up.
         r"|prim_kind {2,20}\w{2,20} {2,40}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
         r"|(?:%s )?CompilationMetrics\(compile_id="
@@ -117,6 +119,8 @@ class ForeignLine(Record):
     #: Nodes of Inductor's graph, and guards of an explanation, from their middle.
     ir_nodes: Flag = False
     listed_guards: Flag = False
+    #: Times of kernels as Intel's tools sum them up.
+    unitrace: Flag = False
     #: The table of oneDNN's verbose converter.
     verbose_table: Flag = False
     #: A compilation's numbers, as Python prints the object.

@@ -79,6 +79,13 @@ PHRASES: dict[str, Topic] = {
 }
 _NATIVE = r"\[[WECF](?:\d{3,4} \d\d:\d\d:\d\d\.\d{6,9})? [\w./\\-]+:\d+\] |OMP: (?:Error|Warning) #"
 
+#: Why attention does not run in one of its fast kernels.
+_SDPA = (
+    r"(?:Flash attention|Memory efficient|[Cc][Uu]DNN attention) kernel not used because"
+    r"|Flash Attention (?:does not support|requires|has been)|Memory Efficient attention has"
+    r"|1?Torch was not compiled with (?:flash|memory efficient)"
+)
+
 
 def _topic(phrase: str) -> str:
     bare = phrase.strip()
@@ -119,7 +126,8 @@ class Warnings(Log):
         r" {0,8}(?:[A-Za-z]:)?(?=[^\s:][^:\n]{0,800}+:\d+: \w{0,60}Warning:)"
         r"(?:[^:\n]{1,301}[/\\]torch\w{0,20}[/\\][^:\n]{0,200}:\d+: \w{0,60}Warning:"
         r"|[^:\n]{1,501}:\d+: \w{0,60}Warning: (?:flex_attention called"
-        r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty))"
+        r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty"
+        rf"|{_SDPA}))"
         rf"|{_NATIVE}|No CUDA runtime is found, using "
         # Pasted without the place, or without all that stands before the text.
         r"|(?:\w{1,40}Warning: )?(?:TensorFloat32 tensor cores for float32 matrix"
@@ -127,7 +135,8 @@ class Warnings(Log):
         r"|Please use the new API settings to control TF32"
         r"|Torchinductor does not support code gen|[Nn]ot enough SMs to use max_autotune_gemm"
         r"|GPU arch does not support max_autotune_gemm"
-        r"|Online softmax is disabled on the fly|Grad strides do not match bucket view strides)"
+        rf"|{_SDPA}|Online softmax is disabled on the fly"
+        r"|Grad strides do not match bucket view strides)"
     )
     continues = re.compile(
         r"  |\s*$|If it is a (?:Python builtin|third-party)|This call originates from:"

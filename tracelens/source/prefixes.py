@@ -60,6 +60,11 @@ _GLUED = re.compile(
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
 )
 
+#: A warning behind a progress bar, which left no newline.
+_GLUED_WARNING = re.compile(
+    rb"(?<=it/s\])(?:[A-Za-z]:)?[/\\][^:\n]{1,500}:\d{1,7}: \w{0,60}Warning: "
+)
+
 #: The limit of recompiles as it was in 2022, behind the prefix of Python's logging.
 _GLUED_LIMIT = re.compile(rb"(?<!^)torchdynamo hit recompilation cache limit \(\d")
 
@@ -175,6 +180,8 @@ def unglued(line: bytes) -> bytes:
     What stands behind a tab is a payload of torch's, whatever it looks like.
     """
     found = _GLUED_ONEDNN.search(line) if b"_verbose," in line else None
+    if found is None and b"it/s]" in line and b"Warning: " in line:
+        found = _GLUED_WARNING.search(line)
     if b"torchdynamo hit " in line:
         found = _GLUED_LIMIT.search(line)
     if found is None and b".py:" in line and line[:1] != b"\t":

@@ -30,7 +30,7 @@ def of(evidence: Evidence) -> Part | None:
     kind = max(known, key=lambda one: (evidence.kinds[one], one))
     held = [row for row in evidence.rows() if _home(type(row.record)) == kind]
     foot = kind == "key_averages" and not _averages(held)
-    words = WORDS["foot of key_averages" if foot else kind]
+    words = WORDS["foot of key_averages" if foot else _told_as(kind, held)]
     told = _TOLD[kind](held) if kind in _TOLD else ""
     part = Part(
         words.what,
@@ -48,6 +48,15 @@ def of(evidence: Evidence) -> Part | None:
         whole=words.whole,
     )
     return _warned.of(" ".join(row.text for row in held), part) if kind == "warnings" else part
+
+
+def _told_as(kind: str, held: list[Seen[Record]]) -> str:
+    """Return the kind whose words tell it: up to torch 2.2 fusion had no artifact of its own."""
+    apart = sum("cannot fuse" in row.text for row in held)
+    return "fusion" if kind in _WITH_FUSION and 2 * apart > len(held) else kind
+
+
+_WITH_FUSION = frozenset({"inductor_debug", "schedule"})
 
 
 def _home(kind: type[Record]) -> str:
@@ -306,6 +315,11 @@ def _hints(rows: list[Seen[Record]]) -> str:
 
 
 def _inductor(rows: list[Seen[Record]]) -> str:
+    if any("device mismatch" in row.text for row in rows):
+        return (
+            "A device mismatch is a tensor of another device in the graph: what computes it there "
+            "is no part of the others' kernel. Create or move it where the others are."
+        )
     if any("unable to load compiled graph" in row.text for row in rows):
         return (
             "A graph in Inductor's cache could not be loaded, most likely as another process was "
@@ -356,6 +370,7 @@ _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "warnings": _warnings,
     "inductor_debug": _inductor,
     "perf_hints": _hints,
+    "schedule": _inductor,
     "explain": _explain,
     "cudagraphs": _cudagraphs,
     "compile_times": _compile_times,

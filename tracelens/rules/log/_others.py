@@ -129,6 +129,19 @@ _FOREIGN = {
             env='TORCH_LOGS="graph_breaks,recompiles"',
         ),
     ),
+    "unitrace": (
+        "a table of kernels that Intel's unitrace made",
+        (
+            "It sums up how often each kernel ran on the device, and how long. What the host does "
+            "between them is not in it. `triton_...` are kernels of Inductor's, `gemm_kernel` is "
+            "oneDNN's."
+        ),
+        Advice(
+            text="Record a trace, which has both sides.",
+            code="torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, "
+            "torch.profiler.ProfilerActivity.XPU])",
+        ),
+    ),
     "verbose_table": (
         "a table that oneDNN's script verbose_converter made",
         (

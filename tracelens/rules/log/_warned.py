@@ -77,6 +77,31 @@ _SEEN = (
         code="python -m pip install -U torch",
     ),
     _Warned(
+        re.compile(r"kernel not used because|Flash Attention does not support"),
+        "warnings why attention does not run in a fused kernel",
+        "Each kernel of scaled_dot_product_attention says why it refuses the call. Where all fast "
+        "ones do, attention runs in several operators: the result is the same, and it takes more "
+        "time and memory.",
+        "The usual reason is a mask: where it is causal, say so, and pass no mask. For other masks "
+        "there is flex_attention, compiled.",
+        code="F.scaled_dot_product_attention(q, k, v, is_causal=True)  # no attn_mask",
+    ),
+    _Warned(
+        re.compile(r"find_unused_parameters=True was specified"),
+        "a warning that DDP looks for unused parameters, and finds none",
+        "The search walks over the graph of autograd once more in each step; results are the same.",
+        "Where all parameters get a gradient in every step, switch it off.",
+        code="torch.nn.parallel.DistributedDataParallel(model, find_unused_parameters=False)",
+    ),
+    _Warned(
+        re.compile(r"using best-guess GPU|used by this process (?:is|are) currently unknown"),
+        "a warning that NCCL does not know which GPU a rank uses",
+        "It is harmless where each rank uses the GPU of its own number. Else a barrier may hang.",
+        "Name the device before the first collective.",
+        code="torch.cuda.set_device(local_rank)  # and, since torch 2.3:\n"
+        'torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", local_rank))',
+    ),
+    _Warned(
         re.compile(r"not compiled with flash attention"),
         "a warning that this torch has no flash attention",
         "scaled_dot_product_attention takes another kernel: the result is the same, and attention "
