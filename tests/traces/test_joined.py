@@ -115,6 +115,18 @@ WRAPPED = (
 )
 
 
+GRAPH = (
+    "TRACED GRAPH",
+    " ===== __compiled_fn_1 =====",
+    " class GraphModule(torch.nn.Module):",
+    '    def forward(self, L_x_: "f32[4, 8][8, 1]cpu"):',
+    "        l_x_ = L_x_",
+    "        # File: /home/ana/proj/m.py:7 in forward, code: return x + 1",
+    '        add: "f32[4, 8][8, 1]cpu" = l_x_ + 1',
+    "        return (add,)",
+)
+
+
 def logged(frame: str, *lines: str, at: int = 0) -> str:
     return "".join(f"{PREFIX % (at, frame)}{line}\n" for line in lines)
 
@@ -187,3 +199,19 @@ def test_what_inductor_follows_names_nodes_and_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("payload", ["", "null", "{}"])
 def test_what_was_not_followed_is_read_as_nothing(payload: str) -> None:
     assert [one.kernels for one in (*nodes(payload), *stacks(payload))] == [(), ()]
+
+
+def test_a_trace_of_another_process_is_said_to_be_of_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "cpp_fused_add_0"
+    log, trace = tmp_path / "run.log", tmp_path / "trace.json"
+    graph = logged("1/0", *GRAPH).replace("__output_code", "__graph_code")
+    log.write_text(graph + code("1/0", name, 4, 0), encoding="utf-8")
+    event = op(f"graph_4_{name}", 0, 2.0)
+    files = [str(log), str(trace)]
+    trace.write_bytes(text([event | {"pid": 78, "tid": 78}]))
+    assert main(["analyze", *files, "--kernel", name]) == 0
+    assert "time      not known: the trace is of another process or day" in capsys.readouterr().out
+    assert main(["analyze", *files, "--kernel", name, "--one-run"]) == 0
+    assert "time      2 us in 1 run" in capsys.readouterr().out

@@ -14,6 +14,7 @@ from tracelens.report import Report
 __all__ = ["kernel_text"]
 
 TABLE = "kernel_origins"
+APART = "the trace is of another process or day; --one-run reads it with this log"
 HINT = 'record with TORCH_LOGS="output_code,graph_code"'
 
 
@@ -30,10 +31,14 @@ def kernel_text(report: Report, name: str, options: Options) -> str:
             raise UsageError("the input does not say where kernels come from", hint=HINT)
         names = {str(row.get("kernel")) for row in rows}
         raise UsageError(f"no kernel {name!r}", hint=closest(name, names, f"{len(names)} others"))
-    return "\n\n".join("\n".join(_told(row)) for row in found) + "\n"
+    traces = {source.path for source in report.inputs if "chrome_trace" in source.kinds}
+    traced = {run.name for run in report.runs if not traces.isdisjoint(run.inputs)}
+    told = (_told(row, apart=bool(traced) and row.get("run") not in traced) for row in found)
+    return "\n\n".join("\n".join(lines) for lines in told) + "\n"
 
 
-def _told(row: dict[str, Any]) -> Iterator[str]:
+def _told(row: dict[str, Any], *, apart: bool) -> Iterator[str]:
+    """Yield lines on a kernel; ``apart``: there are traces, and none of its run."""
     graph = " ".join(filter(None, (row.get("graph"), "graph")))
     frame = f" of frame {row['frame']}" if row.get("frame") else ""
     yield f"{row['kernel']}: {row.get('language')}, in the {graph}{frame}"
@@ -48,6 +53,8 @@ def _told(row: dict[str, Any]) -> Iterator[str]:
     if row.get("n"):
         ms = row["ms"]
         yield f"  time      {_words.milliseconds(ms)} in {_words.plural(row['n'], 'run')}"
+    elif apart:
+        yield f"  time      not known: {APART}"
     elif row.get("n") == 0:
         yield "  time      it did not run in the trace"
     elif row.get("others"):
