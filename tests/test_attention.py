@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded, severity
+from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded
 from tracelens.logs.output_code import OutputCode, OutputModule
-from tracelens.report import Severity
 
 #: A kernel that writes a value per row and the weights.
 ROWS = """\
@@ -209,15 +208,3 @@ def test_a_kernel_that_keeps_other_weights_for_the_backward_is_attention() -> No
         "return (buf3, buf2, )",
     )
     assert one.scores.name == "buf0"
-
-
-def test_scores_that_stay_in_a_cache_are_no_warning() -> None:
-    def graded(size: str) -> Severity:
-        large = f"buf9 = empty_strided_cpu(({size}), (1, 1, 1), torch.float32)"
-        kernel = "cpp_fused__softmax_mul_0(buf9, buf1)"
-        (one,) = found(large, FIRST.replace("buf0", "buf9"), kernel, LAST, "return (buf2, )")
-        return severity(cause_of(one), one)
-
-    assert graded("8, 256, 127") is Severity.INFO  # 16 KiB less than 1 MiB
-    assert graded("8, 256, 128") is Severity.WARNING
-    assert graded("8, s0, s0") is Severity.WARNING

@@ -173,3 +173,24 @@ def test_no_input_is_padded_for_a_condition_that_one_size_meets(tmp_path: Path) 
     assert advised(tmp_path, "RCP023", SIZES[0], rest) == ["pad-to-multiple"]
     nested = "(x.size()[3] + max(x.size()[3] % 2, x.size()[2] % 2)) // 2 <= 64"
     assert advised(tmp_path, "RCP023", SIZES[0], nested) == ["two-entries"]
+
+
+def test_two_sizes_that_take_turns_are_no_size_that_keeps_changing(tmp_path: Path) -> None:
+    """Two layers of a package share the function: each has its entry after the second call."""
+    turns = [SIZES[0], "tensor 'x' size mismatch at index 1. expected 24, actual 16", SIZES[0]]
+    assert advised(tmp_path, "RCP002", *turns) == []
+    assert advised(tmp_path, "RCP002", *SIZES) != []
+
+
+def test_a_library_s_function_is_left_out_by_assignment(tmp_path: Path) -> None:
+    (folder,) = FIXTURES.glob("GBR013-*")
+    log = folder / "fires-the-rest.log"
+    copy = tmp_path / "run.log"
+    copy.write_text(moved(log.read_text(encoding="utf-8")), encoding="utf-8")
+    own, theirs = (
+        [one.advice[0].code or "" for one in analyze(str(path)).findings if one.code == "GBR013"]
+        for path in (log, copy)
+    )
+    assert set(own) == {"@torch.compiler.disable"}
+    assert theirs
+    assert all(re.match(r"OWNER\.(\w+) = torch\.compiler\.disable\(OWNER\.\1\)", x) for x in theirs)

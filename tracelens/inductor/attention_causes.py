@@ -11,8 +11,6 @@ __all__ = ["FUSED", "SHORT", "Cause", "cause_of", "folded", "keys_of", "reason",
 
 #: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
 SHORT = 32
-#: Scores of fewer bytes stay in a cache between the kernels.
-LARGE = 1 << 20
 #: (batch, heads, length, size): what every fused kernel takes.
 FUSED = 4
 
@@ -50,11 +48,12 @@ def folded(found: Unfused) -> int | None:
 
 
 def severity(cause: Cause, found: Unfused) -> Severity:
-    """Judge by the cause, the length and the size."""
-    if cause not in {Cause.WRITTEN_OUT, Cause.DIMENSIONS}:
+    """Judge by the cause and the length."""
+    if cause is Cause.DROPOUT:
         return Severity.INFO
-    is_short = keys_of(found) <= SHORT
-    return Severity.INFO if is_short or _is_small(found) else Severity.WARNING
+    if cause in {Cause.DECOMPOSED, Cause.SHARED} or keys_of(found) <= SHORT:
+        return Severity.INFO
+    return Severity.WARNING
 
 
 def keys_of(found: Unfused) -> float:
@@ -63,15 +62,10 @@ def keys_of(found: Unfused) -> float:
     return last if isinstance(last, int) else float("inf")
 
 
-def _is_small(found: Unfused) -> bool:
-    """Whether its scores stay in a cache; not known of symbolic sizes."""
-    return found.scores.bytes is not None and found.scores.bytes < LARGE
-
-
 def why(cause: Cause, found: Unfused) -> str:
     """Return the cause as a sentence or two."""
     short = cause is not Cause.DROPOUT and keys_of(found) <= SHORT
-    return _why(cause, found) + (_SHORT if short else _SMALL if _is_small(found) else "")
+    return _why(cause, found) + (_SHORT if short else "")
 
 
 def _why(cause: Cause, found: Unfused) -> str:
@@ -101,4 +95,3 @@ def reason(cause: Cause, *, fused: bool) -> str | None:
 
 
 _SHORT = f" With up to {SHORT} keys per query a fused kernel may be slower."
-_SMALL = " So few bytes stay in a cache."

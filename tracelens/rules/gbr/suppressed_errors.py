@@ -23,6 +23,17 @@ class SuppressedData(FindingData):
     error: str = ""
 
 
+def _disabled(data: SuppressedData) -> str:
+    """Return how to leave the function out: in a package, from outside of it."""
+    if not user_code.package(data.file):
+        return "@torch.compiler.disable"
+    owner = f"OWNER.{stories.as_written(data.function)}"
+    return (
+        f"{owner} = torch.compiler.disable({owner})  # OWNER: the class or module that "
+        f"defines it, at {user_code.short(data.file, data.line)}"
+    )
+
+
 class SuppressedErrors(Rule):
     """Compiling a function failed, the error was suppressed, and the function runs eagerly.
 
@@ -66,6 +77,16 @@ class SuppressedErrors(Rule):
             proof="the error then stops the program, which is what is wanted",
         ),
         Remedy(
+            "leave-out",
+            lambda data: (
+                f"Leave `{stories.as_written(data.function)}` out on purpose until it is fixed."
+            ),
+            code=_disabled,
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR013/leave-out.py",
+        ),
+        Remedy(
             "report",
             "If the error is torch's or the backend's and not the program's, report it with the "
             "traceback below `WON'T CONVERT` in the log.",
@@ -73,16 +94,6 @@ class SuppressedErrors(Rule):
             applies=lambda data: bool(data.error),
             basis="untestable",
             proof="a report changes nothing in the program",
-        ),
-        Remedy(
-            "leave-out",
-            lambda data: (
-                f"Until it is fixed, leave `{stories.as_written(data.function)}` out on purpose."
-            ),
-            code="@torch.compiler.disable",
-            since="2.1",
-            basis="tested",
-            proof="tests/advice/GBR013/leave-out.py",
         ),
     )
 

@@ -64,8 +64,7 @@ class AttentionNotFused(Rule):
     On a CPU in training with dropout on the attention weights: no fused CPU kernel does that, and
     the same model runs fused in evaluation. That is a note where no fused kernel is in the log, and
     is folded where one is. Where the weights are needed for something else, too, a fused kernel
-    would not return them; with up to 32 keys per query it may be slower; scores of less than
-    1 MiB stay in a cache: all three are information.
+    would not return them; with up to 32 keys per query it may be slower: notes, both.
     A mixture of experts that normalizes one matrix of scores twice (dispatch and combine) is no
     attention, and is not told. Backward graphs follow from forward ones and are not counted.
 

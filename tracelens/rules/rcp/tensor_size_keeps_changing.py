@@ -15,7 +15,7 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import RangeCheck, Recompile, Relation
+from tracelens.logs.recompiles import RangeCheck, Recompile, Relation, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
@@ -32,6 +32,8 @@ __all__ = ["TensorSizeKeepsChanging"]
 
 #: Changes from which on it is certain that the size is held static.
 CERTAIN = 3
+#: So many sizes are those of two layers, or of two kinds of calls.
+TURNS = 2
 #: Lines quoted, and values listed, per finding.
 MAX_QUOTED = 5
 MAX_VALUES = 8
@@ -142,7 +144,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
             check = values.checks[0]
-            size = is_size(check) and not settles(values)
+            size = is_size(check) and not settles(values) and not _takes_turns(values)
             definition, index = values.history.definition, values.subject[-1]
             if size and not serves_layers(definition, index, layers):
                 groups.setdefault(values.subject, []).append(values)
@@ -201,6 +203,14 @@ class TensorSizeKeepsChanging(RecompileRule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _takes_turns(values: Series) -> bool:
+    """Whether there are two sizes: each has an entry, and something else asks for more of them."""
+    last = values.checks[-1]
+    came = last.actual if isinstance(last, TensorMismatch) else ""
+    sizes = {*values.values, *([came] if came else [])}
+    return len(sizes) <= TURNS
 
 
 def _has_symbols(recompile: Recompile) -> bool:
