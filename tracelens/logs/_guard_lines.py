@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from tracelens.grammars import Unreadable
+from tracelens.instances import lean
 from tracelens.logs._checks import Comment
 
 __all__ = ["guards_in"]
@@ -99,4 +100,4 @@ def _user_line(text: str) -> Comment | None:
     if found is None:
         return None
     values = {name: value for name, value in found.groupdict().items() if value is not None}
-    return Comment.model_validate({"code": code, **values})
+    return lean(Comment.model_validate({"code": code, **values}))
