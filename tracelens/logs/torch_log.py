@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated
@@ -10,6 +11,7 @@ from pydantic import BeforeValidator
 
 from tracelens import grammars
 from tracelens.evidence import Evidence, Place, Seen, Times
+from tracelens.instances import alike
 from tracelens.logs import Joined, Log, Record
 
 __all__ = ["CompileSpan", "Site", "TorchLog", "read_site"]
@@ -24,6 +26,9 @@ class TorchLog(Log):
     switch = 'TORCH_LOGS="+dynamo,+inductor"'
 
 
+#: The id of a compilation as most have it, behind a place; and what stands for each.
+_NUMBERED = re.compile(r"\] \[(\d+/\d+(?:_\d+)?)\]", re.ASCII)
+_ANY_ID = "0/0"
 #: What Dynamo and Inductor were called before they became parts of torch.
 _BEFORE = {"torchdynamo": "torch._dynamo", "torchinductor": "torch._inductor"}
 
@@ -90,7 +95,19 @@ class CompileSpan(Joined):
 
 @lru_cache(maxsize=20_000)
 def read_site(text: str) -> Site:
-    """Read a prefix's stable part; a site that the grammar refuses is known by its text alone."""
+    """Read a prefix's stable part; a site that the grammar refuses is known by its text alone.
+
+    Places are few and compilations many: a place is read once, with another id.
+    """
+    if (numbered := _NUMBERED.search(text)) is None:
+        return read_plainly(text)
+    site = read_plainly(f"{text[: numbered.start(1)]}{_ANY_ID}{text[numbered.end(1) :]}")
+    return alike(site, {"id": numbered[1]}) if site.id == _ANY_ID else read_plainly(text)
+
+
+@lru_cache(maxsize=2_000)
+def read_plainly(text: str) -> Site:
+    """Return what the grammar makes of a prefix's stable part."""
     try:
         site = grammars.load(TorchLog.name, __name__).parse(text)[0]
     except grammars.Unreadable:
