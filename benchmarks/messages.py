@@ -39,12 +39,18 @@ _BREAKS = ("unimplemented", "unimplemented_v2", "unimplemented_with_warning")
 
 
 def fixed(node: ast.AST | None) -> str:  # noqa: PLR0911 -- a case for each kind of node
-    """Return the words that every message of ``node`` begins with; values and on are left out."""
+    """Return the words that every message of ``node`` begins with; values and on are left out.
+
+    Of ``{value}: what is said`` it is what is said.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        head = ""
-        for part in node.values:
+        head, parts = "", node.values
+        named = parts[1] if len(parts) > 1 and not isinstance(parts[0], ast.Constant) else None
+        if isinstance(named, ast.Constant) and str(named.value).startswith(": "):
+            parts = parts[1:]  # an operator, or whatever, that it is said of
+        for part in parts:
             if not isinstance(part, ast.Constant):
                 return head + "\0"
             head += str(part.value)

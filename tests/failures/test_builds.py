@@ -123,3 +123,33 @@ def test_a_minifier_that_was_written_tells_that_compiling_failed(tmp_path: Path)
 def test_an_exception_that_a_line_of_source_handles_was_not_raised(tmp_path: Path) -> None:
     first = report(HANDLED, tmp_path).told[0]
     assert (first.code, first.data["cause"]) == ("ERR000", "cut")
+
+
+SHARDED = (
+    f'  File "/home/ana/proj/train.py", line 16, in step\n    logits = h @ w.t()\n'
+    f'  File "{TORCH}/distributed/tensor/_api.py", line 349, in __torch_dispatch__\n    return DTensor._op_dispatcher.dispatch(\n'
+    f'  File "{TORCH}/distributed/tensor/_dispatch.py", line 152, in dispatch\n    op_info = self.unwrap_to_op_info(op_call, args, kwargs)\n'
+)
+
+
+def test_a_few_frames_that_end_in_torch_are_a_cut_traceback(tmp_path: Path) -> None:
+    first = report(SHARDED, tmp_path).told[0]
+    assert (first.code, first.data["cause"]) == ("ERR000", "cut")
+    with pytest.raises(SourceError):  # they lead back to the program
+        report(
+            SHARDED.replace(f"{TORCH}/distributed/tensor/_dispatch", "/home/ana/proj/shard"),
+            tmp_path,
+        )
+    with pytest.raises(SourceError):
+        report(f"Stack (most recent call last):\n{SHARDED}", tmp_path)
+
+
+def test_a_notebook_that_ends_in_the_partitioner_of_tensorrt_is_cut_too(tmp_path: Path) -> None:
+    text = (
+        "File ~/venv/lib/python3.11/site-packages/torch_tensorrt/dynamo/_compiler.py:759, in compile_module(gm)\n"
+        "--> 759 num = partitioning.get_graph_converter_support(gm)\n\n"
+        "File ~/venv/lib/python3.11/site-packages/torch_tensorrt/dynamo/partitioning/common.py:153, in support(node)\n"
+        "--> 153     if op_support.is_node_supported(module_dict, node):\n"
+    )
+    first = report(text, tmp_path).told[0]
+    assert (first.code, first.data["stage"]) == ("ERR000", "backend")

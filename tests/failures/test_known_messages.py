@@ -20,6 +20,8 @@ ALONE = {
     "AssertionError: Should not be called: source of the pregraph bytecode is None": None,
     "RuntimeError: Multiple runtime asserts were added and then deferred by something": None,
 }
+#: What is said of an operator, with it and without.
+SHARDED = "got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed operators!"
 #: Words of other programs, or too few of torch's.
 OTHERS = (
     "expected a list of values but got 3",
@@ -105,3 +107,10 @@ def test_an_exception_that_names_one_of_dynamos_breaks_is_told_as_that(
 def test_another_programs_exception_of_that_name_is_not(text: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError):
         report(text, tmp_path)
+
+
+@pytest.mark.parametrize("head", ["", "aten.mm.default: "])
+def test_what_is_said_of_a_value_is_known_with_it_and_without(head: str, tmp_path: Path) -> None:
+    assert report(head + SHARDED, tmp_path).told[0].code == "ERR000"
+    assert raised_by(head + SHARDED) == "unknown"
+    assert raised_by(f"of what we saw: {SHARDED}") is None

@@ -50,6 +50,7 @@ _DUMPED = ("most recent call first", "Stack (most recent call last)")
 #: What torch writes once a compilation has failed, and where every call of compiled code passes.
 _MINIFIES = "Writing minified repro to"
 _ENTERS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
+_IN_TORCH = re.compile(r"[/\\]torch[/\\]")
 _SUPPRESS = "You can suppress this exception"
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -121,7 +122,13 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
         if name in GENERIC_ERRORS:
             return any(compiler) or is_at_home(episode)
         return any(compiler) or "Dynamo" in name or name in _COMPILES
-    if any(_MINIFIES in text for text in said):
-        return any(_ENTERS.search(frame.place) for frame in frames)
     shown = any(_POINTS.match(text) or _REMOVES in text for text in said)
-    return any(compiler[-2:]) and sum(compiler) >= (1 if shown else MIN_FRAMES)
+    inner = all(_IN_TORCH.search(frame.place) for frame in frames[-2:])
+    alone = episode.short and not episode.torch and len(frames) > MIN_FRAMES and inner
+    failed = any(_MINIFIES in text for text in said) and any(map(_enters, frames))
+    least = 1 if shown else MIN_FRAMES
+    return alone or failed or (any(compiler[-2:]) and sum(compiler) >= least)
+
+
+def _enters(frame: Traced) -> bool:
+    return _ENTERS.search(frame.place) is not None

@@ -26,6 +26,7 @@ TELLING, MAX_WORDS = 4, 12
 MAX_NAME = 200
 BREAK = "break"
 WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
+_NAME = re.compile(r"[\w.:<>]{1,120}")
 _SAY_LITTLE = (
     "a all an and any are argument arguments as at be but by can cannot could did do does error"
     " expect expected expects for found from get given got had has have if in input inputs instead"
@@ -77,10 +78,17 @@ def _index() -> dict[int, str]:
 
 
 def raised_by(text: str) -> Stage | None:
-    """Return the stage that raises the message ``text``; None where none is known to."""
-    words = beginning(text)
-    stage = _index().get(checksum(words)) if words else None
-    return None if stage in {None, BREAK} else stage  # type: ignore[return-value]
+    """Return the stage that raises the message ``text``; None where none is known to.
+
+    Before it may stand what it is said of: ``aten.mm.default: ...``.
+    """
+    said = text.lstrip().partition(": ")
+    for part in (text, said[2] if _NAME.fullmatch(said[0]) else ""):
+        words = beginning(part)
+        stage = _index().get(checksum(words)) if words else None
+        if stage not in {None, BREAK}:
+            return stage  # type: ignore[return-value]
+    return None
 
 
 def is_break(text: str) -> bool:

@@ -87,6 +87,7 @@ _OF_CAUSE: dict[str, Stage] = {
 #: Parts of paths, the later stages first.
 _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/triton/(?!ops)"), "triton"),
+    (re.compile(r"/torch_tensorrt/dynamo/"), "backend"),
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
     (re.compile(r"torchinductor_|/_inductor/runtime/|/runtime_wrappers"), "runtime"),
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
@@ -98,6 +99,7 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
 _COMPILER = re.compile(
     r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|_export|export|_higher_order_ops|fx)/"
     r"|/triton/|/torch/utils/_triton\.py|torchinductor_|/torch(?:inductor|dynamo)/(?:[\w-]+/){0,3}\w+\.py$"
+    r"|/torch_tensorrt/dynamo/"
 )
 _GENERATED = re.compile(
     r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"
