@@ -67,3 +67,13 @@ def test_threads_that_a_variable_ties_to_fewer_cpus(
 def test_the_order_of_inputs_makes_no_difference() -> None:
     one, other = busy(analyze(str(BUSY), str(CALM))), busy(analyze(str(CALM), str(BUSY)))
     assert (one.id, one.count, one.message) == (other.id, other.count, other.message)
+
+
+def test_threads_that_are_bound_in_one_input_do_not_hide_the_waits_of_another() -> None:
+    bound = LOGS / "fires-bound-to-one-cpu.log"
+    report = analyze(str(bound), str(BUSY), select=["ENV001"])
+    seen = {finding.data["seen"]: finding for finding in report.findings}
+    assert {line.input for line in seen["bound"].evidence} == {str(bound)}
+    assert {line.input for line in seen["waiting"].evidence} == {str(BUSY)}
+    alone = analyze(str(bound), select=["ENV001"])
+    assert [finding.data["seen"] for finding in alone.findings] == ["bound"]

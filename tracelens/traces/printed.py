@@ -150,6 +150,8 @@ def _total(rows: list[Average]) -> float:
 
 
 def _is_on_gpu(name: str) -> bool:
+    if "_for_cpu" in name:  # long names are cut
+        return False
     return name.startswith(ON_GPU) or "cudnn_" in name or "_flash_attention" in name
 
 

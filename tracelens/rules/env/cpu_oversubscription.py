@@ -151,17 +151,23 @@ class CpuOversubscription(Rule):
         counts: Table[CpuCount],
         variables: Table[EnvironmentVariable],
     ) -> Iterator[Finding]:
-        """Yield one finding: threads tied to few CPUs, primitives that waited, too many threads."""
+        """Yield one finding: threads tied to few CPUs, primitives that waited, too many threads.
+
+        What is tied explains the waits of its own input, and of no other.
+        """
         bound = list(self._bound(runtimes, variables, run))
-        if bound:
-            yield from bound
-            return
-        all_writers = writers(execs, runtimes, isas)
+        yield from bound
+        told = {line.input for finding in bound for line in finding.evidence}
+        all_writers = [
+            writer
+            for writer in writers(execs, runtimes, isas)
+            if told.isdisjoint(wait.row.first.input for wait in writer.found)
+        ]
         busy = [writer for writer in all_writers if writer.is_busy]
         if busy:
             yield self._waiting(busy, len(all_writers), run)
-            return
-        yield from self._counted(runtimes, counts, run)
+        elif not bound:
+            yield from self._counted(runtimes, counts, run)
 
     def _waiting(self, busy: list[Writer], number: int, run: Table[RunFacts]) -> Finding:
         count, ms = sum(writer.n for writer in busy), sum(writer.ms for writer in busy)
