@@ -13,6 +13,8 @@ begin alike in real logs, too. The number is the size in MB; ``FOLDER`` is searc
     distinct     the same, and every guard another
     lines        the same, and every line has a clock of its own, which shatters the records
     structured   TORCH_TRACE
+    payloads     the same, and hardly two payloads are alike; by turns as recorded, with many
+                 graphs, with many records of symbolic shapes, and with little but events
     trace        a profiler trace whose events and correlations differ
     names        the same, and every event has a name of its own
     program      what training loops print: no line of torch's at all
@@ -193,6 +195,55 @@ def structured(folder: Path, of: random.Random) -> Iterator[bytes]:
         frames += most + 1
 
 
+#: What differs from payload to payload: inputs of graphs, kernels, keys, objects and clocks.
+NAME = re.compile(
+    rb"\b(?:primals_\d{1,4}|arg\d{1,4}_1|cpp_fused_\w+|f[a-z2-7]{51}|[0-9a-f]{32}|1[34]\d{13}(?:\.\d)?)\b"
+)
+RECORD = re.compile(rb"(?m)^[VIWEC]\d{4} [^\n]*\n(?:\t[^\n]*\n)*")
+#: Records that large programs write much of.
+GRAPHS = (b'"dynamo_output_graph"', b'_graph"', b'"inductor_output_code"', b"_cpp_guards_str")
+SYMBOLS = (b'{"create_symbol"', b'{"guard_added', b'{"describe_', b'{"str"')
+
+
+def payloads(folder: Path, of: random.Random) -> Iterator[bytes]:
+    """Yield structured logs in which hardly a payload comes again, of programs of four kinds."""
+    pool = [RECORD.findall(text) for text in logs(folder, "dedicated_log_torch_trace*")]
+    frames = 0
+    while True:
+        records = of.choice(pool)
+        kind = of.randrange(4)
+        if kind == 1:  # large graphs
+            records = [one for one in records for _ in range(5 if in_head(one, GRAPHS) else 1)]
+        elif kind == 2:  # symbolic shapes
+            records = [one for one in records for _ in range(20 if in_head(one, SYMBOLS) else 1)]
+        elif kind == 3:  # events, and little else
+            records = [one for one in records if len(one) < 3_000]
+        most = max((int(m[1]) for one in records for m in FRAME.finditer(one[:4_000])), default=0)
+        names: dict[bytes, bytes] = {}
+        for one in records:
+            head, newline, body = one.partition(b"\n")
+            head = FRAME.sub(lambda m: b'"frame_id": %d' % (int(m[1]) + frames), head)  # noqa: B023
+            names.clear()
+            yield head + newline + NAME.sub(lambda m: other_name(m[0], names, of), body)  # noqa: B023
+        frames += most + 1
+
+
+def in_head(record: bytes, words: tuple[bytes, ...]) -> bool:
+    """Tell whether one of ``words`` is in a record's first line."""
+    head = record.partition(b"\n")[0]
+    return any(word in head for word in words)
+
+
+def other_name(name: bytes, names: dict[bytes, bytes], of: random.Random) -> bytes:
+    """Return another name of the same form; the same one for the same."""
+    if name not in names:
+        digits = b"%d" % of.randrange(1000, 10_000)
+        names[name] = name[: -len(digits)] + digits if len(name) > 14 else name + digits[1:]
+        if name.startswith(b"arg"):
+            names[name] = name[:-2] + digits + b"_1"
+    return names[name]
+
+
 def trace(folder: Path, of: random.Random, *, distinct: bool = False) -> Iterator[bytes]:
     """Yield a trace: its events again and again, later each time."""
     text = max(logs(folder, "*trace.json*", "*.json.gz", "*train.json*"), key=len)
@@ -235,6 +286,7 @@ MAKERS: dict[str, Callable[[Path, random.Random], Iterator[bytes]]] = {
     "distinct": partial(mixed, distinct=True),
     "lines": partial(mixed, shatter=True),
     "structured": structured,
+    "payloads": payloads,
     "trace": trace,
     "names": partial(trace, distinct=True),
     "program": program,

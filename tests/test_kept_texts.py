@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,3 +98,13 @@ def test_a_row_about_another_record_of_a_long_text_shares_the_packed_text() -> N
     assert other.text == row.text
     short = Seen(Line(name="a"), 1, [place], "short").about(Line(name="b"), [place])
     assert (short.record.name, short.count, short.text) == ("b", 1, "short")
+
+
+def test_a_row_that_is_completed_keeps_its_text_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = unseen((Line(name="a"),), "guard\n" * 1_000)
+    monkeypatch.setattr(Line, "resolved", lambda *_: Line(name="b"))
+    other = row.completed(Evidence())
+    assert isinstance(other, SeenLong)
+    assert isinstance(row, SeenLong)
+    assert other._packed is row._packed
+    assert other.record.name == "b"

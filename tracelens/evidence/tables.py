@@ -6,7 +6,7 @@ Everything here is in constant memory per distinct record, whatever the size of 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from tracelens.evidence.record import Record
@@ -189,7 +189,11 @@ class Seen(Generic[R]):
     def completed(self, evidence: Evidence) -> Seen[R]:
         """Return the row with what only other records in ``evidence`` know about its record."""
         record = self.record.resolved(self, evidence)
-        return self if record is self.record else replace(self, record=cast("R", record))
+        if record is self.record:
+            return self
+        row = self.about(cast("R", record), self.places, self.count, self.times)
+        row.parts = self.parts
+        return row
 
     @property
     def first(self) -> Place:

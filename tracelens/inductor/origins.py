@@ -40,6 +40,7 @@ class Lines:
     def __init__(self, graphs: Table[FxGraph]) -> None:
         self._graphs: defaultdict[tuple[str, str, str], list[FxGraph]] = defaultdict(list)
         self._read: dict[int, Calls] = {}
+        self._by_name: dict[tuple[str, str, str], defaultdict[str, list[Origin]]] = {}
         for place, seen in graphs.events():
             self._graphs[_key(place)].append(seen.record)
 
@@ -65,7 +66,7 @@ class Lines:
         if found:
             return found
         for op in ops:
-            found = _each(origin for node, origin in self._calls(graphs) if op in _names(node))
+            found = _each(self._named(_key(seen.first)).get(op, ()))
             if len(found) == 1:
                 return found
         return ()
@@ -94,6 +95,16 @@ class Lines:
         graphs = self._graphs.get(_key(seen.first), [])
         traced = (graph for graph in graphs if graph.traced)
         return tuple(parameter.input for graph in traced for parameter in graph.inputs)
+
+    def _named(self, key: tuple[str, str, str]) -> dict[str, list[Origin]]:
+        """Return where the graphs of a compilation compute each operator, by its names."""
+        held = self._by_name.get(key)
+        if held is None:
+            held = self._by_name[key] = defaultdict(list)
+            for node, origin in self._calls(self._graphs.get(key, [])):
+                for name in _names(node):
+                    held[name].append(origin)
+        return held
 
     def _calls(self, graphs: Iterable[FxGraph]) -> Iterator[tuple[Node, Origin]]:
         for graph in graphs:
