@@ -8,9 +8,10 @@ import pytest
 
 from tracelens.evidence import Evidence
 from tracelens.evidence.tables import Seen
+from tracelens.inductor import origins
 from tracelens.inductor.origins import Lines
 from tracelens.logs._statements import ExternCall
-from tracelens.logs.graph_code import FxGraph
+from tracelens.logs.graph_code import FxGraph, Node
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.source import read
 
@@ -150,3 +151,23 @@ def test_where_all_lines_are_of_einops_they_stay(tmp_path: Path) -> None:
     found = evidence(tmp_path, log("graph_code", only, "0/0") + log("output_code", CODE, "0/0"))
     lines, seen, (product, _) = parts(found)
     assert [f.file for f in lines.of(seen, product.comment)] == [einops]
+
+
+def test_the_nodes_of_a_compilation_are_read_once_however_many_kernels_ask(
+    both: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, seen, _ = parts(both)
+    read_names: list[Node] = []
+    plainly = origins._names
+
+    def counting(node: Node) -> set[str]:
+        read_names.append(node)
+        return plainly(node)
+
+    monkeypatch.setattr(origins, "_names", counting)
+    first = lines.of(seen, None, ["cumsum"])
+    once = len(read_names)
+    assert [line.line for line in first] == [6]
+    assert once
+    assert all(lines.of(seen, None, [op, "cumsum"]) == first for op in ("none", "relu"))
+    assert len(read_names) == once
