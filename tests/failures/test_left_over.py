@@ -254,3 +254,20 @@ def test_random_operators_of_another_pass_are_left_to_eager(tmp_path: Path) -> N
     first = report(text, tmp_path).told[0]
     assert first.code == "ERR017"
     assert first.advice[0].setting == "torch._inductor.config.fallback_random = True"
+
+
+SEARCH = Path("fixtures/rules/TUN004-configs-out-of-resources/fires-exceptions-with-traceback.log")
+
+
+def test_what_is_raised_for_one_kernel_of_a_search_and_logged_is_no_failure(tmp_path: Path) -> None:
+    assert errors(report(SEARCH.read_text(), tmp_path)) == []
+
+
+def test_the_same_raised_by_the_program_is_one(tmp_path: Path) -> None:
+    lines = SEARCH.read_text().split("\n")[1:10]
+    text = "".join(f"{line.partition('[0/0] ')[2]}\n" for line in lines)
+    assert errors(report(text, tmp_path)) == ["ERR013"]
+
+
+def errors(told: Report) -> list[str]:
+    return [one.code for one in told.findings if one.code.startswith("ERR")]

@@ -44,6 +44,8 @@ ENGINE = frozenset({"engine-died", "engine-start"})
 _ENGINE_SAYS = ("Engine core init", "Engine process failed", "WorkerProc init")
 #: What follows the error of a choice that the search for kernels leaves out.
 _LEFT = "Ignoring this choice"
+#: ... and how it names one in whose preparation something was raised.
+_CHOICE = " for benchmark choice "
 _LEFT_OUT = re.compile(r"WON'T CONVERT (\S{1,200}) (\S{1,400}) line \d")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
@@ -99,7 +101,10 @@ def told(episode: Episode) -> Told | None:
     engine = [one for one in found if one[0] in ENGINE]
     found = [one for one in found if one[0] not in ENGINE]
     own = False
-    if found:
+    facts: dict[str, str] = {}
+    if (index := _unprepared_choice(episode, raised)) >= 0:
+        cause, cut = "choice-left-out", False
+    elif found:
         cause, index, facts = found[0]
         # Its name alone wraps whatever else failed: a compiler that is missing, a kernel.
         wraps = cut and cause == "internal-compiler"
@@ -149,6 +154,14 @@ def told(episode: Episode) -> Told | None:
 def _left_out_choice(episode: Episode) -> int:
     """Return the item that says that the search for kernels went on without one; below 0: none."""
     said = (n for n, one in enumerate(episode.items) if _LEFT in line_of(one))
+    return next(said, -1)
+
+
+def _unprepared_choice(episode: Episode, raised: list[Raised]) -> int:
+    """Return the item that logs what was raised for one kernel of a search; below 0: none."""
+    if not raised or not all(one.logged for one in raised):
+        return -1
+    said = (n for n, one in enumerate(episode.items) if one.logged and _CHOICE in line_of(one))
     return next(said, -1)
 
 
