@@ -167,6 +167,17 @@ def test_dynamic_false_is_not_blamed_where_other_sizes_are_symbols(tmp_path: Pat
     assert advised(tmp_path, "RCP002", *SIZES, PINNED) == ["pad", "record-dynamic"]
 
 
+def test_symbols_of_another_function_say_nothing_about_dynamic_false(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    lines = [RECOMPILE.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(SIZES, 1)]
+    other = RECOMPILE.format(n=1, last=0, guard=PINNED).replace("scaled", "padded")
+    lines.append(other.replace("[0/", "[1/").replace("- 0/", "- 1/").replace("a.py:5", "a.py:50"))
+    log.write_text("".join(lines), encoding="utf-8")
+    (told,) = [one for one in analyze(str(log)).findings if one.code == "RCP002"]
+    assert told.advice[0].id == "default-dynamic"
+    assert "needs this number" not in told.message
+
+
 def test_no_input_is_padded_for_a_condition_that_one_size_meets(tmp_path: Path) -> None:
     assert advised(tmp_path, "RCP023", SIZES[0], PINNED) == ["pad"]
     rest = "(x.size()[1] % 8) == 0"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tracelens.dynamo.recompile_causes import ranked
 from tracelens.dynamo.recompile_history import histories
 from tracelens.engine import judge, select_rules
-from tracelens.logs.recompiles import Recompile
+from tracelens.logs.recompiles import GuardFailure, Recompile, Source, TensorMismatch, ValueCheck
 from tracelens.report import Severity
 from tracelens.rules.rcp._changes import groups, owner
 from tracelens.source import read
@@ -98,3 +99,19 @@ def test_what_was_expected_is_never_more_than_a_note() -> None:
         loud = [f.title for f in report.shown if f.title.endswith(": expected")]
         assert loud == [], path
         assert all(f.severity is not Severity.NONE for f in report.shown)
+
+
+def test_two_sizes_that_take_turns_do_not_use_up_the_entries() -> None:
+    """Every entry has the other size half of the time; the counter is what needs one each."""
+    size = TensorMismatch(what="size", source=Source(name="x"), index=0, expected="", actual="4")
+    steps = []
+    for call in range(1, 9):
+        failures = []
+        for entry in range(call):
+            step = ValueCheck(source=Source(name="self", path=".step"), integer=entry)
+            other = size.model_copy(update={"expected": str(4 + 2 * (entry % 2))})
+            same = entry % 2 == call % 2
+            failures.append(GuardFailure(entry=f"0/{entry}", check=step if same else other))
+        steps.append(tuple(failures))
+    (first, *_) = ranked(steps)
+    assert first[0].code == "RCP007"

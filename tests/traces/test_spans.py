@@ -98,6 +98,20 @@ def test_operators_are_told_by_module_and_add_up(on_device: bool) -> None:
     assert sum(ms for _, ms in rows.values()) == pytest.approx(whole, abs=1e-6)
 
 
+def test_an_operator_inside_of_another_one_is_not_told_twice() -> None:
+    """``aten::relu`` calls ``aten::clamp_min`` on the same tensor."""
+    dims = {"Input Dims": [[1024, 64]], "Input type": ["float"]}
+    relu = op("aten::relu", 15, 20) | {"args": dims | {"External id": 1}}
+    clamp = op("aten::clamp_min", 16, 18) | {"args": dims | {"External id": 2}}
+    later = op("aten::clamp_min", 40, 5) | {"args": dims | {"External id": 3}}
+    found = read([*MODEL, relu, clamp, later])
+    rows = [one.record for one in found.table(ModuleOp)]
+    assert [(row.name, row.n, row.sum_ms) for row in rows] == [
+        ("aten::relu", 1, 0.02),
+        ("aten::clamp_min", 1, 0.005),
+    ]
+
+
 def test_without_modules_operators_are_told_once() -> None:
     assert not list(read([*OPS, *OPS_ON_DEVICE]).table(ModuleOp))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import singledispatch
 from typing import NamedTuple
 
@@ -164,8 +164,9 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
     """Return the causes of a function's recompiles, that of most entries first.
 
     Every failed entry counts: a value that differs from all of them is what the entries are about.
-    A condition that one entry alone has, and every call fails, is not: ``0/0: not state``. Among
-    equals, what cannot be made dynamic comes first.
+    A condition that one entry alone has, and every call fails, is not: ``0/0: not state``. Two
+    sizes that take turns fail with all entries in the end, and need two of them: a cause counts for
+    no more entries than it has values. Among equals, what cannot be made dynamic comes first.
 
     Returns:
         Each cause, in how many recompiles it occurs, and the values that the entries were made for.
@@ -173,6 +174,7 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
     counts: Counter[tuple[str, str]] = Counter()
     entries: dict[tuple[str, str], set[int]] = {}
     values: dict[tuple[str, str], dict[str, None]] = {}
+    needed: dict[tuple[str, str], set[str]] = {}
     for failures in steps:
         seen = set()
         for failure in reversed(failures):
@@ -182,7 +184,15 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
             seen.add(key)
             entries.setdefault(key, set()).add(failure.number)
             values.setdefault(key, {})[cause.value] = None
+            actual = getattr(failure.check, "actual", "")
+            needed.setdefault(key, set()).update((cause.value, actual or cause.value))
         counts.update(sorted(seen))
     last = frozenset({"RCP002", "RCP016"})
-    order = sorted(counts, key=lambda key: (-len(entries[key]), -counts[key], key[0] in last, key))
+    made = {key: min(len(entries[key]), _variants(needed[key])) for key in counts}
+    order = sorted(counts, key=lambda key: (-made[key], -counts[key], key[0] in last, key))
     return [(Cause(*key), counts[key], [value for value in values[key] if value]) for key in order]
+
+
+def _variants(values: Collection[str]) -> float:
+    """Return how many entries the values of a cause need; without bound where none is printed."""
+    return float("inf") if "" in values else len(values)

@@ -17,11 +17,12 @@ from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import ChromeTrace
 
-__all__ = ["Entry", "Name", "Names"]
+__all__ = ["OTHER_NAMES", "Entry", "Name", "Names"]
 
 #: Different names that are told apart; further ones lose their digits, and then everything.
 MAX_NAMES = 10_000
 MAX_MASKED = 1_000
+OTHER_NAMES = "\t(other names)"
 #: Characters of a name, and of a category, that are kept.
 MAX_NAME = 16_000
 MAX_CATEGORY = 64
@@ -145,7 +146,7 @@ class Names:
             self.full = True
             text = _DIGITS.sub("#", text)
             if text not in self._by_text and len(self._by_text) >= MAX_NAMES + MAX_MASKED:
-                text = "\t(other names)"
+                text = OTHER_NAMES
             if text in self._by_text:
                 return self._by_text[text]
         self._written += len(text)

@@ -62,14 +62,14 @@ class Called:
         self.us, self.ran = array("d"), array("b")
         self.host_us = array("d")
 
-    def add(self, event: Complete, work: int) -> int:
+    def add(self, event: Complete, work: int, host_us: float) -> int:
         """Add one; return its number."""
         self.starts.append(event.ts)
         self.threads.append(self.thread_table.number((event.pid, event.tid)))
         self.works.append(work)
         self.us.append(0.0)
         self.ran.append(0)
-        self.host_us.append(0.0 if event.name in AROUND else event.dur)
+        self.host_us.append(host_us)
         return len(self.starts) - 1
 
 
@@ -86,6 +86,8 @@ class Products:
         self.works: list[Work] = []
         self.called = Called()
         self._by_id: dict[Any, int] = {}
+        #: Thread -> start and end of the last operator that was counted on it.
+        self._counted: dict[ThreadId, tuple[float, float]] = {}
         self._annotated: dict[str, Work] = {}
         #: Call -> the operator in which it is, and the fills with their calls: libraries clear
         #: counters before some products.
@@ -122,17 +124,27 @@ class Products:
                 number = self._by_shape[key] = self._known(_work(event.name, event, name))
                 if number < 0:
                     continue
-            if event.name not in AROUND:
+            host_us = self._on_host(event)
+            if host_us:
                 work = self.works[number]
                 work.calls += 1
-                work.host_us += event.dur
+                work.host_us += host_us
             if len(self._by_id) < MAX_OPERATORS:
-                self._by_id[args.external] = self.called.add(event, number)
+                self._by_id[args.external] = self.called.add(event, number, host_us)
         for event, name in self.kernels:
             if event.args is not None:
                 self._kernel(event, name)
         self.operators.clear()
         self.kernels.clear()
+
+    def _on_host(self, event: Complete) -> float:
+        """Return what an operator took on the host; 0 where another one is counted for it."""
+        thread = (event.pid, event.tid)
+        start, end = self._counted.get(thread, (0.0, 0.0))
+        if event.name in AROUND or start <= event.ts < end:
+            return 0.0  # `aten::relu` calls `aten::clamp_min`
+        self._counted[thread] = event.ts, event.ts + event.dur
+        return event.dur
 
     def _known(self, work: Work | None) -> int:
         """Keep the work of an operator; return its number, or -1 where there is none."""

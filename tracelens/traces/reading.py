@@ -34,7 +34,7 @@ from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
 from tracelens.traces.host import Host
 from tracelens.traces.memory import Memory
-from tracelens.traces.names import Name, Names
+from tracelens.traces.names import OTHER_NAMES, Name, Names
 from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
 from tracelens.traces.reader import CHUNK, TraceReader
@@ -137,7 +137,7 @@ class Reading:
         for name in self.names:
             place = Place(self.path, name.first)
             category = name.text.partition("\t")[0]
-            nameless = not category and name.times.n > 0
+            nameless = not category and name.times.n > 0 and name.text != OTHER_NAMES
             if name.record is None or nameless or category not in USED:
                 evidence.understood_events -= name.count
                 unused[category] = unused.get(category, 0) + name.count

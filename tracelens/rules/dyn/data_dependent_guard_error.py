@@ -141,6 +141,7 @@ class DataDependentGuardError(Rule):
             since="2.1",
             basis="tested",
             proof="tests/advice/DYN001/cond.py",
+            edits=True,
         ),
     )
 

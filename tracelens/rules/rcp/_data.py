@@ -106,9 +106,9 @@ class RecompileData(FindingData):
     limit: int = 8
     is_hit: bool = False
     #: Why automatic dynamic shapes did not help: ``specialized`` by a line of code, which the
-    #: finding DYN004 names; ``static`` since the log shows no symbol; ``number`` since others are
-    #: symbols; ``module`` where the module that the program calls keeps the value, whose guard no
-    #: graph break causes; empty where it is not known.
+    #: finding DYN004 names; ``static`` since the log shows no symbol; ``number`` since others of
+    #: the function are symbols; ``module`` where the module that the program calls keeps the value,
+    #: whose guard no graph break causes; empty where it is not known.
     held: str = ""
     #: The installed package that reads what changed; empty for the program and for torch.
     package: str = ""

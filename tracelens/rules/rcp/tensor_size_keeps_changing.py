@@ -150,9 +150,14 @@ class TensorSizeKeepsChanging(RecompileRule):
                 groups.setdefault(values.subject, []).append(values)
         constants = {(row.record.definition, *row.record.subject) for row in specialized}
         weight = Weight.of(recompiles, frames, seconds)
-        symbolic = any(_has_symbols(row.record) for row in recompiles)
+        symbolic = {
+            (one.function, one.file, one.line)
+            for one in (row.record for row in recompiles)
+            if _has_symbols(one)
+        }
         for group in groups.values():
-            held = "number" if symbolic else ""
+            own = any(values.history.definition in symbolic for values in group)
+            held = "number" if own else ""
             if len(symbols):
                 known = any(values.subject_in(constants) for values in group)
                 held = "specialized" if known else "static"
@@ -234,7 +239,7 @@ _UNSURE = {False: Confidence.LOW, True: Confidence.MEDIUM}
 _WHY = {
     "specialized": "it did, and a line of code turned the symbol back into a constant.",
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
-    "number": "others of the run stayed symbols, so a line of code needs this number.",
+    "number": "others of this function stayed symbols, so a line of code needs this number.",
     "": "a second time happens where it is held static, by dynamic=False or mark_static, or where "
     "a line of code needs the number.",
 }
