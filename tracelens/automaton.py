@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tracelens import context
+from tracelens.version import __version__
 
 __all__ = ["Automaton", "Doubt", "Piece", "Refused", "Tables", "keep", "kept", "place_of"]
 
@@ -90,7 +91,8 @@ def place_of(path: Path, text: str) -> Path | None:
     folder = context.current().cache
     if folder is None:
         return None
-    digest = hashlib.sha256(f"{_lark()}\0{sys.version}\0{text}".encode()).hexdigest()
+    made_by = f"{__version__}\0{_lark()}\0{sys.version}"
+    digest = hashlib.sha256(f"{made_by}\0{text}".encode()).hexdigest()
     return folder / f"{path.stem}-{digest[:16]}.json"
 
 

@@ -89,7 +89,7 @@ def analyze(
     if remark is not None:
         for said in team.remarks:
             remark(said)
-    if (error := nothing_known(report)) is not None:
+    if (error := nothing_known(report, kind)) is not None:
         raise error
     return report
 
@@ -198,16 +198,17 @@ def choose(select: Collection[str] = ()) -> Sequence[RuleFacts]:
     return [rule for rule in rules if not select or any(matches(rule, s) for s in select)]
 
 
-def nothing_known(report: Report) -> TracelensError | None:
+def nothing_known(report: Report, kind: str | None = None) -> TracelensError | None:
     """Return the error for inputs in which nothing at all was recognised; it says what they are.
 
+    A part of a log is something, unless it is only said to be of a ``kind``.
     Where a pack is broken, that is the error: nobody knows what it would have read.
     """
     inputs = report.inputs
     if any(source.kinds.keys() - {Recording.name} for source in inputs) or report.coverage.known:
         return None
     told = any(finding.data.get("how") == "part" for finding in report.told)
-    if told or any(run.watched for run in report.runs):
+    if (told and kind is None) or any(run.watched for run in report.runs):
         return None
     for pack in report.broken_packs:  # it may be what reads this log
         hint = "what it reads is not read: fix or uninstall it; tracelens packs says more"

@@ -49,6 +49,20 @@ FAILED = {
         "ERR029",
         "TORCH_NCCL",
     ),
+    "a watchdog that got stuck, without the head of the line": (
+        "'s watchdog got stuck for 480 seconds without making progress in monitoring enqueued\n",
+        "ERR029",
+        "TORCH_NCCL",
+    ),
+    "a linker that a backend's exception tells of": (
+        (
+            "torch._dynamo.exc.BackendCompilerFailed: backend='tvm' raised:\n"
+            "tvm._ffi.base.TVMError: Compilation error:\n"
+            "/usr/bin/ld: cannot find -lcuda: No such file or directory\n"
+        ),
+        "ERR006",
+        "LIBRARY_PATH",
+    ),
     "a fault of an AMD GPU": (
         (
             "Memory access fault by GPU node-1 (Agent handle: 0x88b6bc0) on address 0x7f4f8180. "
@@ -75,6 +89,34 @@ QUIET = {
     "a watchdog of another program": "the watchdog got stuck for a while and was restarted\n",
     "tables with bars": "service  | state\nweb-1  | Exception handling is on\n",
     "another class of that name": "AttributeError: type object 'Kernel' has no attribute 'hook'\n",
+    "a watchdog of a sensor": "The sensor's watchdog got stuck for 480 seconds without an answer\n",
+    "a range of a parameter": "ValueError: Not all values of a are in the specified range [0, 1]\n",
+    "a linker that PyTensor calls": (
+        "pytensor.link.c.exceptions.CompileError: Compilation failed (return status=1):\n"
+        "/usr/bin/ld: cannot find -lmkl_rt: No such file or directory\n"
+        "collect2: error: ld returned 1 exit status\n"
+    ),
+    "a compiler that tinygrad calls": (
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/tinygrad/tinygrad/engine/realize.py", line 60, in compile_linear\n'
+        "    lib = Device[dev].compiler.compile_cached(src)\n"
+        "tinygrad.device.CompileError: compile failed: <null>:3:10: fatal error: 'math.h' file "
+        "not found\n"
+    ),
+    "a linker that TVM calls": (
+        "tvm._ffi.base.TVMError: Compilation error:\n"
+        "/usr/bin/ld: cannot find -lcuda: No such file or directory\n"
+    ),
+    "a program that was stopped in eager mode": (
+        "^CTraceback (most recent call last):\n"
+        '  File "/home/ana/proj/train.py", line 40, in <module>\n'
+        "    loss.backward()\n"
+        f'  File "{TORCH}/_tensor.py", line 581, in backward\n'
+        "    torch.autograd.backward(\n"
+        f'  File "{TORCH}/autograd/graph.py", line 825, in _engine_run_backward\n'
+        "    return Variable._execution_engine.run_backward(\n"
+        "KeyboardInterrupt\n"
+    ),
 }
 
 

@@ -47,6 +47,8 @@ _COMPILES = frozenset(
 _OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc"}
 #: A dump of the stacks of a process that is alive, not of an error.
 _DUMPED = ("most recent call first", "Stack (most recent call last)")
+#: How a program ends that somebody stopped.
+_STOPPED = re.compile(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
 #: What torch writes once a compilation has failed, and where every call of compiled code passes.
 _MINIFIES = "Writing minified repro to"
 _ENTERS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
@@ -112,7 +114,7 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
     if raised or (episode.after or 0) > MAX_AFTER or not _is_alone(episode, frames):
         return False
     said = [item.text for item in episode.items if isinstance(item, Said)]
-    if any(mark in text for text in said for mark in _DUMPED):
+    if any(mark in text for text in said for mark in _DUMPED) or any(map(_STOPPED.match, said)):
         return False
     if episode.torch and not episode.leaves_out:
         frames = [frame for frame in frames if not frame.logged]

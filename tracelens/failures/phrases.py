@@ -198,7 +198,8 @@ PHRASES = (
     Phrase(
         "collective-timeout",
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
-        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d|swatchdoggotstuckfor(?P<stuck>\d{1,6})seconds"
+        r"|Timeout\(ms\)=\d{1,9}\)ranfor\d"
+        r"|(?:NCCL.?swatchdog|swatchdog(?=.{1,24}withoutmakingprogressinmon))gotstuckfor(?P<stuck>\d{1,6})seconds"
         r"|Notallranksjoiningcollective",
     ),
     Phrase(
@@ -223,7 +224,7 @@ PHRASES = (
     ),
     Phrase(
         "constraint",
-        r"ConstraintViolationError|Constraintsviolated\(|Notallvaluesof.{1,300}?inthespecifiedrange"
+        r"ConstraintViolationError|Constraintsviolated\(|Notallvaluesof.{1,300}?inthespecifiedrange.{0,300}?satisfythegenerated"
         r"|wasinferredtobeaconstant\(\d",
     ),
     Phrase(

@@ -46,6 +46,11 @@ _CONTEXT = re.compile(
 )
 #: Others that have ptxas and LLVM compile for them.
 _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
+#: Exceptions of others that call a C compiler, and what only torch writes around it.
+_OTHERS_ERROR = re.compile(
+    r"\b(?:tinygrad|pytensor|theano|aesara|tvm|numba|cupy|taichi|mlx|paddle)\.(?:\w{1,40}\.){0,6}\w{1,40}Error\b"
+)
+_OF_TORCH = re.compile(r"torch[._/\\]|nductor|TorchDynamo|TORCHDYNAMO|[Tt]riton")
 #: Lines before and after what a compiler says in which it is told who called it.
 NEAR = 100
 #: Files of torch that run the C++ compiler and read what it prints.
@@ -144,8 +149,9 @@ def _is_told(episode: Episode, raised: Sequence[Raised]) -> bool:
 
 def _has_context(episode: Episode, at: int) -> bool:
     """Tell whether the lines around line ``at`` say that torch or Triton called the compiler."""
-    near = episode.items[max(0, at - NEAR) : at + NEAR]
-    return any(_CONTEXT.search(line_of(one)) for one in near)
+    near = [line_of(one) for one in episode.items[max(0, at - NEAR) : at + NEAR]]
+    context = _OF_TORCH if any(map(_OTHERS_ERROR.search, near)) else _CONTEXT
+    return any(map(context.search, near))
 
 
 def _is_own_ptxas(cause: str, episode: Episode, at: int) -> bool:
