@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracelens import context, grammars, lark_tables
+from tracelens import automaton, context, grammars, lark_tables
 from tracelens.automaton import Refused, Tables, keep, kept
 from tracelens.context import Context
 from tracelens.grammars import Grammar, Unreadable
@@ -136,3 +136,14 @@ def test_what_is_not_kept_is_made_in_memory(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     keep(missing / "tables", Tables({}, {}, [], []))
     assert kept(missing / "tables") is None
+
+
+def test_tables_of_another_version_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    new(tmp_path / "some.lark", cache)
+    monkeypatch.setattr(automaton, "__version__", "0.0.0")
+    new(tmp_path / "some.lark", cache)
+    assert len(list(cache.glob("*.json"))) == 2

@@ -18,6 +18,7 @@ from tracelens.logs.cudagraphs import CudagraphSkip
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.inductor_debug import CacheBypass, CacheEvent, HashDetails
+from tracelens.logs.output_code import CodeFile
 from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_trace import CompilationMetrics, TorchTrace, TorchVersion
 from tracelens.source import read
@@ -240,3 +241,18 @@ def test_a_compilation_begins_with_the_stack_that_led_to_it() -> None:
     ]
     assert {stack[0].file for _, stack in starts} == {"/home/ana/proj/ragged.py"}
     assert "forward" not in {frame.function for frame in starts[1][1]}
+
+
+def test_code_that_is_in_two_files_names_both(tmp_path: Path) -> None:
+    log = tmp_path / "dedicated_log_torch_trace.log"
+    code = "\tdef call(args):\n\t    arg0_1, = args\n\t    return (arg0_1, )\n"
+    head = (
+        "V0101 00:00:0%d.000000 9 torch/_inductor/graph.py:1] "
+        '{"inductor_output_code": {"filename": "/home/ana/%s.py"}, "frame_id": %d, '
+        '"frame_compile_id": 0, "attempt": 0, "has_payload": "0"}\n'
+    )
+    files = enumerate(("one", "two"))
+    log.write_text("".join(head % (at, name, at) + code for at, name in files))
+    evidence, _ = read([str(log)])
+    paths = [row.record.path for row in evidence.table(CodeFile)]
+    assert paths == ["/home/ana/one.py", "/home/ana/two.py"]

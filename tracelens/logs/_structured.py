@@ -27,11 +27,11 @@ from tracelens.logs.torch_trace import (
     UnnamedRecompile,
 )
 
-__all__ = ["EVENT", "READ", "READERS", "tick", "typed"]
+__all__ = ["CODE", "EVENT", "READ", "READERS", "path", "tick", "typed"]
 
 EVENT = "chromium_event"
 _START = "dynamo_start"
-_CODE = "inductor_output_code"
+CODE = "inductor_output_code"
 #: The records that are read; of the others, the ids are.
 READ = frozenset({*READERS, *SHAPES, EVENT, _START, "compilation_metrics", "torch_version"})
 #: Failures after which Dynamo has its own way to go on; others end the program, or are suppressed.
@@ -51,8 +51,8 @@ def _content(name: str, envelope: str) -> bytes:
 def typed(name: str, record: StructuredRecord) -> Iterator[Record]:
     """Yield the records that a structured record about ``name`` holds."""
     if name in READERS:
-        if name == _CODE and (path := _path(record.envelope)):
-            yield CodeFile(path=path)
+        if name == CODE and (file := path(record.envelope)):
+            yield CodeFile(path=file)
         for found in READERS[name](record.payload.replace("\r\n", "\n").removesuffix("\r")):
             is_recompile = isinstance(found, Recompile)
             yield UnnamedRecompile(**dict(found)) if is_recompile else found
@@ -72,9 +72,9 @@ def typed(name: str, record: StructuredRecord) -> Iterator[Record]:
         yield from _failure(metrics)
 
 
-def _path(envelope: str) -> str:
+def path(envelope: str) -> str:
     """Return the file that holds a generated module."""
-    return msgspec.json.decode(_content(_CODE, envelope), type=_File).filename or ""
+    return msgspec.json.decode(_content(CODE, envelope), type=_File).filename or ""
 
 
 def _failure(metrics: CompilationMetrics) -> Iterator[Record]:

@@ -150,12 +150,15 @@ class TorchTrace(StructuredLog):
 
     @classmethod
     def told_by(cls, text: str) -> tuple[str, str]:
-        """Return the name and the payload of a record that its payload tells."""
-        name = _about(text)
-        if name not in structured().READERS:
+        """Return the name and the payload of a record that its payload tells, and its file."""
+        name, reading = _about(text), structured()
+        if name not in reading.READERS or not (cut := _cut(text)):
             return "", ""
-        cut = _cut(text)
-        return (name, cut[0].payload) if cut else ("", "")
+        try:
+            file = reading.path(cut[0].envelope) if name == reading.CODE else ""
+        except msgspec.DecodeError:
+            return "", ""
+        return f"{name} {file}", cut[0].payload
 
     @classmethod
     def skim(cls, head: str) -> Skimmed | None:
