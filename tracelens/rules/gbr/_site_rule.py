@@ -21,8 +21,8 @@ from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 
 __all__ = [
-    "CALL_OUTSIDE",
     "COMPILE_INNER",
+    "LEAVE_CALL_OUT",
     "LEAVE_STEP",
     "LIBRARY",
     "NEWER_VERSION",
@@ -174,13 +174,13 @@ COMPILE_INNER = Remedy(
     proof="tests/advice/GBR007/compile-inner.py",
     knob=_inner,
 )
-CALL_OUTSIDE = Remedy(
-    "call-outside",
+LEAVE_CALL_OUT = Remedy(
+    "leave-call-out",
     _left_out,
     when="the break is in an installed package, and no module and no optimizer leads there",
     applies=lambda data: bool(data.package) and _caller(data) is not None,
     basis="tested",
-    proof="tests/advice/GBR002/call-outside.py",
+    proof="tests/advice/GBR002/leave-call-out.py",
 )
 NEWER_VERSION = Remedy(
     "newer-version",
@@ -194,7 +194,7 @@ NEWER_VERSION = Remedy(
     proof="it depends on the releases of the package",
 )
 #: What a user of a library can do about a break inside of it.
-LIBRARY = (LEAVE_STEP, COMPILE_INNER, CALL_OUTSIDE, NEWER_VERSION)
+LIBRARY = (LEAVE_STEP, COMPILE_INNER, LEAVE_CALL_OUT, NEWER_VERSION)
 
 
 class SiteRule(Rule):
