@@ -23,13 +23,17 @@ class Number(NamedTuple):
     source: Source
     value: int | float
     guard: Guard
-    at: int
     #: How many items the container has.
     is_length: bool = False
 
     def __str__(self) -> str:
         source = f"len({self.source})" if self.is_length else str(self.source)
         return f"{source} == {self.value}"
+
+    def line_in(self, text: str) -> int:
+        """Return at which line of a record the guard stands; to be asked for what is quoted."""
+        lines = text.split("\n")
+        return next((i for i, line in enumerate(lines) if self.guard.expression in line), 0)
 
     @property
     def name(self) -> str:
@@ -38,13 +42,8 @@ class Number(NamedTuple):
         return path.rpartition(".")[2].rpartition("[")[2].strip("]'\"")
 
 
-def numbers(tree: GuardTree, text: str) -> Iterator[Number]:
-    """Yield the guards of a tree that compare with a number.
-
-    Args:
-        tree: The guards.
-        text: The record that they were read from.
-    """
+def numbers(tree: GuardTree) -> Iterator[Number]:
+    """Yield the guards of a tree that compare with a number."""
     for guard in tree.guards:
         if guard.kind not in KINDS or " == " not in guard.expression:
             continue
@@ -53,20 +52,15 @@ def numbers(tree: GuardTree, text: str) -> Iterator[Number]:
             continue
         value = check.integer if check.integer is not None else check.number
         if value is not None:
-            yield Number(check.source, value, guard, _line(guard, text))
+            yield Number(check.source, value, guard)
 
 
-def lengths(tree: GuardTree, text: str) -> Iterator[Number]:
-    """Yield the guards of a tree that ask how many items a container has; see :func:`numbers`."""
+def lengths(tree: GuardTree) -> Iterator[Number]:
+    """Yield the guards of a tree that ask how many items a container has."""
     for guard in tree.guards:
         check = _check(guard.expression) if guard.kind == _LENGTH else None
         if isinstance(check, LengthCheck) and check.operator.strip() == "==":
-            yield Number(check.source, check.length, guard, _line(guard, text), is_length=True)
-
-
-def _line(guard: Guard, text: str) -> int:
-    lines = text.split("\n")
-    return next((i for i, line in enumerate(lines) if guard.expression in line), 0)
+            yield Number(check.source, check.length, guard, is_length=True)
 
 
 def _check(expression: str) -> object:

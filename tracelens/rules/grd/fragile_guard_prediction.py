@@ -167,7 +167,9 @@ class FragileGuardPrediction(Rule):
             confidence=Confidence.MEDIUM,
             where=user_code.where(frame) or entry.record.where,
             evidence=[
-                seen.entry.quote(f"entry {seen.entry.record.id}", at=seen.number.at)
+                seen.entry.quote(
+                    f"entry {seen.entry.record.id}", at=seen.number.line_in(seen.entry.text)
+                )
                 for seen in few(group)
             ],
             advice=self.advise(data),
@@ -197,8 +199,7 @@ def _numbers(entries: Table[GuardedEntry]) -> Iterator[_Seen]:
     for entry in entries:
         if entry.record.tree is None:
             continue
-        tree, text = entry.record.tree, entry.text
-        found = [*numbers(tree, text), *lengths(tree, text)]
+        found = [*numbers(entry.record.tree), *lengths(entry.record.tree)]
         sources = {str(number.source): number for number in found}
         for number in found:
             yield _Seen(number, entry, sources)
