@@ -50,3 +50,18 @@ def test_a_function_of_an_extension_may_be_one() -> None:
     report = analyze(str(LOGS / "fires-scipy.log"))
     (finding,) = [f for f in report.findings if f.code == "GBR009"]
     assert "`linear_sum_assignment`" in finding.title
+
+
+@pytest.mark.parametrize(
+    ("log", "advice"),
+    [
+        ("fires-beartype.log", ["unwrap"]),
+        ("fires-python.log", ["torch-random", "draw-before"]),
+    ],
+)
+def test_a_wrapper_that_checks_arguments_is_taken_off(log: str, advice: list[str]) -> None:
+    report = analyze(f"fixtures/rules/GBR016-random-or-numpy-state/{log}")
+    found = [one for one in report.findings if one.code == "GBR016"]
+    assert found
+    for one in found:
+        assert [each.id for each in one.advice] == advice

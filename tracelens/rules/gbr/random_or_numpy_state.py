@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, named, own
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named, own
 
 __all__ = ["RandomOrNumpyState"]
 
 FILLED = "Tensor.random_"
+#: How beartype names the wrapper that it makes around a function: its class, and its name.
+_CHECKS = re.compile(r"<@beartype\((?:\w+\.){0,20}?(\w+\.\w+)\) at ")
+
+
+def _checked(data: BreakData) -> str:
+    """Return the function whose arguments beartype checks there; empty for anything else."""
+    found = (match[1] for line in data.stack if (match := _CHECKS.match(line.file)))
+    return next(found, "")
+
+
+def _own(data: BreakData) -> bool:
+    return own(data) and not _checked(data)
 
 
 class RandomOrNumpyState(SiteRule):
@@ -61,10 +74,22 @@ class RandomOrNumpyState(SiteRule):
     families: ClassVar[frozenset[str]] = frozenset({"random"})
     remedies = (
         Remedy(
+            "unwrap",
+            lambda data: (
+                f"beartype's wrapper around `{_checked(data)}` draws a number, to check one item "
+                "of what it is given. Take it off before you compile: arguments are then not "
+                "checked."
+            ),
+            when="a function that beartype checks",
+            applies=lambda data: bool(_checked(data)),
+            code=lambda data: f"{_checked(data)} = {_checked(data)}.__wrapped__",
+            proof="https://github.com/beartype/beartype",
+        ),
+        Remedy(
             "randint",
             "Make the numbers instead of filling a tensor with them.",
             when="`Tensor.random_` in code of your own",
-            applies=lambda data: data.name == FILLED and own(data),
+            applies=lambda data: data.name == FILLED and _own(data),
             basis="tested",
             proof="tests/advice/GBR016/randint.py",
         ),
@@ -73,7 +98,7 @@ class RandomOrNumpyState(SiteRule):
             "Draw with torch's default generator, such as `torch.rand(())`, seeded by "
             "`torch.manual_seed`.",
             when="another generator, in code of your own",
-            applies=lambda data: data.name != FILLED and own(data),
+            applies=lambda data: data.name != FILLED and _own(data),
             basis="tested",
             proof="tests/advice/GBR016/torch-random.py",
         ),
@@ -81,7 +106,7 @@ class RandomOrNumpyState(SiteRule):
             "draw-before",
             "Or draw before the compiled function is called, and pass the numbers in as tensors.",
             when="another generator, in code of your own",
-            applies=lambda data: data.name != FILLED and own(data),
+            applies=lambda data: data.name != FILLED and _own(data),
             basis="tested",
             proof="tests/advice/GBR016/draw-before.py",
         ),
@@ -90,6 +115,8 @@ class RandomOrNumpyState(SiteRule):
 
     def what(self, site: BreakSite) -> str:
         """Name the generator and the method."""
+        if match := _CHECKS.match(site.record.file):
+            return f"beartype's check of `{match[1]}` breaks the graph"
         name = self.named(site)
         if name:
             return f"`{name}` breaks the graph"
