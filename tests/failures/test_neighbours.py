@@ -146,6 +146,21 @@ def test_an_error_of_a_called_kernel_is_no_bug_of_the_compiler(tmp_path: Path) -
     assert analyze(str(path)).told[0].code == "ERR000"
 
 
+def test_the_record_of_a_graph_break_without_its_prefix_is_no_failure(tmp_path: Path) -> None:
+    record = (
+        "Graph break in user code at /home/ana/proj/a.py:12\n"
+        "Reason: Unsupported: call_function BuiltinVariable(print) [ConstantVariable()] {}\n"
+        "User code traceback:\n"
+        '  File "/home/ana/proj/a.py", line 12, in f\n'
+        '    print("x")\n'
+    )
+    raised = record.partition("Reason: ")[2].replace("User code traceback", "from user code")
+    path = tmp_path / "pasted.txt"
+    for text, codes in ((record, ["GBR003"]), (f"torch._dynamo.exc.{raised}", ["ERR016"])):
+        path.write_text(text, encoding="utf-8")
+        assert [one.code for one in analyze(str(path)).told] == codes
+
+
 def test_what_launchers_print_in_every_run_is_no_part_of_a_log(tmp_path: Path) -> None:
     path = tmp_path / "output.txt"
     stars = "W0922 18:51:16.217000 1197897 torch/distributed/run.py:774] "

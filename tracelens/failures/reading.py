@@ -68,6 +68,8 @@ MAX_ALONE = 30
 _IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
 #: The caller and the callee.
 _PAIR = 2
+#: What stands before the name in the record of a graph break, which is no failure.
+_RECORDED = "Reason: "
 
 
 class Told(msgspec.Struct):
@@ -92,7 +94,7 @@ def told(episode: Episode) -> Told | None:
     """Return what ``episode`` is about; None where nothing of the compiler failed."""
     lines = [line_of(item) for item in episode.items]
     text, ends = squeeze(lines)
-    raised = [item for item in episode.items if isinstance(item, Raised)]
+    raised = [one for one in episode.items if isinstance(one, Raised) and one.lead != _RECORDED]
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
     cut = is_cut(episode, raised, frames)
