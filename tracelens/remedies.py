@@ -101,8 +101,9 @@ def _for_authors(advice: Advice, package: str) -> Advice:
 def _reported(package: str) -> Advice:
     return Advice(
         id="report",
-        text=f"The line is in `{package}`: nothing in your program changes it. Measure what it "
-        "costs before anything else, and report it to its authors if it matters.",
+        text=f"The line is in `{package}`, and no setting is known that helps. If it stops the "
+        "program, leave the call that leads there out of what is compiled; if not, measure what "
+        "it costs first. Then report it to its authors.",
         basis="untestable",
         proof="it depends on the releases of the package",
     )

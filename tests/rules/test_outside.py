@@ -93,6 +93,10 @@ def test_where_nothing_else_helps_the_line_is_reported() -> None:
     given = [Advice(id="edit", text="Write it anew.")]
     assert [one.id for one in from_outside(given, [edit], "oddlib")] == ["report", "edit"]
     assert from_outside((), [edit], "oddlib") == ()
+    report, _ = from_outside(given, [edit], "oddlib")
+    # A program that ends there has nothing to measure, and can go on without the call.
+    assert "leave the call that leads there out" in report.text
+    assert "nothing in your program changes it" not in report.text
 
 
 def test_the_program_s_own_line_is_its_own_to_edit(tmp_path: Path) -> None:

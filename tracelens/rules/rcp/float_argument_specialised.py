@@ -118,8 +118,8 @@ class FloatArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "compile-inner",
-            "Compile the modules that this package calls, instead of what calls it: its code needs "
-            "the number itself.",
+            "Compile the modules that this package calls, or what comes before and after the call "
+            "of it, instead of what calls it: its code needs the number itself.",
             when="code of an installed package takes it as a number",
             applies=lambda data: bool(data.held and data.package),
             basis="tested",
