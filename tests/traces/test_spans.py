@@ -112,6 +112,16 @@ def test_an_operator_inside_of_another_one_is_not_told_twice() -> None:
     ]
 
 
+def test_calls_beyond_those_that_are_kept_are_of_no_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where all calls have one id; the rows still add up."""
+    monkeypatch.setattr("tracelens.traces.products.MAX_OPERATORS", 2)
+    found = read([*MODEL, *(product(7, ts) for ts in (11, 16, 21, 26))])
+    rows = [one.record for one in found.table(ModuleOp)]
+    assert {(row.module, row.n) for row in rows} == {("Net_0 > Linear_0", 2), (None, 2)}
+
+
 def test_without_modules_operators_are_told_once() -> None:
     assert not list(read([*OPS, *OPS_ON_DEVICE]).table(ModuleOp))
 
