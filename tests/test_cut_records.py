@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import Finding, Severity, analyze
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.source import read
 
 BREAKS = (
     "V1120 11:07:35.765000 1628 torch/_dynamo/symbolic_convert.py:5131] [0/1] [__graph_breaks] "
@@ -143,3 +145,30 @@ def test_a_reason_in_bold_is_read(tmp_path: Path) -> None:
     found = analyze(str(log)).findings[0]
     assert found.code == "RCP001"
     assert "param_groups" in found.message
+
+
+def test_two_records_that_both_begin_in_their_middle_are_read_apart(tmp_path: Path) -> None:
+    site = (
+        "V1122 10:00:0%d.000000 77 torch/_dynamo/symbolic_convert.py:844] [%d/0] [__graph_breaks] "
+    )
+    lines = (
+        "Data-dependent branching",
+        "  Explanation: Detected data-dependent branching.",
+        "",
+        "  Developer debug context: a",
+        "",
+        "User code traceback:",
+        '  File "/home/ana/proj/%s.py", line 30, in f',
+        "    if x.sum() > 0:",
+    )
+    log = tmp_path / "pasted.txt"
+    for files in ("a", "ab"):
+        log.write_text(
+            "".join(
+                BREAKS.replace("[0/1]", f"[{at}/0]") + line.replace("%s", name) + "\n"
+                for at, name in enumerate(files)
+                for line in lines
+            )
+        )
+        evidence, _ = read([str(log)])
+        assert len(evidence.table(GraphBreak)) == len(files)

@@ -48,22 +48,25 @@ def complete(evidence: Evidence) -> None:
     ordered = sorted(refused, key=attrgetter("kind", "first_line"))
     for name, texts in groupby(ordered, attrgetter("kind")):
         if name in _COMPLETED:
-            _read(evidence, list(texts), _COMPLETED[name])
+            held = list(texts)
+            if not _read(evidence, held, _COMPLETED[name]) and len(held) > 1:
+                for one in held:
+                    _read(evidence, [one], _COMPLETED[name])
 
 
-def _read(evidence: Evidence, texts: list[Unread], completed: _Completes) -> None:
-    """Read the texts of one kind, each by itself or, where one went on in the next, together."""
-    for group in ([texts] if len(texts) > 1 else []) or [[one] for one in texts]:
-        first = group[0]
-        text = "\n".join(one.whole for one in group)
-        log = kind(first.kind)
-        for whole in completed(text):
-            if (records := _parsed(log, whole)) and first.place is not None:
-                for one in group:
-                    evidence.drop(one)
-                lines = sum(one.lines for one in group)
-                evidence.add(log, text, first.place, lines=lines, records=records)
-                return
+def _read(evidence: Evidence, texts: list[Unread], completed: _Completes) -> bool:
+    """Read texts of one kind, where each goes on in the next; tell whether they do."""
+    first = texts[0]
+    text = "\n".join(one.whole for one in texts)
+    log = kind(first.kind)
+    for whole in completed(text):
+        if (records := _parsed(log, whole)) and first.place is not None:
+            for one in texts:
+                evidence.drop(one)
+            lines = sum(one.lines for one in texts)
+            evidence.add(log, text, first.place, lines=lines, records=records)
+            return True
+    return False
 
 
 def _parsed(log: type[Log], whole: _Whole) -> tuple[Record, ...]:
