@@ -148,9 +148,6 @@ def test_a_reason_in_bold_is_read(tmp_path: Path) -> None:
 
 
 def test_two_records_that_both_begin_in_their_middle_are_read_apart(tmp_path: Path) -> None:
-    site = (
-        "V1122 10:00:0%d.000000 77 torch/_dynamo/symbolic_convert.py:844] [%d/0] [__graph_breaks] "
-    )
     lines = (
         "Data-dependent branching",
         "  Explanation: Detected data-dependent branching.",

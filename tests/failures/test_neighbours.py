@@ -107,6 +107,10 @@ QUIET = {
         "tvm._ffi.base.TVMError: Compilation error:\n"
         "/usr/bin/ld: cannot find -lcuda: No such file or directory\n"
     ),
+    "an assembler that Paddle calls": (
+        "paddle.base.libpaddle.PaddleError: (External) ptxas fatal : Value 'sm_90a' is not defined "
+        "for option 'gpu-name'\n"
+    ),
     "a program that was stopped in eager mode": (
         "^CTraceback (most recent call last):\n"
         '  File "/home/ana/proj/train.py", line 40, in <module>\n'

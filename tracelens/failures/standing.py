@@ -48,7 +48,7 @@ _CONTEXT = re.compile(
 _OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
 #: Exceptions of others that call a C compiler, and what only torch writes around it.
 _OTHERS_ERROR = re.compile(
-    r"\b(?:tinygrad|pytensor|theano|aesara|tvm|numba|cupy|taichi|mlx|paddle)\.(?:\w{1,40}\.){0,6}\w{1,40}Error\b"
+    r"\b(?:tinygrad|pytensor|theano|aesara|tvm|numba|cupy|taichi|mlx|paddle|warp)\.(?:\w{1,40}\.){0,6}\w{1,40}Error\b"
 )
 _OF_TORCH = re.compile(r"torch[._/\\]|nductor|TorchDynamo|TORCHDYNAMO|[Tt]riton")
 #: Lines before and after what a compiler says in which it is told who called it.
@@ -159,8 +159,13 @@ def _is_own_ptxas(cause: str, episode: Episode, at: int) -> bool:
     return (
         cause == "ptxas"
         and "ptxas" in line_of(item_at(episode, at))
-        and not any(_OTHERS.search(line_of(one)) for one in episode.items)
+        and not any(map(_is_others, episode.items))
     )
+
+
+def _is_others(item: Item) -> bool:
+    line = line_of(item)
+    return bool(_OTHERS.search(line) or _OTHERS_ERROR.search(line))
 
 
 def item_at(episode: Episode, at: int) -> Item:
