@@ -51,6 +51,8 @@ def test_a_busy_input_leaves_the_others_alone() -> None:
         ("KMP_AFFINITY=granularity=fine,compact,1,0", None),  # it names no CPUs
         ("OMP_PROC_BIND=close", None),
         ("GOMP_CPU_AFFINITY=node0", None),
+        ("OMP_PROC_BIND=false\nGOMP_CPU_AFFINITY=0", None),  # it has precedence
+        ("OMP_PROC_BIND=true\nGOMP_CPU_AFFINITY=0", 1),
     ],
 )
 def test_threads_that_a_variable_ties_to_fewer_cpus(

@@ -248,6 +248,8 @@ class CpuOversubscription(Rule):
         for row in variables:
             cpus = bound_to(row.record.name, row.record.value)
             there = runtimes.within(row.first.input)
+            if any(_frees(one.record) for one in variables.within(row.first.input)):
+                continue
             many = [one for one in there if cpus and (one.record.nthr or 0) > cpus]
             if many and cpus:
                 threads, setting = many[0].record.nthr, f"{row.record.name}={row.record.value}"
@@ -266,6 +268,11 @@ class CpuOversubscription(Rule):
                     data=data,
                 )
                 return
+
+
+def _frees(variable: EnvironmentVariable) -> bool:
+    """Whether it lets threads go where they like, whatever other variables name."""
+    return variable.name == "OMP_PROC_BIND" and variable.value.lower() == "false"
 
 
 def _processors() -> int:
