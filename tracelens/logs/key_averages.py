@@ -32,7 +32,7 @@ class KeyAveragesLog(Log):
         r"|Self \w{2,8} time total: [\d.]{1,12}[mu]?s$"
         r"| *(?:aten::|cuda[A-Z]|cuLaunch|hip[A-Z]|ProfilerStep|autograd::|Memcpy [HD]|triton_\w"
         r"|void \w|nccl\w|CompiledFunction|Torch-Compiled Region|nn\.Module: |\w{2,60}Backward\d"
-        r"|[\w./<>-]{1,100}(?: [\w>]{1,20})?\(\d{1,6}\): )[^\n]{0,120}?"
+        r"|(?:[\w./-]{1,100}\.py|<[\w./ -]{1,60}>)\(\d{1,6}\): )[^\n]{0,120}?"
         r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
     )
     continues = re.compile(

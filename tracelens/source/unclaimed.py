@@ -28,7 +28,7 @@ MAX_NEW = 0.25
 #: What is taken off lines before anything else.
 CONTROLS = (b"\r", b"\x1b")
 #: One of them is in every line that is torch's or oneDNN's without beginning so.
-WORDS = (b"torch.", b"_verbose,", b".py:", b"Warning:")
+WORDS = (b"torch.", b"_verbose,", b".py:", b".py(", b"Warning:", b"Backward")
 ANYWHERE = (*WORDS, *CONTROLS)
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _start = itemgetter(slice(0, LENGTH))
