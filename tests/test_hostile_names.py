@@ -125,12 +125,19 @@ def test_a_report_that_is_nested_deeply_is_refused(
     assert "nested too deeply" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [([], "tracelens.cli._analyzing.analyze_as_asked"), (["-q"], "tracelens.cli._app.command")],
+)
 def test_ctrl_c_while_modules_are_imported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tracelens.cli._app.command", interrupted)
-    assert main(["analyze", str(LOG)]) == 130
-    assert capsys.readouterr().err == "tracelens: interrupted.\n"
+    monkeypatch.setattr(place, interrupted)
+    assert main(["analyze", str(LOG), *options]) == 130
+    assert capsys.readouterr().err.strip() == "tracelens: interrupted."
