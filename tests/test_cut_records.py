@@ -169,3 +169,8 @@ def test_two_records_that_both_begin_in_their_middle_are_read_apart(tmp_path: Pa
         )
         evidence, _ = read([str(log)])
         assert len(evidence.table(GraphBreak)) == len(files)
+
+
+def test_breaks_that_are_told_only_by_their_count_answer_for_a_short_log() -> None:
+    report = analyze("fixtures/rules/GBR012-break-count-summary/fires-backward-hook.log")
+    assert [one.code for one in report.told] == ["GBR012"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracelens.errors import blame
-from tracelens.report import Outcome
+from tracelens.report import Outcome, Severity
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -21,6 +21,8 @@ PASTED = "LOG001"
 MAX_LINES = 60
 #: Lines of it for one of the log's, at most.
 MAX_OTHERS = 8
+#: The rule that sums up graph breaks.
+BREAKS = "GBR012"
 #: Notes that sum up, or are about the form of the log, and answer nothing.
 SUMMARIES = frozenset({"GBR012", "IND026", "LOG006", "ONE011", "ONE019"})
 
@@ -85,4 +87,6 @@ def _is_about_it(finding: Finding) -> bool:
 
 def _answers(finding: Finding) -> bool:
     """Tell whether a finding says what the log is about; that a part was not read does not."""
+    if finding.code == BREAKS:
+        return finding.severity is not Severity.NONE  # else the breaks have findings of their own
     return finding.code not in SUMMARIES and finding.data.get("how") not in {"cut", "unread"}

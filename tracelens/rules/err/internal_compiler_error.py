@@ -95,8 +95,8 @@ class InternalCompilerError(FailureRule):
         ),
         Remedy(
             "static-sizes",
-            "It failed on a symbolic size, and sizes that are numbers compile: leave symbols out. "
-            "Each size is then compiled once: pad the inputs to a few.",
+            "The message is about a symbolic size: try it without symbols. Each size is then "
+            "compiled by itself: pad the inputs to a few.",
             when="the message names a symbolic size",
             applies=lambda data: _SYMBOL.search(data.message) is not None,
             code="torch.compile(model, dynamic=False)",

@@ -126,7 +126,7 @@ class CopyAndLayoutOverhead(Rule):
         ),
         Remedy(
             id="once",
-            text="Convert types once, outside of the step.",
+            text="Copy and convert once, outside of the step, what is the same in every step.",
             when="most of it is copies, and none goes to a device",
             applies=_on_host,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
