@@ -8,7 +8,7 @@ import pytest
 
 from tracelens import Report, analyze
 from tracelens.cli._phrases import rules_about
-from tracelens.errors import UsageError
+from tracelens.errors import SourceError, UsageError
 from tracelens.report import Severity
 
 HEADER_CN = "/srv/tmpzx8/main.c:1:10: 致命错误：cuda.h：没有那个文件或目录"  # noqa: RUF001
@@ -186,6 +186,33 @@ def report(text: str, tmp_path: Path) -> Report:
     path = tmp_path / "pasted.txt"
     path.write_text(text + "\n", encoding="utf-8")
     return analyze(str(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("RuntimeError: Cannot access data pointer of Storage that is invalid.", "ERR015"),
+        ("AttributeError: 'OptimizedModule' object has no attribute '_orig_mod'", "ERR000"),
+        ("RuntimeError: Offset increment outside graph capture encountered.", "ERR000"),
+        (
+            "ImportError: /home/ana/.triton/cache/ab/cuda_utils.so: cannot open shared object file",
+            "ERR006",
+        ),
+        ("ImportError: DLL load failed while importing cuda_utils: not found.", "ERR006"),
+        ("ImportError: DLL load failed while importing _rust: not found.", ""),
+        ("ImportError: /home/ana/.cache/ab/utils.so: cannot open shared object file", ""),
+        ("AttributeError: 'Module' object has no attribute '_orig_mod'", ""),
+        ("RuntimeError: Offset increment outside video capture encountered.", ""),
+    ],
+)
+def test_the_last_line_alone_is_told_or_left(line: str, code: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{line}\n", encoding="utf-8")
+    if code:
+        assert analyze(str(path)).findings[0].code == code
+    else:
+        with pytest.raises(SourceError):
+            analyze(str(path))
 
 
 @pytest.mark.parametrize("name", LINES)

@@ -307,7 +307,7 @@ PHRASES = (
     ),
     Phrase(
         "fake-tensors",
-        r"DynamofailedtorunFXnodewithfaketensors|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|CannotaccessdatapointerofTensor|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"DynamofailedtorunFXnodewithfaketensors|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
     ),

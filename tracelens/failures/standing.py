@@ -18,7 +18,10 @@ _SAYS = re.compile(
     r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"
 )
 #: Words of what torch generates and loads.
-_GENERATED = re.compile(r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary")
+_GENERATED = re.compile(
+    r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary|[/\\]\.triton[/\\]cache[/\\]"
+    r"|\b(?:cuda_utils|hip_utils|__triton_launcher)\b"
+)
 #: The name of a weight.
 _KEY = re.compile(r"['\"]([\w.]{1,400})['\"]")
 _KEYS = re.compile(r"Missing key|Unexpected key|size mismatch")

@@ -56,7 +56,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
             r"|\b(?:Dict|Root)?GuardManager\b|\bGuardBuilder\b|\bInstructionTranslator\b|\bOutputGraph\b"
             r"|\bFake(?:Tensor|ScriptObject)\w{0,8}|\bfake[ _](?:mode|tensor|kernel|impl|class)|\bregister_fake\b"
             r"|\bSym(?:Int|Float|Bool|Node)s?\b|\bsymints?\b|\bunbacked\b|\b[Ss]hape_?[Ee]nv\b|\bValueRanges\b"
-            r"|\bGraphModule\b|\bExportedProgram\b|\bOpOverload\w{0,6}|\bHigherOrderOperator\b|[Hh]igher[- ]order op"
+            r"|\bOptimizedModule\b|\bGraphModule\b|\bExportedProgram\b|\bOpOverload\w{0,6}|\bHigherOrderOperator\b|[Hh]igher[- ]order op"
             r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_(?:module|method)\b|\bcall_function['`]? (?:op|node|with target)|\bmake_fx\b"
             r"|\bdynamic_shapes\b|\bTreeSpec\b|\bfx\.(?:Node|Graph|Proxy|symbolic_trace)|\b[Ff][Xx] ?[Gg]raph|symbolically trac"
             r"|torch\.(?:compile[rd]?|export|fx|library|cond|ops|_[a-z]\w{1,24})\b|\btorch\.nn\.attention|\bnonstrict_trace\b|\bexpected FunctionType\b"
@@ -67,7 +67,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     ),
     (
         "runtime",
-        re.compile(r"CUDA ?[Gg]raph|cudagraph|\bCompiledFunction|\bcompiled_autograd|[Cc]ompiled autograd"),
+        re.compile(r"CUDA ?[Gg]raph|cudagraph|outside graph capture|\bCompiledFunction|\bcompiled_autograd|[Cc]ompiled autograd"),
     ),
     (
         "unknown",
