@@ -179,6 +179,19 @@ def first(folder: Path, text: str) -> Finding:
     return analyzed(folder, text).findings[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Dynamo detected a call to a `functools.lru_cache`-wrapped function.", "lru_cache"),
+        ("Profiler clears events at the end of each cycle.", "last cycle only"),
+    ],
+)
+def test_a_warning_is_judged_without_what_stands_before_it(
+    tmp_path: Path, text: str, title: str
+) -> None:
+    assert title in first(tmp_path, text).title
+
+
 @pytest.mark.parametrize("case", WARNED)
 def test_a_warning_is_judged(tmp_path: Path, case: str) -> None:
     text, title, message = WARNED[case]

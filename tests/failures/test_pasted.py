@@ -188,6 +188,19 @@ def report(text: str, tmp_path: Path) -> Report:
     return analyze(str(path))
 
 
+def test_the_recompile_limit_in_one_line_is_no_failure(tmp_path: Path) -> None:
+    told = report(
+        "torch._dynamo hit config.cache_size_limit (8) function: 'forward' (model.py:12) last "
+        "reason: tensor 'L['x']' size mismatch at index 0. expected 4, actual 5 To log all "
+        'recompilation reasons, use TORCH_LOGS="recompiles".',
+        tmp_path,
+    )
+    (first,) = told.findings
+    assert first.code == "RCP001"
+    assert "`x` in dimension 0, which was 4" in first.message
+    assert len(first.evidence) == 1
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [

@@ -97,7 +97,7 @@ _OTHERS = re.compile(
 )
 #: What says that it went on, counts errors, or measures them.
 _QUIET = re.compile(
-    r"(?i)deprecat|\bwarn|\bwe (?:recommend|will (?:raise|remove))|\b(?:a|the) future\b|\brenamed\b|\bwill (?:be (?:\w{2,12}ed|slow|none)|raise|detach|use)"
+    r"(?i)deprecat|\bwarn|\bhit config\.\w|\bwe (?:recommend|will (?:raise|remove))|\b(?:a|the) future\b|\brenamed\b|\bwill (?:be (?:\w{2,12}ed|slow|none)|raise|detach|use)"
     r"|\bfall(?:s|ing)? ?back|\bskip(?:s|ped|ping)\b|\bdisabling\b|\bslow|\bperformance\b|\bignor(?:ed|ing)\b"
     r"|does(?: not|n't) affect|\b(?:may|could) (?:cause|lead|be|result)|\bunfused\b|Creating script"
     r"|\b(?:no|0|zero) (?:errors?|fail)|errors?\b ?[:=]? ?\d|\bfail\w{0,4} ?[:=] ?\d"

@@ -290,7 +290,7 @@ def _quotes(
     place: Place, seen: Seen[RecompileLimit], history: History | None
 ) -> Iterator[EvidenceLine]:
     yield seen.quote(place=place)
-    if seen.record.reason is not None:
+    if seen.record.reason is not None and "\n" in seen.text:
         yield seen.quote("the reason that torch prints", at=_reason_at(seen.text), place=place)
     for step in history.steps[: MAX_QUOTED - 2] if history else []:
         yield step.quote(f"entry {step.number}")
