@@ -132,7 +132,7 @@ class Warnings(Log):
         # Pasted without the place, or without all that stands before the text.
         r"|(?:\w{1,40}Warning: )?(?:TensorFloat32 tensor cores for float32 matrix"
         r"|Tensor cores are available but not enabled|Unable to hit fast path of CUDAGraphs"
-        r"|The CUDA Graph is empty|Dynamo detected a call to a `|Profiler clears events at the end of"
+        r"|The CUDA Graph is empty|Dynamo detected a call to a `|Profiler clears events at the end"
         r"|Please use the new API settings to control TF32"
         r"|Torchinductor does not support code gen|[Nn]ot enough SMs to use max_autotune_gemm"
         r"|GPU arch does not support max_autotune_gemm"
