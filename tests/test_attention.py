@@ -34,6 +34,9 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
         "cpp_fused_clone_3": "loadu(in_ptr0)",
         "cpp_fused_flex_attention_4": "kernel_micro_gemm(0)",
         "cpp_fused_bmm_5": "kernel_micro_gemm(0)",
+        "cpp_fused__softmax_clamp_min_div_linalg_vector_norm_8": "exp(0)",
+        "cpp_fused__softmax_add_div_sum_9": "exp(0)",
+        "cpp_fused__softmax_cumsum_10": "exp(0)",
     }.items()
 )
 
@@ -74,6 +77,13 @@ def test_a_softmax_between_two_products_is_attention() -> None:
     (one,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
     assert one.scores.size == (8, 64, 64)
     assert (one.is_decomposed, one.has_dropout, one.is_shared) == (False, False, False)
+
+
+def test_weights_that_are_normalized_once_more_are_no_attention() -> None:
+    """A softmax over the slots, and each slot's weights divided by their sum."""
+    for kernel in ("softmax_clamp_min_div_linalg_vector_norm_8", "softmax_add_div_sum_9"):
+        assert found(FIRST, f"cpp_fused__{kernel}(buf0, buf1)", LAST, "return (buf2, )") == []
+    assert found(FIRST, "cpp_fused__softmax_cumsum_10(buf0, buf1)", LAST, "return (buf2, )")
 
 
 def test_dropout_and_a_call_that_torch_took_apart_show_in_the_name() -> None:

@@ -68,10 +68,11 @@ def test_a_beginning_ends_with_the_first_value_and_needs_words_that_say_somethin
     assert TELLING == 4
 
 
+@pytest.mark.live
 def test_what_the_installed_torch_raises_is_in_the_index() -> None:
     found = importlib.util.find_spec("torch")
-    if found is None or found.origin is None:
-        pytest.skip("torch is not installed")
+    assert found is not None
+    assert found.origin is not None
     folder = Path(found.origin).parent
     for name, stage in (("_dynamo/guards.py", "dynamo"), ("_inductor/scheduler.py", "inductor")):
         made = {one for one in map(beginning, maker.raised(maker.parsed(folder / name))) if one}

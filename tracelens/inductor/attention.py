@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -17,6 +18,9 @@ __all__ = ["Unfused", "fused_calls", "unfused_attention"]
 #: Kernels that may lie between the scores and the product with the values.
 MAX_HOPS = 3
 _PRODUCTS = {"bmm", "baddbmm"}
+#: What normalizes the weights once more, as slots that compete for inputs do: no fused kernel does
+#: that. A softmax's own sum has no name.
+_AGAIN = re.compile(r"linalg_vector_norm|(?:^|_)sum(?:_|$)")
 
 
 class Unfused(msgspec.Struct, frozen=True):
@@ -111,7 +115,9 @@ def _softmax(module: OutputModule, step: Step) -> KernelDef | None:
     if kernel is None or kernel.is_template or "softmax" not in kernel.fused:
         return None
     other = ("log_softmax", "softmax_backward")
-    return None if any(word in kernel.fused for word in other) else kernel
+    if any(word in kernel.fused for word in other) or _AGAIN.search(kernel.fused):
+        return None
+    return kernel
 
 
 def _is_shared(module: OutputModule, scores: Content, results: Sequence[Content]) -> bool:
