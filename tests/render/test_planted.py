@@ -10,6 +10,7 @@ import pytest
 from tests.corpus import cases, log_of, needs_corpus
 from tracelens.cli._output import Plan
 from tracelens.cli._terminal import Terminal
+from tracelens.config import Config
 from tracelens.engine import analyze
 from tracelens.plugins.facts import RendererFacts
 from tracelens.plugins.registry import discover
@@ -197,10 +198,8 @@ def test_no_secret_reaches_a_format_of_a_pack(
     plan.write(
         planted(reports["reference"]),
         Terminal(),
-        max_chars=60_000,
-        redact=None,
+        Config.model_validate({"redact-words": ("Project Falcon", "Falcon")}),
         verbose=True,
-        redact_words=("Project Falcon", "Falcon"),
     )
     text = (tmp_path / "out.plain").read_text()
     assert json.loads(text)["findings"]

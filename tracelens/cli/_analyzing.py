@@ -102,9 +102,7 @@ def analyze_as_asked(
     plan.write(
         report,
         terminal,
-        max_chars=config.max_chars,
-        redact=config.redact,
-        redact_words=config.redact_words,
+        config,
         verbose=verbose,
         root=root,
         split=split,

@@ -14,7 +14,8 @@ from tracelens.cli._terminal import Terminal, emit, say, width
 from tracelens.errors import PluginError, SourceError, UsageError, blame, closest
 
 if TYPE_CHECKING:
-    from tracelens.render import Options, Redact
+    from tracelens.config import Config
+    from tracelens.render import Options
     from tracelens.report import Report
 
 __all__ = ["Plan", "installed_formats", "shown"]
@@ -89,15 +90,13 @@ class Plan:
         self,
         report: Any,
         terminal: Terminal,
+        config: Config,
         *,
-        max_chars: int,
-        redact: Redact,
         verbose: bool,
         root: str = "",
         split: bool = False,
-        redact_words: Sequence[str] = (),
     ) -> None:
-        """Render the report once per target, files first.
+        """Render the report once per target, files first, hiding and cutting what is configured.
 
         In a step of GitHub Actions, the format ``github`` adds the Markdown report to the summary.
 
@@ -108,9 +107,9 @@ class Plan:
         from tracelens.render import Options
 
         asked = Options(
-            max_chars=max_chars,
-            redact=redact,
-            redact_words=tuple(redact_words),
+            max_chars=config.max_chars,
+            redact=config.redact,
+            redact_words=config.redact_words,
             verbose=verbose,
             root=str(Path(root).resolve()) if root else "",
             page=page_of,

@@ -108,9 +108,7 @@ def compare(
     plan.write(
         comparison,
         ctx.obj,
-        max_chars=config.max_chars,
-        redact=config.redact,
-        redact_words=config.redact_words,
+        config,
         verbose=verbose,
     )
     if open_:

@@ -165,9 +165,7 @@ def confirm(
     plan.write(
         job.report,
         ctx.obj,
-        max_chars=config.max_chars,
-        redact=config.redact,
-        redact_words=config.redact_words,
+        config,
         verbose=verbose,
         root=root,
     )

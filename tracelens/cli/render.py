@@ -54,9 +54,7 @@ def render(
     plan.write(
         saved.load(report),
         ctx.obj,
-        max_chars=config.max_chars,
-        redact=config.redact,
-        redact_words=config.redact_words,
+        config,
         verbose=verbose,
         root=root,
         split=split,

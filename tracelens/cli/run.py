@@ -225,9 +225,7 @@ def _write(
         wanted.write(
             report,
             terminal,
-            max_chars=config.max_chars,
-            redact=config.redact,
-            redact_words=config.redact_words,
+            config,
             verbose=verbose,
         )
 
