@@ -46,6 +46,10 @@ PART = b"2026-11-20T10:00:00.123456789Z stdout P "
 #: What an estimate of run times begins with.
 TIMED = b'{"artifact": {"name": "inductor_runtime_and_tensor_meta", "encoding": "json"}}\r\n'
 S = b"V1120 10:45:41.000000 7 torch/_logging/structured.py:28] "
+#: A frame in which no line tells of a failure by itself: only of a short text is it looked at.
+PASTED = rb"""{"log": "  File \"/v/torch/_inductor/graph.py\", line 7, in run\n"}
+{"log": "    return super().run(*args)\n"}
+"""
 FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
 
 
@@ -60,8 +64,9 @@ FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
         (V + b"Recompiling function f in /p/m.py:3\r\r\n" + V + b"    - 0/0: n == 2\r\r\n") * 9,
         (S + TIMED + b"\t{\r\n" + b'\t"a": 1,\r\n' * 9 + b"\t}\r\n") * 4,
         b"\xef\xbb\xbf" + (V + b"Recompiling function f in /p/m.py:3\n") * 20,
+        PASTED * 6,
     ],
-    ids=["repeated", "long", "apart", "cut", "parts", "returns", "payloads", "mark"],
+    ids=["repeated", "long", "apart", "cut", "parts", "returns", "payloads", "mark", "pasted"],
 )
 @pytest.mark.parametrize("jobs", [2, 3, 7])
 @pytest.mark.parametrize("chunk", [64, 128, 500])

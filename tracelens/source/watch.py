@@ -183,6 +183,8 @@ class Watch:
         """Take over what ``after`` kept, whose lines come ``shift`` lines later."""
         numbers = [number + shift for number, _ in after._lead]
         self._follow([line for _, line in after._lead], numbers, after._lead_hot)
+        room = MAX_BRIEF - len(self.brief)
+        self.brief += [(number + shift, line) for number, line in after.brief[:room]]
         self.hot.update(number + shift for number in after.hot)
         self.orphans.update(number + shift for number in after.orphans)
         if after._leads:  # nothing but lead
