@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.source.splitting import KINDS, differences, mutant
 from tracelens.evidence import Evidence
+from tracelens.logs.recompiles import Recompile
 from tracelens.source import files, ranges, read
 from tracelens.source.opened import Inseparable
 from tracelens.source.segment import Segmenter
@@ -51,6 +53,14 @@ PASTED = rb"""{"log": "  File \"/v/torch/_inductor/graph.py\", line 7, in run\n"
 {"log": "    return super().run(*args)\n"}
 """
 FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
+#: An event of a trace that is none, since something stands behind it.
+RANKED = b'[rank%d]:{"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": %d},\n'
+
+
+def json_of(text: bytes) -> bytes:
+    """Return lines as a container runtime keeps them."""
+    lines = text.decode().splitlines(keepends=True)
+    return b"".join(json.dumps({"log": line}).encode() + b"\n" for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +75,22 @@ FULL = b"2026-11-20T10:00:00.123456789Z stdout F "
         (S + TIMED + b"\t{\r\n" + b'\t"a": 1,\r\n' * 9 + b"\t}\r\n") * 4,
         b"\xef\xbb\xbf" + (V + b"Recompiling function f in /p/m.py:3\n") * 20,
         PASTED * 6,
+        json_of(PART + V + b"Recompiling function f \n" + FULL + b"in /p/m.py:3\n") * 6,
+        b"".join(RANKED % (number % 2, number) for number in range(120)),
     ],
-    ids=["repeated", "long", "apart", "cut", "parts", "returns", "payloads", "mark", "pasted"],
+    ids=[
+        "repeated",
+        "long",
+        "apart",
+        "cut",
+        "parts",
+        "returns",
+        "payloads",
+        "mark",
+        "pasted",
+        "json",
+        "refused",
+    ],
 )
 @pytest.mark.parametrize("jobs", [2, 3, 7])
 @pytest.mark.parametrize("chunk", [64, 128, 500])
@@ -149,3 +173,21 @@ def test_the_first_process_of_a_rank_is_the_one_that_is_named() -> None:
     later.numbers.update({("run.log", "rank0"): "8", ("run.log", "rank1"): "9"})
     first.merge(later)
     assert first.numbers == {("run.log", "rank0"): "7", ("run.log", "rank1"): "9"}
+
+
+def test_lines_behind_one_that_was_cut_in_two_stand_where_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    lines = [V + b"Recompiling function f in /p/m.py:3", PART + b"step 1"]
+    path.write_bytes(b"\n".join([*lines, *[V + b"    - 0/0: n == 2"] * 3, b""]))
+    evidence, _ = read([str(path)])
+    (row,) = evidence.table(Recompile)
+    assert [row.first.line_of(offset) for offset in (0, 2, 3)] == [1, 4, 5]
+
+
+def test_the_example_of_a_place_is_its_first_line_in_whatever_order_records_end() -> None:
+    evidence = Evidence()
+    evidence.add_known("torch/a.py", 2, 9, "later")
+    evidence.add_known("torch/a.py", 1, 3, "first")
+    evidence.add_known("torch/a.py", 1, 5, "between")
+    assert evidence.known == {"torch/a.py": [4, 3]}
+    assert evidence.examples == {"torch/a.py": "first"}

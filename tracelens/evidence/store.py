@@ -252,7 +252,8 @@ class Evidence:
             self.notes[f"only the first {limits.MAX_SITES:,} sites were told apart"] = None
             site = "other sites"
         entry = self.known.setdefault(site, [0, line])
-        self.examples.setdefault(site, text[: limits.MAX_EXAMPLE])
+        if line < entry[1] or site not in self.examples:  # records end in another order
+            self.examples[site] = text[: limits.MAX_EXAMPLE]
         entry[0] += lines
         entry[1] = min(entry[1], line)
 

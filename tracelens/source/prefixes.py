@@ -20,6 +20,8 @@ __all__ = [
     "peel",
     "plain",
     "rank_of",
+    "undressed",
+    "unglued",
     "unwrap_json",
 ]
 
@@ -172,6 +174,17 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
             rank = "rank" + match["rank"].lstrip(b"rankdefult").decode()
         partial = partial or match["part"] == b"P"
     return line, rank, partial
+
+
+def undressed(line: bytes) -> tuple[bytes, str, bool]:
+    """Return what :func:`peel` does, of a line that may be in a container runtime's JSON, too.
+
+    A tab begins the payload of a structured record, whatever comes after it.
+    """
+    text, rank, partial = (line, "", False) if line[:1] == b"\t" else peel(line)
+    if text.startswith(b'{"log":') and (inside := unwrap_json(text)) is not None:
+        return peel(inside)
+    return text, rank, partial
 
 
 def unglued(line: bytes) -> bytes:

@@ -18,7 +18,7 @@ from tracelens.source.envelopes import may_be_structured
 from tracelens.source.files import SNIFF, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.places import real
-from tracelens.source.prefixes import peel
+from tracelens.source.prefixes import undressed
 from tracelens.source.texts import TextSegmenter
 from tracelens.traces.reader import may_be_trace
 from tracelens.workers import shared
@@ -107,7 +107,7 @@ def _goes_on(text: bytes, kinds: Kinds) -> bool:
     for line in text.split(b"\n")[:-1][-MAX_MIXED:] if b" P " in text else ():
         if line.startswith(kinds.counted_marks):  # they are looked at by themselves
             continue
-        _, rank, partial = peel(line)
+        _, rank, partial = undressed(line)
         (held.add if partial else held.discard)(rank)
     return bool(held)
 

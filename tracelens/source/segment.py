@@ -25,7 +25,7 @@ from tracelens.source.heads import Head
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import OpenRecords
 from tracelens.source.own import OwnLines
-from tracelens.source.prefixes import TORCH, clock, peel, rank_of, unglued, unwrap_json
+from tracelens.source.prefixes import TORCH, clock, rank_of, undressed, unglued
 from tracelens.source.records import (
     IDLE,
     Block,
@@ -198,10 +198,7 @@ class Segmenter:
         if raw.startswith(_LETTERS) and self._is_plain(raw) and (match := TORCH.match(raw)):
             self._torch(raw, match, "", number, raw)
             return
-        # A tab begins the payload of a structured record, whatever comes after it.
-        line, rank, partial = (raw, "", False) if raw[:1] == b"\t" else peel(raw)
-        if line.startswith(b'{"log":') and (text := unwrap_json(line)) is not None:
-            line, rank, partial = peel(text)
+        line, rank, partial = undressed(raw)
         if rank and rank not in self.writers:
             rank = self._meet(rank)
         if raw[:1] != b"\t" or self.wrap:  # what goes on with a payload is kept as it stands
@@ -257,7 +254,7 @@ class Segmenter:
         key = (rank, match["writer"] or b"")
         held = self._records.take(line, prefix, key, number)
         # A prefix that ends in an artifact begins no longer prefix; others may.
-        whole = raw.rstrip(b"\r")
+        whole = raw.rstrip(b"\r") if number == self._end else b""  # two lines are two places
         if b" [__" in prefix and line.startswith(b" ", len(prefix)) and whole.endswith(line):
             bounds = self._records.bounds(held, key, prefix)
             if bounds is None:
@@ -377,10 +374,10 @@ class Segmenter:
 
     def _replay(self, after: Segmenter, shift: int) -> None:
         """Read the bare lines that ``after`` could not place, then take over its open blocks."""
-        for rank, lines in after._leads.items():
-            for number, line, end in lines:
-                self._end = end + shift
-                self._bare(line, rank, number + shift)
+        leads = [(*one, rank) for rank, lines in after._leads.items() for one in lines]
+        for number, line, end, rank in sorted(leads, key=itemgetter(0)):
+            self._end = end + shift
+            self._bare(line, rank, number + shift)
         for rank in after._led:
             if not self._from_start:
                 self._led.add(rank)
