@@ -38,6 +38,8 @@ def told(events: list[Json], **header: object) -> dict[str, Finding]:
         ("model_forward", "user_annotation", "Python"),
         ("my_library::work", "cpu_op", "other"),
         ("DistributedDataParallel.forward", "user_annotation", "Python"),
+        ("gloo:all_reduce", "user_annotation", "collectives"),
+        ("c10d::allreduce_", "cpu_op", "collectives"),
     ],
 )
 def test_what_computes_nothing_is_told_from_what_does(name: str, category: str, kind: str) -> None:
@@ -53,6 +55,13 @@ def test_python_around_small_operators_does_not_compute(us: float) -> None:
     assert finding.severity is Severity.NONE
     assert finding.data["busy_share"] == pytest.approx(us / 20)
     assert ("no more than" in finding.title) == (us == 2)
+
+
+def test_a_collective_waits_beside_the_trace_and_is_no_share_of_it() -> None:
+    waits = [span("user_annotation", "gloo:all_reduce", 0, 4_000, tid=tid) for tid in (2, 3)]
+    finding = told([op("aten::mm", 0, 3_000), *waits, op("aten::add", 3_500, 500)])["TRC030"]
+    assert finding.data["kinds"] == pytest.approx({"gemm": 0.75, "elementwise": 0.125})
+    assert finding.data["busy_share"] == pytest.approx(0.875)
 
 
 @pytest.mark.parametrize("device", [True, False])

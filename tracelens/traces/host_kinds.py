@@ -20,6 +20,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("guards and prologues", r"Cache Lookup$|^Pregraph bytecode|Runtime Wrapper Prologue$"),
         ("compilation", r"\(dynamo_timed\)$|^PythonDispatchMode$"),
         ("data loading", r"^enumerate\(DataLoader\)"),
+        ("collectives", r"^(?:gloo|nccl|mpi|ucc|hccl|xccl):|^c10d::"),
         ("Python", r"^ProfilerStep|^Optimizer\.|\.forward$|^## "),
         ("attention", r"scaled_dot_product|attention"),
         ("convolution", r"conv(?!ert)"),
@@ -50,7 +51,14 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 #: What computes nothing of the program's.
 NO_WORK = frozenset(
-    {"guards and prologues", "compilation", "data loading", "Python", "views and allocation"}
+    {
+        "guards and prologues",
+        "compilation",
+        "data loading",
+        "collectives",
+        "Python",
+        "views and allocation",
+    }
 )
 #: Categories whose own time is that of the Python between operators.
 _ANNOTATIONS = frozenset({"user_annotation", "python_function"})

@@ -45,7 +45,7 @@ class NoCCompiler(FailureRule):
     remedies = (
         Remedy(
             "apt",
-            "Install one. Debian, Ubuntu, and Docker images made from them:",
+            "Install one; on Debian, Ubuntu and Docker images made from them:",
             code="apt-get update && apt-get install -y build-essential  # gcc and g++",
             applies=lambda d: d.platform in {"", "conda"},
             when="Linux",

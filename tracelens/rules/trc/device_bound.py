@@ -28,6 +28,8 @@ MIN_SHARE = 0.05
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
 MIN_WORK = 0.5
+#: Kinds that are no share of the trace: a collective waits on a thread of its own.
+UNTOLD = frozenset({"other", "collectives"})
 #: Kinds that other rules tell of.
 TOLD = frozenset({"data loading", "compilation"})
 #: Shorter traces in which operators have less than half say nothing, milliseconds.
@@ -153,7 +155,9 @@ class DeviceBound(Rule):
         kinds = shares_of(rows, whole.ms)
         worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
         known = sum(share for kind, share in kinds if kind in TOLD)
-        kinds = [(kind, share) for kind, share in kinds if share >= MIN_SHARE and kind != "other"]
+        kinds = [
+            (kind, share) for kind, share in kinds if share >= MIN_SHARE and kind not in UNTOLD
+        ]
         if not worked or known >= 1 - MIN_WORK or (worked < MIN_WORK and whole.ms < MIN_IDLE_MS):
             return
         told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
