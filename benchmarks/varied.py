@@ -48,7 +48,9 @@ CLOCK = re.compile(
 HASH = re.compile(rb"\bc[a-z2-7]{50}\b")
 NUMBER = re.compile(rb"\b(?:0x7f[0-9a-f]{10}|1[34]\d{13})\b")
 TIME = re.compile(rb"(?m)^(onednn_verbose,.*,)([\d.]+)$")
-FRAME = re.compile(rb'"frame_id": (\d+)')
+FRAME = re.compile(rb'("frame_id": )(\d+)')
+STAMP = re.compile(rb'("ts": )(\d+)')
+EVENT_ID = re.compile(rb'("(?:External id|correlation|Ev Idx|id)": )(\d+)')
 GUARD = re.compile(rb"(?m)^[^\n]*(?:\[__guards\]|\[__recompiles)[^\n]*$")
 LETTERS = b"abcdefghijklmnopqrstuvwxyz234567"
 #: Logs below it are too small to be like those of a program.
@@ -163,6 +165,11 @@ def grown(found: re.Match[bytes], more: int, of: random.Random) -> bytes:
     return b"%d" % (int(found[0]) + of.randint(0, more))
 
 
+def later(found: re.Match[bytes], more: int) -> bytes:
+    """Return a field and its number, so much more."""
+    return found[1] + b"%d" % (int(found[2]) + more)
+
+
 def mixed(
     folder: Path, of: random.Random, *, distinct: bool = False, shatter: bool = False
 ) -> Iterator[bytes]:
@@ -189,9 +196,8 @@ def structured(folder: Path, of: random.Random) -> Iterator[bytes]:
     frames = 0
     while True:
         text = of.choice(pool)
-        most = max((int(m[1]) for m in FRAME.finditer(text)), default=0)
-        base = frames
-        yield FRAME.sub(lambda m: b'"frame_id": %d' % (int(m[1]) + base), text)  # noqa: B023
+        most = max((int(m[2]) for m in FRAME.finditer(text)), default=0)
+        yield FRAME.sub(partial(later, more=frames), text)
         frames += most + 1
 
 
@@ -218,13 +224,13 @@ def payloads(folder: Path, of: random.Random) -> Iterator[bytes]:
             records = [one for one in records for _ in range(20 if in_head(one, SYMBOLS) else 1)]
         elif kind == 3:  # events, and little else
             records = [one for one in records if len(one) < 3_000]
-        most = max((int(m[1]) for one in records for m in FRAME.finditer(one[:4_000])), default=0)
+        most = max((int(m[2]) for one in records for m in FRAME.finditer(one[:4_000])), default=0)
         names: dict[bytes, bytes] = {}
         for one in records:
             head, newline, body = one.partition(b"\n")
-            head = FRAME.sub(lambda m: b'"frame_id": %d' % (int(m[1]) + frames), head)  # noqa: B023
+            head = FRAME.sub(partial(later, more=frames), head)
             names.clear()
-            yield head + newline + NAME.sub(lambda m: other_name(m[0], names, of), body)  # noqa: B023
+            yield head + newline + NAME.sub(partial(other_name, names=names, of=of), body)
         frames += most + 1
 
 
@@ -234,8 +240,9 @@ def in_head(record: bytes, words: tuple[bytes, ...]) -> bool:
     return any(word in head for word in words)
 
 
-def other_name(name: bytes, names: dict[bytes, bytes], of: random.Random) -> bytes:
+def other_name(found: re.Match[bytes], names: dict[bytes, bytes], of: random.Random) -> bytes:
     """Return another name of the same form; the same one for the same."""
+    name = found[0]
     if name not in names:
         digits = b"%d" % of.randrange(1000, 10_000)
         names[name] = name[: -len(digits)] + digits if len(name) > 14 else name + digits[1:]
@@ -249,17 +256,12 @@ def trace(folder: Path, of: random.Random, *, distinct: bool = False) -> Iterato
     text = max(logs(folder, "*trace.json*", "*.json.gz", "*train.json*"), key=len)
     front, mark, rest = text.partition(b'"traceEvents": [')
     events = rest[: rest.rfind(b"]")].strip().rstrip(b",")
-    times = [int(m) for m in re.findall(rb'"ts": (\d+)', events)]
+    times = [int(found[2]) for found in STAMP.finditer(events)]
     span = max(times) - min(time for time in times if time > max(times) // 2) + 1000
     yield front + mark
     for number in range(10**9):
-        late = number * span
-        copy = re.sub(rb'("ts": )(\d+)', lambda m: m[1] + b"%d" % (int(m[2]) + late), events)  # noqa: B023
-        copy = re.sub(
-            rb'("(?:External id|correlation|Ev Idx|id)": )(\d+)',
-            lambda m: m[1] + b"%d" % (int(m[2]) + number * 1_000_003),  # noqa: B023
-            copy,
-        )
+        copy = STAMP.sub(partial(later, more=number * span), events)
+        copy = EVENT_ID.sub(partial(later, more=number * 1_000_003), copy)
         if distinct:
             copy = re.sub(
                 rb'("name": ")(?=aten::)', lambda m: m[1] + b"n%d_" % of.randrange(10**9), copy

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from tracelens.engine import select_rules
 from tracelens.evidence import Evidence, Place, Seen, Table, arguments
-from tracelens.frames import Frame, break_cost
+from tracelens.frames import Frame, break_cost, kernel_origins
 from tracelens.logs import Record
 from tracelens.plugins.facts import RuleFacts
 from tracelens.source import read
@@ -67,6 +68,24 @@ def compilations(copies: int) -> str:
     return "".join(f"{other(text, copy)}\n" for copy in range(copies) for text in logs)
 
 
+CODE = "V1120 12:00:00.000000 100 torch/_inductor/graph.py:1] [{frame}/0] [__output_code] "
+
+
+def modules(frames: int, kernels: int) -> str:
+    """Return generated code of some frames, all of which have kernels of the same names."""
+    names = [f"triton_poi_fused_add_{number}" for number in range(kernels)]
+    lines = ["Output code: ", "# AOT ID: ['0_inference']"]
+    for name in names:
+        lines += [f"{name} = async_compile.triton('{name}', '''", "''', device_str='cuda')"]
+    lines.append("def call(args):")
+    for name in names:
+        lines.append("    # Topologically Sorted Source Nodes: [y], Original ATen: [aten.add]")
+        lines.append(f"    {name}.run(arg0_1, buf0, 8, stream=stream0)")
+    lines.append("    return (buf0, )")
+    logs = ([CODE.format(frame=frame) + line for line in lines] for frame in range(frames))
+    return "".join(f"{line}\n" for log in logs for line in log)
+
+
 def calls(evidence: Evidence) -> dict[str, int]:
     """Return how many functions each rule calls; tables are made once before."""
     counts: dict[str, int] = {}
@@ -76,21 +95,31 @@ def calls(evidence: Evidence) -> dict[str, int]:
         filled = {table.parameter for table in tables if len(given[table.parameter])}
         if not filled or any(one.required and one.parameter not in filled for one in tables):
             continue
-        count = 0
-
-        def note(frame: FrameType, event: str, argument: Any) -> None:
-            nonlocal count
-            del frame, argument
-            count += event in {"call", "c_call"}
-
-        before = sys.getprofile()
-        sys.setprofile(note)
-        try:
-            list(rule.check(**given))
-        finally:
-            sys.setprofile(before)
-        counts[rule.code] = count
+        counts[rule.code] = called(partial(exhaust, rule.check, given))
     return counts
+
+
+def exhaust(check: Callable[..., Iterator[object]], given: Mapping[str, Any]) -> None:
+    """Take all findings of a rule."""
+    list(check(**given))
+
+
+def called(work: Callable[[], object]) -> int:
+    """Return how many functions ``work`` calls."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        del frame, argument
+        count += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 @pytest.mark.parametrize(("make", "once"), [(primitives, 6), (compilations, 3)])
@@ -106,6 +135,22 @@ def test_four_times_the_rows_cost_four_times_the_calls(
     busy = {code: many[code] / few[code] for code in few if few[code] > MANY}
     assert len(busy) >= 5
     assert {code: ratio for code, ratio in busy.items() if ratio > MOST} == {}
+
+
+@pytest.mark.parametrize(("frames", "kernels"), [(60, 2), (1, 60)], ids=["frames", "kernels"])
+def test_kernels_of_the_same_name_are_told_apart_in_linear_time(
+    frames: int, kernels: int, tmp_path: Path
+) -> None:
+    counts = []
+    for times in (1, 4):
+        path = tmp_path / f"{times}.log"
+        more = (frames * times, kernels) if frames > 1 else (frames, kernels * times)
+        path.write_text(modules(*more), encoding="utf-8")
+        evidence, _ = read([str(path)])
+        assert len(kernel_origins.tables(evidence)["kernel_origins"]) == more[0] * more[1]
+        counts.append(called(partial(kernel_origins.tables, evidence)))
+    assert counts[0] > MANY / 4
+    assert counts[1] < MOST * counts[0]
 
 
 def test_a_table_is_indexed_once_for_all_who_look_something_up() -> None:

@@ -7,9 +7,10 @@ of each of them, and its time of none.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tracelens.evidence import Evidence, Place, Seen
@@ -30,6 +31,8 @@ _Compilation = tuple[str, str, str]
 #: Name of a kernel, and the number of its graph, where it is known.
 _Key = tuple[int | None, str]
 _Modules = list[tuple[Place, Seen[OutputModule]]]
+#: What was said of a kernel of a compilation, and where, in the order of the log.
+_Told = defaultdict[tuple[_Compilation, str], list[tuple[tuple[str, int], KernelOrigin]]]
 
 
 class _Time(NamedTuple):
@@ -57,6 +60,7 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
             others[name].add(place.compilation)
     for place, seen in modules:
         frame = codes.get(place.compilation)
+        called = _called(seen.record)
         for kernel in seen.record.kernels.values():
             yield {
                 "kernel": kernel.kernel,
@@ -66,7 +70,7 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
                 "graph": seen.record.graph or None,
                 "language": kernel.language,
                 **_time(timed(place, kernel)),
-                **_origin(seen, kernel, lines, followed.of(place, kernel)),
+                **_origin(seen, kernel, called[kernel.kernel], lines, followed.of(place, kernel)),
                 "file": _file(files.get(place.compilation, []), place),
                 "input": place.input,
                 "line": place.line_of(kernel.at),
@@ -94,14 +98,16 @@ def _timed(
         if any(type(sight.seen.record).__name__ == "CompiledRegion" for sight in frame.sightings)
     }
 
+    meant = {
+        key: (key[0] is None and [one for one in held if one.compilation in ran]) or held
+        for key, held in owners.items()
+    }
+
     def found(place: Place, kernel: KernelDef) -> _Time | None:
         key = (kernel.number, kernel.kernel)
-        held = owners[key]
-        if kernel.number is None:
-            held = [one for one in held if one.compilation in ran] or held
-        elif numbered and key not in times:
+        if kernel.number is not None and numbered and key not in times:
             return _Time(0, 0.0)
-        return times.get(key) if held == [place] else None
+        return times.get(key) if meant[key] == [place] else None
 
     return found
 
@@ -110,32 +116,46 @@ class _Followed:
     """What Inductor says itself of the origins of kernels, where it was asked to follow them."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._told: defaultdict[tuple[_Compilation, str], list[tuple[Place, KernelOrigin]]]
-        self._told = defaultdict(list)
+        self._nodes: _Told = defaultdict(list)
+        self._lines: _Told = defaultdict(list)
         for place, seen in evidence.table(Followed).events():
             for origin in seen.record.kernels:
-                self._told[place.compilation, origin.kernel].append((place, origin))
+                key, at = (place.compilation, origin.kernel), (place.input, place.line)
+                if origin.nodes:
+                    self._nodes[key].append((at, origin))
+                if origin.lines:
+                    self._lines[key].append((at, origin))
 
     def of(self, module: Place, kernel: KernelDef) -> list[KernelOrigin]:
         """Return what was said of a kernel: of passes that both have the name, what follows."""
-        told = self._told.get((module.compilation, kernel.kernel), [])
-        nodes = [one for one in told if one[1].nodes]
-        lines = [one for one in told if one[1].lines]
-        return [_after(rows, module) for rows in (nodes, lines) if rows]
+        key = (module.compilation, kernel.kernel)
+        told = (held[key] for held in (self._nodes, self._lines) if key in held)
+        return [_after(rows, module) for rows in told]
 
 
-def _after(told: list[tuple[Place, KernelOrigin]], module: Place) -> KernelOrigin:
-    later = [one for place, one in told if (place.input, place.line) >= (module.input, module.line)]
-    return (later or [one for _, one in told])[0]
+def _after(told: list[tuple[tuple[str, int], KernelOrigin]], module: Place) -> KernelOrigin:
+    at = bisect_left(told, (module.input, module.line), key=itemgetter(0))
+    return told[at if at < len(told) else 0][1]
+
+
+def _called(module: OutputModule) -> defaultdict[str, list[Origin]]:
+    """Return the comments above the calls of each kernel."""
+    found: defaultdict[str, list[Origin]] = defaultdict(list)
+    for step, call in module.kernel_calls():
+        if step.comment is not None:
+            found[call.kernel].append(step.comment)
+    return found
 
 
 def _origin(
-    seen: Seen[OutputModule], kernel: KernelDef, lines: Lines, followed: list[KernelOrigin]
+    seen: Seen[OutputModule],
+    kernel: KernelDef,
+    called: list[Origin],
+    lines: Lines,
+    followed: list[KernelOrigin],
 ) -> dict[str, Any]:
     """Return the nodes, operators and lines of a kernel, by the comments at it and its calls."""
-    calls = [(call.kernel, step.comment) for step, call in seen.record.kernel_calls()]
-    above = [kernel.comment, *(comment for name, comment in calls if name == kernel.kernel)]
-    comments = [comment for comment in above if comment is not None]
+    comments = [*([kernel.comment] if kernel.comment is not None else []), *called]
     own = tuple(node for one in followed for node in one.nodes)
     if own and not comments:
         comments = [Origin(nodes=own)]

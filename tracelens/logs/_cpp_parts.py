@@ -54,9 +54,18 @@ class CppPart(Record):
 
     def calls(self, kernel: str) -> tuple[Guarded, ...]:
         """Return the calls of a kernel."""
-        return tuple(one for one in _wrapper(self.wrapper).guardeds if one.name == kernel)
+        return _calls(self.wrapper).get(kernel, ())
 
 
 @lru_cache(maxsize=256)
 def _wrapper(text: str) -> Wrapper:
     return fill("wrapper", text, Wrapper) or Wrapper()
+
+
+@lru_cache(maxsize=256)
+def _calls(text: str) -> dict[str, tuple[Guarded, ...]]:
+    """Return the calls of each kernel."""
+    found: dict[str, list[Guarded]] = {}
+    for one in _wrapper(text).guardeds:
+        found.setdefault(one.name, []).append(one)
+    return {name: tuple(calls) for name, calls in found.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -131,13 +132,13 @@ def _compiled(evidence: Evidence) -> dict[str, dict[str, Any]]:
     files: dict[tuple[str, str, str], dict[str, None]] = {}
     for place, module in evidence.table(CodeFile).events():
         files.setdefault(place.compilation, {})[module.record.path] = None
-    seen: list[str] = []
+    seen: Counter[str] = Counter()
     for row in evidence.table(Frame):
         frame = row.record
         if not frame.of(chrome_trace.CompiledRegion):
             continue
         newest = [told.record.newest for told in frame.of(Recompile)]
-        seen.append(frame.id)
+        seen[frame.id] += 1
         found[frame.id] = {
             "function": frame.function,
             "where": f"{frame.file}:{frame.line}" if frame.file else None,
@@ -145,7 +146,7 @@ def _compiled(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "because": next((str(failed.check) for failed in newest if failed), None),
             "code": list(files.get(row.first.compilation, ())),
         }
-    return {frame: row for frame, row in found.items() if seen.count(frame) == 1}
+    return {frame: row for frame, row in found.items() if seen[frame] == 1}
 
 
 def _joined(evidence: Evidence, kind: type[Joined]) -> list[dict[str, Any]]:
