@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,7 @@ def test_the_nodes_of_a_compilation_are_read_once_however_many_kernels_ask(
     read_names: list[Node] = []
     plainly = origins._names
 
-    def counting(node: Node) -> set[str]:
+    def counting(node: Node) -> AbstractSet[str]:
         read_names.append(node)
         return plainly(node)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.corpus import cases, log_of, needs_corpus, truth
 from tracelens import grammars
+from tracelens.logs import graph_code
 from tracelens.logs.graph_code import (
     FxGraph,
     GraphCode,
@@ -154,3 +157,46 @@ def test_every_statement_of_the_corpus_is_a_node() -> None:
         for row in evidence.table(FxGraph):
             assert len(row.record.nodes) == row.record.statements
             assert all(not isinstance(node.type, OtherType) for node in row.record.nodes)
+
+
+LINES = st.sampled_from(
+    [
+        *GRAPH.split("\n")[4:],
+        "",
+        "  ",
+        '    x: "f32[4]"',
+        '    x: "f32[4]" = ',
+        "    a, b = c = d;  e = None",
+        "    x = torch.f(a\tb) ; c",
+        "    # File: model.py:4, code:",
+        "    # File: model.py:4 in f, code: # File: a.py:5, code: b",
+        "    # File: model.py",
+        "    #  note File: /m.py:7 in <module>, code: x = f(",
+        "    y: Sym(s0 + 1) = s0 + 1",
+        '    y: "Sym(s0)" = 4;  s0 = None',
+        "    z: f32[2, 3][3, 1]cpu = x + y",
+        "class A(torch.nn.Module):",
+        "    class A(torch.nn.Module):",
+        "return",
+        "    return",
+        "    x = 'a\u2028b'",
+        "    x = a\rb",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=12), st.sampled_from(["", "\n", "x\n"]))
+def test_lines_that_are_read_by_themselves_say_what_all_of_the_body_says(
+    lines: list[str], before: str
+) -> None:
+    body = before + "\n".join(lines)
+    assert graph_code._statements(body) == list(graph_code._read("body", body))
+
+
+def test_a_line_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graph()
+    graph_code._line.cache_clear()
+    first = list(found.calls())
+    again = graph(GRAPH.replace("__compiled_fn_2", "__compiled_fn_3"))
+    monkeypatch.setattr(grammars, "load", None)
+    assert list(again.calls()) == first

@@ -49,7 +49,7 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
 
 
 def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    lines, followed = Lines(evidence.table(FxGraph)), _Followed(evidence)
+    lines, followed = evidence.table(FxGraph).derived(Lines), _Followed(evidence)
     files = _files(evidence)
     codes = {seen.first.compilation: seen.record for seen in evidence.table(Frame)}
     modules = list(evidence.table(OutputModule).events())

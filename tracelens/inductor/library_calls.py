@@ -59,7 +59,7 @@ class LibraryCall(_OfCalls):
         cls, modules: Table[OutputModule], *, graphs: Table[FxGraph]
     ) -> Iterator[Seen[LibraryCall]]:
         """Yield the calls of every module whose sizes are known."""
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         for row in modules:
             for step, code, task, dtype in tasks(row.record):
                 for place in row.places:

@@ -8,7 +8,10 @@ the user's line. C++ kernels have no such comment; the operators in their names 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -41,6 +44,7 @@ class Lines:
         self._graphs: defaultdict[tuple[str, str, str], list[FxGraph]] = defaultdict(list)
         self._read: dict[int, Calls] = {}
         self._by_name: dict[tuple[str, str, str], defaultdict[str, list[Origin]]] = {}
+        self._by_label: dict[tuple[str, str, str], defaultdict[str, list[tuple[int, Origin]]]] = {}
         for place, seen in graphs.events():
             self._graphs[_key(place)].append(seen.record)
 
@@ -59,14 +63,15 @@ class Lines:
             ops: Operators such as ``cumsum``, for what has no comment: the first of them that
                 stands in one line only decides.
         """
-        graphs = self._graphs.get(_key(seen.first), [])
-        traced = [graph for graph in graphs if graph.traced]
-        names = set(comment.nodes) if comment is not None else set()
-        found = _each(origin for node, origin in self._calls(traced) if node.label in names)
-        if found:
-            return found
+        key = _key(seen.first)
+        if comment is not None and comment.nodes:
+            labelled = self._labelled(key)
+            held = (one for name in set(comment.nodes) for one in labelled.get(name, ()))
+            found = _each(origin for _, origin in sorted(held, key=itemgetter(0)))
+            if found:
+                return found
         for op in ops:
-            found = _each(self._named(_key(seen.first)).get(op, ()))
+            found = _each(self._named(key).get(op, ()))
             if len(found) == 1:
                 return found
         return ()
@@ -95,6 +100,16 @@ class Lines:
         graphs = self._graphs.get(_key(seen.first), [])
         traced = (graph for graph in graphs if graph.traced)
         return tuple(parameter.input for graph in traced for parameter in graph.inputs)
+
+    def _labelled(self, key: tuple[str, str, str]) -> Mapping[str, list[tuple[int, Origin]]]:
+        """Return the nodes of the traced graphs of a compilation by name: (position, line)."""
+        held = self._by_label.get(key)
+        if held is None:
+            held = self._by_label[key] = defaultdict(list)
+            traced = [graph for graph in self._graphs.get(key, []) if graph.traced]
+            for at, (node, origin) in enumerate(self._calls(traced)):
+                held[node.label].append((at, origin))
+        return held
 
     def _named(self, key: tuple[str, str, str]) -> dict[str, list[Origin]]:
         """Return where the graphs of a compilation compute each operator, by its names."""
@@ -137,9 +152,10 @@ def _outside_helpers(calls: Calls) -> Calls:
 
 
 def _each(found: Iterable[Origin]) -> tuple[StackFrame, ...]:
+    places = dict.fromkeys((line.file, line.line, line.function, line.code) for line in found)
     lines = (
-        StackFrame(file=line.file, line=line.line, function=line.function, code=line.code)
-        for line in found
+        StackFrame(file=file, line=line, function=function, code=code)
+        for file, line, function, code in places
     )
     return tuple(dict.fromkeys(lines))
 
@@ -165,14 +181,17 @@ def _product_above(node: Node, calls: dict[str, tuple[Node, Origin]]) -> Origin 
     return None
 
 
-def _names(node: Node) -> set[str]:
+def _names(node: Node) -> AbstractSet[str]:
     """Return what an operator may be called: its last name, and ``aten.name.overload``'s."""
-    from tracelens.logs.graph_code import SymbolType  # noqa: PLC0415 -- where there is a graph
-
-    if isinstance(node.type, SymbolType):
-        return set()
+    if node.is_symbol:
+        return frozenset()
     if not node.target:
         return {name for sign, name in SIGNS.items() if sign in node.expression}
-    parts = node.target.split(".")
+    return _called(node.target)
+
+
+@lru_cache(maxsize=4096)
+def _called(target: str) -> frozenset[str]:
+    parts = target.split(".")
     plain = parts[-1].removeprefix("special_")
-    return {parts[-1], plain, f"native_{plain}", parts[3] if len(parts) > 3 else ""}
+    return frozenset({parts[-1], plain, f"native_{plain}", parts[3] if len(parts) > 3 else ""})

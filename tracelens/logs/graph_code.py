@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
 from tracelens import grammars
+from tracelens.instances import alike
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._text import Sizes
 
@@ -28,6 +30,8 @@ __all__ = [
     "TensorType",
 ]
 
+#: Lines of graphs that are remembered.
+MAX_LINES = 2_048
 #: A text without the blanks and quotes around it.
 Unquoted = Annotated[str, BeforeValidator(lambda text: text.strip(' \n"'))]
 
@@ -101,6 +105,11 @@ class Node(Record):
     arguments: str = ""
     expression: str = ""
 
+    @property
+    def is_symbol(self) -> bool:
+        """Whether it gives a size a name, and computes nothing."""
+        return isinstance(self.type, SymbolType)
+
 
 class Result(Record):
     """The ``return`` of a graph or of a nested module."""
@@ -148,7 +157,7 @@ class FxGraph(Record):
     def calls(self) -> Iterator[tuple[Node, Origin | None]]:
         """Yield each statement with the user's line that it comes from."""
         origin = None
-        for part in _read("body", self.body):
+        for part in _statements(self.body):
             if isinstance(part, Origin):
                 origin = part
             elif isinstance(part, Node):
@@ -172,6 +181,31 @@ def _read(start: str, text: str) -> Any:
         return grammars.load(GraphCode.name, __name__).parse(text, start)
     except grammars.Unreadable:
         return ()
+
+
+def _statements(body: str) -> list[Any]:
+    """Return what :func:`_read` makes of a body, of which the same lines are read once."""
+    found: list[Any] = []
+    first, *lines = body.split("\n")
+    if first:
+        return found
+    for at, line in enumerate(lines):
+        if (parts := _line(line)) is None:
+            return []
+        found += [alike(part, {"at": at}) if isinstance(part, Node) else part for part in parts]
+    return found
+
+
+@lru_cache(maxsize=MAX_LINES)
+def _line(line: str) -> tuple[Any, ...] | None:
+    """Return what a line of a body holds; None where the grammar refuses it, and all of the body.
+
+    No token of a body reaches into another line.
+    """
+    try:
+        return tuple(grammars.load(GraphCode.name, __name__).parse(f"\n{line}", "body"))
+    except grammars.Unreadable:
+        return None
 
 
 class GraphFragment(Record):

@@ -270,15 +270,17 @@ class CppToolchainOrIsa(Rule):
         run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield a finding where no generated loop is a vector loop."""
-        plain, vector = [], 0
+        if reasons and not limits:
+            return
+        plain: list[tuple[Seen[CppKernel], int]] = []
         for seen in kernels:
             nest = seen.record.nest
             found = list(strips(nest)) if nest is not None else []
-            vector += any(strip.is_vector for strip in found)
+            if any(strip.is_vector for strip in found):
+                return
             if any(strip.elements >= MIN_ELEMENTS for strip in found):
-                plain.append(seen.quote(at=found[0].at))
-        needed = 1 if limits else MIN_KERNELS
-        if vector or (reasons and not limits) or len(plain) < needed:
+                plain.append((seen, found[0].at))
+        if len(plain) < (1 if limits else MIN_KERNELS):
             return
         names = " and ".join(
             f"`{row.record.name}` is {row.record.value}"
@@ -296,7 +298,7 @@ class CppToolchainOrIsa(Rule):
             ),
             confidence=Confidence.HIGH if limits else Confidence.MEDIUM,
             count=len(plain),
-            evidence=[row.quote() for row in limits] + plain[:3],
+            evidence=[row.quote() for row in limits] + [row.quote(at=at) for row, at in plain[:3]],
             advice=self.advise(data),
             data=data,
         )

@@ -102,7 +102,7 @@ class AclFusionsDisabled(Rule):
         count = len({id(pair.seen) for pair in pairs})
         pairs = heaviest(pairs, lambda pair: id(pair.seen), lambda pair: pair.bytes or 0)
         pairs.sort(key=lambda pair: -(pair.bytes or 0))
-        first, lines = pairs[0], Lines(graphs)
+        first, lines = pairs[0], graphs.derived(Lines)
         frames = lines.of(first.seen, first.producer.comment)
         names = list(dict.fromkeys(pair.kernel.fused for pair in pairs))
         moved = sum(pair.bytes or 0 for pair in pairs)

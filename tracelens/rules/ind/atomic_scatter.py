@@ -109,7 +109,7 @@ class AtomicScatter(Rule):
 
     def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
         """Yield one finding for kernels with atomics, and one for calls of ATen."""
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         found = [scatter for row in modules for scatter in _atomics(row)]
         found += _calls(modules)
         for is_atomic in (True, False):

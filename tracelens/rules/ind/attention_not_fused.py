@@ -244,7 +244,7 @@ class AttentionNotFused(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
         fused = any(True for row in modules for _ in fused_calls(row.record))
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         groups: dict[tuple[Cause, int | None], list[Unfused]] = {}
         for row in modules:
             if row.record.graph != "backward":

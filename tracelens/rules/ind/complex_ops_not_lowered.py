@@ -113,7 +113,7 @@ class ComplexOpsNotLowered(Rule):
             calls = heaviest(calls, lambda call: id(call.seen), lambda call: call.bytes)
         frame = None
         if calls:
-            frame = user_code.best(Lines(graphs).of(calls[0].seen, calls[0].step.comment))
+            frame = user_code.best(graphs.derived(Lines).of(calls[0].seen, calls[0].step.comment))
         moved = sum(call.bytes for call in calls)
         names = tuple(one.name for one in shown)
         fourier = any(one.op.startswith(FOURIER) for one in found)

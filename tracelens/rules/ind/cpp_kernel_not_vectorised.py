@@ -171,7 +171,7 @@ class CppKernelNotVectorised(Rule):
         if total and not vector:
             groups = {"none": [one for group in groups.values() for one in group]}
         reasons = [row.quote("Inductor says why") for row in disabled]
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         for cause, group in groups.items():
             heavy = heaviest(group, lambda one: one.seen.record.graph, lambda one: one.elements)
             severity = _severity(heavy)

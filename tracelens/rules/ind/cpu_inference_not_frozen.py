@@ -164,7 +164,7 @@ class CpuInferenceNotFrozen(Rule):
         """Yield one finding for the whole log: it is one setting."""
         if is_training(modules):
             return
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         rows = [row for row in modules if row.record.device == "cpu" and _has_state(lines, row)]
         found = [product for row in rows for product in unprepared(row)]
         if not found:

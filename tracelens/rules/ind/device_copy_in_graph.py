@@ -129,7 +129,7 @@ class DeviceCopyInGraph(Rule):
         if found:
             yield self._finding(
                 heaviest(found, lambda copy: id(copy.seen), lambda copy: copy.bytes or 0),
-                Lines(graphs),
+                graphs.derived(Lines),
             )
         elif warned:
             yield self.finding(

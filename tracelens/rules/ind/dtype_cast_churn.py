@@ -131,7 +131,7 @@ class DtypeCastChurn(Rule):
             return
         first = found[0]
         users = [reader.comment for reader in first.result.readers]
-        frames = [frame for user in users for frame in Lines(graphs).of(first.seen, user)]
+        frames = [frame for user in users for frame in graphs.derived(Lines).of(first.seen, user)]
         data = self.Data.of(
             run,
             weights=len(found),

@@ -124,7 +124,7 @@ class FallbackKernel(Rule):
         del lowered
         found = fallbacks(modules, hints)
         has_complex = any(one.is_complex for one in found)
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         right = []
         for one in found:
             if one.library == "aten" and one.op in COMPUTABLE:

@@ -127,7 +127,7 @@ class Int8GemmNotLowered(Rule):
         run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding for layers in 8 bits, and one for those with 8-bit weights only."""
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         found = [product for row in modules for product in _products(row)]
         for is_full in (True, False):
             group = [product for product in found if product.is_full is is_full]

@@ -160,7 +160,7 @@ class LayoutConversionKernels(Rule):
         self, modules: Table[OutputModule], *, graphs: Table[FxGraph], run: Table[RunFacts]
     ) -> Iterator[Finding]:
         """Yield one finding for convolutions and one for everything else."""
-        lines = Lines(graphs)
+        lines = graphs.derived(Lines)
         groups: dict[str, list[_Copy]] = {}
         for row in modules:
             for copy in _copies(row):

@@ -135,7 +135,7 @@ class OmpRegionInsideSerialLoop(Rule):
         first = found[0].seen.record
         frames: tuple[StackFrame, ...] = ()
         if first.module is not None:
-            frames = Lines(graphs).of(first.module, ops=first.fused.split("_"))
+            frames = graphs.derived(Lines).of(first.module, ops=first.fused.split("_"))
         least = "" if known else "at least "
         data = self.Data(
             kernels=tuple(one.seen.record.kernel for one in found),

@@ -130,7 +130,7 @@ class Float16OutsideOnednn(Rule):
             confidence=Confidence.HIGH if sure else Confidence.LOW,
             count=len(found),
             where=user_code.where(
-                user_code.best(Lines(graphs).of(found[0].seen, found[0].step.comment))
+                user_code.best(graphs.derived(Lines).of(found[0].seen, found[0].step.comment))
             ),
             evidence=[*_quotes(found), *[row.quote("no float16") for row in isas][:1]],
             advice=self.advise(data),
