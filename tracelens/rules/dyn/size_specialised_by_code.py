@@ -24,6 +24,7 @@ _LEFT = "L['___stack"
 CERTAIN = 2
 _FORMATTED = re.compile(r"""\bf['"]|\.format\(|\bstr\(|\brepr\(""")
 _COUNTED = re.compile(r"\bint\(|\brange\(|\[[^\]]*\] \* |\bfor\b.*\bin\b")
+_LOOP = re.compile(r"^for\b")
 _LOOKED_UP = re.compile(r"\w\[[^\]]*(?:shape|size|len|\b[a-z]\b)")
 
 
@@ -98,8 +99,17 @@ class SizeSpecialisedByCode(Rule):
             proof="tests/advice/DYN004/constant-message.py",
         ),
         Remedy(
+            "compile-body",
+            "Make the body of the loop a function, compile that, and leave the loop itself "
+            "outside of compiled code.",
+            when="a `for` loop over that number, in code of your own",
+            applies=lambda data: not data.package and bool(_LOOP.search(data.code)),
+            basis="tested",
+            proof="tests/advice/DYN004/compile-body.py",
+        ),
+        Remedy(
             "vectorize",
-            "Compute with tensors instead of a Python list or loop of that length.",
+            "Or compute with tensors instead of a Python list or loop of that length.",
             when="`int`, `range`, a list or a loop, in code of your own",
             applies=lambda data: not data.package and bool(_COUNTED.search(data.code)),
             basis="tested",

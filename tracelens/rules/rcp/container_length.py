@@ -13,6 +13,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
@@ -46,6 +47,15 @@ def _is_own(data: RecompileData) -> bool:
     return not found and (not data.package or data.is_variable)
 
 
+def _is_dict(data: RecompileData) -> bool:
+    """Whether it is a dict, whose guard says what the length is not: ``len(batch) != 2``."""
+    return any(guard.operator == "!=" for guard in data.guards)
+
+
+def _is_sequence(data: RecompileData) -> bool:
+    return _is_own(data) and not _is_dict(data)
+
+
 class ContainerLength(RecompileRule):
     """A function is compiled again for every length of a list, a tuple or a dict.
 
@@ -70,7 +80,8 @@ class ContainerLength(RecompileRule):
 
     ## What to do
     Keep one length: allocate the cache before the first call, stack the items in one tensor, or
-    keep the list outside of compiled code.
+    keep the list outside of compiled code. A dict keeps its length where every call has the same
+    keys.
 
     ## How a live run confirms it
     The same calls with a cache of a fixed length: the recompiles are gone.
@@ -95,18 +106,27 @@ class ContainerLength(RecompileRule):
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol.",
-            when="a container of the program's",
-            applies=_is_own,
+            when="a list or a tuple of the program's",
+            applies=_is_sequence,
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
         ),
         Remedy(
             "allocate",
             "Or keep one length: allocate all items up front.",
-            when="a container of the program's",
-            applies=_is_own,
+            when="a list or a tuple of the program's",
+            applies=_is_sequence,
             basis="tested",
             proof="tests/advice/RCP017/allocate.py",
+        ),
+        Remedy(
+            "same-keys",
+            "Use the same keys, in the same order, in every call, with a tensor that changes "
+            "nothing (zeros to add, ones to multiply) for what is missing.",
+            when="a dict of the program's",
+            applies=lambda data: _is_own(data) and _is_dict(data),
+            basis="tested",
+            proof="tests/advice/RCP017/same-keys.py",
         ),
         Remedy(
             "one-form",
@@ -169,6 +189,13 @@ class ContainerLength(RecompileRule):
                 severity=_severity(group),
                 harmless=None if grows or filled else "two lengths need two entries",
             )
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell also why the keys of the same dict are not those of the call before."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and _is_dict(data):
+            yield from (("keys", one.file, one.line, data.source) for one in data.functions)
 
 
 def _is_of_import(source: str) -> bool:

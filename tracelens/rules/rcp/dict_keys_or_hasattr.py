@@ -12,6 +12,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import tell
@@ -106,3 +107,10 @@ class DictKeysOrHasattr(RecompileRule):
                 severity=Severity.INFO,
                 harmless=None if again else "two sets need two entries",
             )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the length of the same dict, which changes with its keys."""
+        yield from super().follows(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData):
+            yield from (("keys", one.file, one.line, data.source) for one in data.functions)

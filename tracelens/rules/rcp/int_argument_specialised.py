@@ -89,22 +89,37 @@ class IntArgumentSpecialised(RecompileRule):
 
     remedies = (
         Remedy(
-            "pass-tensor",
-            "Pass the number as a tensor; its value is then not part of the guards.",
-            when="an argument of the function, that the code only computes with",
-            applies=lambda data: data.is_variable and not _is_structure(data),
-            code=lambda data: f"torch.tensor({data.source})",
+            "pass-argument",
+            lambda data: (
+                f"Pass `{data.source}` as an argument of the function: an integer of the module is "
+                "a constant, and an argument becomes a symbol."
+            ),
+            when="a global, that the code only computes with",
+            applies=lambda data: _is_global(data) and not _is_structure(data),
             basis="tested",
-            proof="tests/advice/RCP004/pass-tensor.py",
+            proof="tests/advice/RCP004/pass-argument.py",
         ),
         Remedy(
             "default-dynamic",
-            "Let it become a symbol: compile without dynamic=False.",
-            when="code that only computes with the number, and no line is known to need it",
-            applies=lambda data: not _is_structure(data) and data.held != "specialized",
+            "Let it become a symbol: take dynamic=False out of the program, if it has it.",
+            when="an argument that the code only computes with, and no line is known to need it",
+            applies=lambda data: (
+                not (_is_global(data) or _is_structure(data)) and data.held != "specialized"
+            ),
             since="2.1",
             basis="tested",
             proof="tests/advice/RCP004/default-dynamic.py",
+        ),
+        Remedy(
+            "pass-tensor",
+            "Or pass the number as a tensor; its value is then not part of the guards.",
+            when="an argument of the function that the line computes with, and hands to no call",
+            applies=lambda data: (
+                data.is_variable and not (_is_structure(data) or _is_handed_on(data))
+            ),
+            code=lambda data: f"torch.tensor({data.source})",
+            basis="tested",
+            proof="tests/advice/RCP004/pass-tensor.py",
         ),
         Remedy(
             "no-loop",
@@ -174,3 +189,13 @@ class IntArgumentSpecialised(RecompileRule):
 def _is_structure(data: RecompileData) -> bool:
     """Whether the line decides by the number what is computed, and not with what."""
     return bool(_STRUCTURE.search(data.code))
+
+
+def _is_global(data: RecompileData) -> bool:
+    return any(guard.scope == "G" for guard in data.guards)
+
+
+def _is_handed_on(data: RecompileData) -> bool:
+    """Whether an operator gets the number as it is, such as ``topk(k)``: few take a tensor."""
+    name = re.escape(data.source)
+    return bool(re.search(rf"[(\[,=:] ?{name} ?[)\],:]", data.code))

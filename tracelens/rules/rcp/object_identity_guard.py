@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
@@ -18,6 +19,9 @@ from tracelens.rules.rcp._tell import tell
 
 __all__ = ["ObjectIdentityGuard"]
 
+
+#: A line that compares the object: an enumeration's members take turns on purpose.
+_CHOSEN = re.compile(r"^match\b|(?:\bis|\bis not|==|!=) [\w.]*\w\.\w")
 
 #: Objects that may take turns.
 FEW = 2
@@ -74,12 +78,16 @@ class ObjectIdentityGuard(RecompileRule):
         Remedy(
             "same-object",
             "Pass the same object in every call, or share one between the layers.",
+            when="the line does not compare it with a member of a class",
+            applies=lambda data: not _CHOSEN.search(data.code),
             basis="tested",
             proof="tests/advice/RCP008/same-object.py",
         ),
         Remedy(
             "one-per-object",
-            "Or choose by it outside, and compile one function per object.",
+            "Or choose by it before the call: write one function per object, each a `def` of its "
+            "own, and compile those. Two calls of `torch.compile` on one function share its "
+            "entries.",
             basis="tested",
             proof="tests/advice/RCP008/one-per-object.py",
         ),

@@ -7,9 +7,15 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["RankMismatch"]
+
+
+def _is_within_library(data: RecompileData) -> bool:
+    """Whether a library calls the function: its user does not hold the tensor."""
+    return data.is_of_library and not user_code.is_torch_wrapper(data.file)
 
 
 class RankMismatch(TensorRule):
@@ -54,8 +60,19 @@ class RankMismatch(TensorRule):
             "one-rank",
             "Give the tensor one number of dimensions before the compiled function, by "
             "`unsqueeze` or `flatten`.",
+            when="the function is the program's, or gets what the program passes",
+            applies=lambda data: not _is_within_library(data),
             basis="tested",
             proof="tests/advice/RCP014/one-rank.py",
+        ),
+        Remedy(
+            "compile-inner",
+            "Compile the modules that get one number of dimensions, instead of what calls them "
+            "all.",
+            when="the function is a library's",
+            applies=_is_within_library,
+            basis="tested",
+            proof="tests/advice/GBR007/compile-inner.py",
         ),
     )
 

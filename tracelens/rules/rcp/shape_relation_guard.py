@@ -124,9 +124,27 @@ class ShapeRelationGuard(RecompileRule):
             proof="the entries stay; they are compiled before they are needed",
         ),
         Remedy(
+            "warm-up",
+            "Warm up with the smallest and the largest size that occur, and some between them: "
+            "each side of a condition is compiled once, and not in a later call.",
+            when="several conditions of another kind at one line",
+            applies=lambda data: (
+                _is_another(data) and data.conditions > 1 and not _needs_number(data)
+            ),
+            basis="untestable",
+            proof="the entries stay; they are compiled before they are needed",
+        ),
+        Remedy(
             "pad",
-            "Pad the inputs to a few sizes, and call each of them once before the first request: "
-            "no condition is met for the first time later.",
+            lambda data: (
+                (
+                    "Pad"
+                    if _needs_number(data)
+                    else "Or, where that does not change the results, pad"
+                )
+                + " the inputs to a few sizes, and call each of them once before the first "
+                "request: no condition is met for the first time later."
+            ),
             when="several conditions of another kind at one line, or a line that needs the number",
             applies=lambda data: _is_another(data) and (data.conditions > 1 or _needs_number(data)),
             basis="tested",

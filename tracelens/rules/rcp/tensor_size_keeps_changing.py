@@ -112,12 +112,6 @@ class TensorSizeKeepsChanging(RecompileRule):
             proof="tests/advice/RCP002/default-dynamic.py",
         ),
         Remedy(
-            "pad",
-            "Or pad the input to a few sizes: each of them is compiled once.",
-            basis="tested",
-            proof="tests/advice/RCP002/pad.py",
-        ),
-        Remedy(
             "record-dynamic",
             "A line of code that needs the number makes it a constant: a log with this switch "
             "names the line.",
@@ -126,6 +120,12 @@ class TensorSizeKeepsChanging(RecompileRule):
             env='TORCH_LOGS="recompiles,dynamic"',
             basis="untestable",
             proof="it records more; DYN004 then says what to do",
+        ),
+        Remedy(
+            "pad",
+            "Or pad the input to a few sizes: each of them is compiled once.",
+            basis="tested",
+            proof="tests/advice/RCP002/pad.py",
         ),
     )
 

@@ -1,0 +1,133 @@
+"""What cannot be done with what changed is not advised, and what can is said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.test_recompile_advice import FIXTURES, ids, recompiled, told
+from tracelens import analyze
+
+
+def test_a_dict_is_no_list_to_stack(tmp_path: Path) -> None:
+    reasons = [f"len(batch) != {length}" for length in (1, 2, 3, 4)]
+    found = told("RCP017", recompiled("forward", *reasons), tmp_path)
+    assert ids(found) == ["same-keys"]
+    listed = told(
+        "RCP017", recompiled("forward", *(r.replace("!", "=") for r in reasons)), tmp_path
+    )
+    assert ids(listed) == ["stack", "allocate"]
+
+
+def test_the_keys_of_a_dict_belong_to_its_length(tmp_path: Path) -> None:
+    keys = "list(dict.keys({}))[0] == 'rgb'"
+    lengths = [f"len(batch) != {length}" for length in (1, 2, 3, 4)]
+    for name, is_same in (("batch", True), ("other", False)):
+        path = tmp_path / f"{name}.log"
+        path.write_text(recompiled("forward", *lengths, keys.format(name), keys.format(name)))
+        report = analyze(str(path))
+        (about_keys,) = (one for one in report.findings if one.code == "RCP027")
+        (about_length,) = (one for one in report.findings if one.code == "RCP017")
+        assert (about_keys.explained_by == about_length.id) == is_same
+
+
+@pytest.mark.parametrize(
+    ("line", "is_advised"),
+    [
+        ("if self.pool is Pool.MEAN:", False),
+        ("return sums[0] if mode == config.Mode.SUM else x", False),
+        ("x = self.processor(x)", True),
+        ("if processor is None:", True),
+    ],
+)
+def test_members_that_a_line_compares_cannot_be_one_object(
+    line: str, is_advised: bool, tmp_path: Path
+) -> None:
+    reasons = [
+        f"___check_obj_id(self.pool, {number}), type=<class 'Pool'>  # {line}  # proj/net.py:15 in "
+        "forward"
+        for number in range(94296119093600, 94296119093604)
+    ]
+    found = told("RCP008", recompiled("forward", *reasons), tmp_path)
+    assert ("same-object" in ids(found)) == is_advised
+    assert "one-per-object" in ids(found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said", "unsaid"),
+    [
+        ("grad_mode", "inference_mode", "threads"),
+        ("num_threads", "number of threads once", "inference_mode"),
+        ("default_dtype", "default dtype once", "threads"),
+        ("autocast(cpu)_enabled", "in one mode", "threads"),
+    ],
+)
+def test_only_the_state_that_changed_is_told_to_stay(
+    fields: str, said: str, unsaid: str, tmp_path: Path
+) -> None:
+    reasons = [f"GLOBAL_STATE changed: {fields} "] * 3
+    (advice,) = told("RCP010", recompiled("forward", *reasons), tmp_path).advice
+    assert said in advice.text
+    assert unsaid not in advice.text
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "expected"),
+    [
+        ("G['STEP']", "w = min(1.0, STEP / 100)", ["pass-argument"]),
+        ("G['STEP']", "for _ in range(STEP):", ["no-loop"]),
+        ("k", "return norms.topk(k).values", ["default-dynamic"]),
+        ("k", "return torch.zeros(4, k, 3)", ["default-dynamic"]),
+        ("k", "return x + k", ["default-dynamic", "pass-tensor"]),
+        ("k", "return f(x / k)", ["default-dynamic", "pass-tensor"]),
+    ],
+)
+def test_a_number_is_passed_as_what_the_line_can_take(
+    source: str, line: str, expected: list[str], tmp_path: Path
+) -> None:
+    reasons = [f"{source} == {n}  # {line}  # proj/net.py:15 in forward" for n in range(2, 8)]
+    assert ids(told("RCP004", recompiled("forward", *reasons), tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("/home/ana/proj/net.py", "one-rank"),
+        ("/usr/lib/python3.11/site-packages/monai/networks/blocks.py", "compile-inner"),
+        ("/usr/lib/python3.11/site-packages/torch/_dynamo/external_utils.py", "one-rank"),
+    ],
+)
+def test_a_tensor_within_a_library_is_not_reshaped_by_its_user(
+    file: str, expected: str, tmp_path: Path
+) -> None:
+    reasons = [f"tensor 'x' rank mismatch. expected {n}, actual {n + 1}" for n in (2, 3, 4)]
+    text = recompiled("forward", *reasons).replace("/home/ana/proj/net.py", file)
+    assert ids(told("RCP014", text, tmp_path)) == [expected]
+
+
+def test_several_conditions_of_an_operator_are_met_in_a_warm_up_before_anything_is_padded(
+    tmp_path: Path,
+) -> None:
+    line = "return F.conv2d(  # torch/nn/modules/conv.py:548 in _conv_forward"
+    reasons = [
+        f"{channels}*(x.size()[3]//2)*(x.size()[2]//2) > 20480  # {line}" for channels in (8, 3)
+    ]
+    found = told("RCP023", recompiled("forward", *reasons), tmp_path)
+    assert ids(found) == ["warm-up", "pad"]
+    assert "does not change the results" in found.advice[1].text
+
+
+@pytest.mark.parametrize(
+    ("line", "is_loop"), [("for t in range(n):", True), ("names = [0] * n", False)]
+)
+def test_a_loop_is_left_outside_and_its_body_compiled(
+    line: str, is_loop: bool, tmp_path: Path
+) -> None:
+    text = (FIXTURES / "DYN004-size-specialised-by-code" / "fires-int-key-text.log").read_text()
+    path = tmp_path / "run.log"
+    path.write_text(text.replace('names = ["a"] * n', line))
+    (found,) = (
+        one for one in analyze(str(path)).findings if one.code == "DYN004" and line in one.title
+    )
+    assert ids(found) == (["compile-body", "vectorize"] if is_loop else ["vectorize"])
