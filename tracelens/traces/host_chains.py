@@ -78,6 +78,7 @@ class HostChains:
         self._chains: dict[tuple[str, ...], list[float]] = {}
         self._first: dict[tuple[str, ...], Name] = {}
         self._attention = [0.0, 0.0, 0.0]
+        self._softmax: Name | None = None
         #: Names of a convolution and what follows -> how often, microseconds, those behind it, and
         #: those without the longest.
         self._following: dict[tuple[str, ...], list[float]] = {}
@@ -105,16 +106,17 @@ class HostChains:
             short = tuple(name.removeprefix("aten::") for name in names)
             yield self._first[names], Chain(kernels=short, count=int(count), ms=round(us / 1e3, 6))
 
-    def attention(self) -> Iterator[AttentionTime]:
-        """Yield what attention in parts took, if there was any."""
+    def attention(self) -> Iterator[tuple[Name, AttentionTime]]:
+        """Yield what attention in parts took, if there was any, with its softmax."""
         n, us, softmax = self._attention
-        if n:
-            yield AttentionTime(
+        if n and self._softmax is not None:
+            taken = AttentionTime(
                 n=int(n),
                 ms=round(us / 1e3, 6),
                 softmax_ms=round(softmax / 1e3, 6),
                 on_host=True,
             )
+            yield self._softmax, taken
 
     def following(self) -> Iterator[tuple[Name, KernelSequence]]:
         """Yield normalization and activation behind convolutions, with the convolution."""
@@ -157,7 +159,7 @@ class HostChains:
         if pause > max(MAX_PAUSE_US, MAX_ATTENTION_PAUSE * thread.attention_us):
             thread.stage = 0
         thread.end, thread.last_us = event.ts + event.dur, event.dur
-        self._attend(thread, event)
+        self._attend(thread, event, name)
         self._stand_behind(thread, event, name)
         op = event.name.removeprefix("aten::")
         if event.dur < MIN_US or not STREAMING.fullmatch(op) or _ROWS.search(op):
@@ -219,11 +221,12 @@ class HostChains:
         for at, more in enumerate((1, sum(times), behind, behind - max(times[1:]))):
             each[at] += more
 
-    def _attend(self, thread: _Thread, event: Complete) -> None:
+    def _attend(self, thread: _Thread, event: Complete, name: Name) -> None:
         """Go one step on: product, softmax, product."""
         thread.between += 1
         if event.name == _SOFTMAX and thread.stage == 1 and thread.between <= MAX_TO_SOFTMAX:
             thread.stage, thread.between, thread.softmax_us = 2, 0, event.dur
+            self._softmax = self._softmax or name
         elif event.name in _PRODUCTS:
             if thread.stage == 2 and thread.between <= MAX_TO_PRODUCT:
                 us = thread.attention_us + event.dur

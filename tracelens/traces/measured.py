@@ -86,6 +86,8 @@ class Window(Span):
     #: Calls of Python functions that were recorded, and what the profiler can have added at most.
     python_calls: int = 0
     added_ms: float = 0.0
+    #: Time in which collectives ran on the host, and no operator, compiled code or loading did.
+    meeting_ms: float = 0.0
     #: One-off work of the runtime before a device does anything: a context made, code loaded.
     cold_ms: float = 0.0
     #: Beginnings of captures of CUDA graphs, and graphs that were made ready.

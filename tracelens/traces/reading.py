@@ -29,7 +29,7 @@ from tracelens.logs.chrome_trace import (
 )
 from tracelens.traces import host
 from tracelens.traces.categories import USED, give_categories, has_no_categories, of_device
-from tracelens.traces.device import Calls
+from tracelens.traces.device import Calls, Intervals
 from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
 from tracelens.traces.host import Host
@@ -87,6 +87,8 @@ class Reading:
         self.runtime = Runtime(self.host, self.devices.products)
         self.spans = Spans()
         self.memory = Memory()
+        #: When collectives ran on threads of the host.
+        self.meeting = Intervals()
         #: Calls of Python functions of the list in hand.
         self._frames: list[Complete] = []
         self.labels: dict[tuple[Id, Id], str] = {}
@@ -247,6 +249,7 @@ class Reading:
 
     def _follow_collective(self, name: Name, operation: str, event: Complete) -> None:
         self.operators.waiting.append(event)
+        self.meeting.add(event.ts, event.ts + event.dur)
         self.devices.collectives.meetings.add("", name, operation, 0, event)
 
     def _take_spans(self) -> None:

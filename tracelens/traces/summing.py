@@ -101,8 +101,8 @@ def _work(reading: Reading, *, on_host: bool) -> Iterator[Seen[Measured]]:
             yield _seen(chain, reading.path, name.first, name.text)
         for name, sequence in products.host.following():
             yield _seen(sequence, reading.path, name.first, name.text)
-        for found in products.host.attention():
-            yield _seen(found, reading.path, 1)
+        for name, found in products.host.attention():
+            yield _seen(found, reading.path, name.first, name.text)
     for work in products.on_host() if on_host else products.found():
         product = KernelWork(
             on_host=on_host,
@@ -238,6 +238,7 @@ def _spans(
         unread=tuple(sorted(unread.items())),
         cold_ms=_ms(_cold(reading, start, busy)),
         added_ms=added_ms(header, calls, sum(lane.spans for lane in operators.lanes.values())),
+        meeting_ms=_ms(_alone(reading)),
         busy_ms=_ms(busy.us),
         kernels=reading.devices.kernels.count,
         launches=reading.runtime.launches.count,
@@ -272,6 +273,16 @@ def _cold(reading: Reading, start: float, busy: Busy) -> float:
     runtime = reading.runtime
     ready = Busy.union([runtime.starting.anywhere(), runtime.long.anywhere()])
     return sum(ready.within([(start, busy.starts[0])]))
+
+
+def _alone(reading: Reading) -> float:
+    """Return for how long the host was in collectives and did nothing else that is known."""
+    operators = reading.operators
+    if not operators.ordered:
+        return 0.0
+    met = reading.meeting.busy()
+    parts = (operators.working, operators.loading, operators.compiling)
+    return met.us - met.shared_with(Busy.union([part.busy() for part in parts]))
 
 
 def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str, float]]:

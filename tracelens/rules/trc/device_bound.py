@@ -9,6 +9,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import Operator
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._small import ONE_ELEMENT, small_operators
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
 from tracelens.traces.measured import SelfTime, Step, TraceHeader, Window
@@ -34,16 +35,6 @@ UNTOLD = frozenset({"other", "collectives"})
 TOLD = frozenset({"data loading", "compilation"})
 #: Shorter traces in which operators have less than half say nothing, milliseconds.
 MIN_IDLE_MS = 2.0
-#: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
-MIN_CALLS = 200
-MAX_PER_CALL_MS = 0.02
-#: Share of the trace that operators which are longer may have.
-MAX_LARGE = 0.5
-#: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
-ONE_ELEMENT = "aten::item"
-ONE_ELEMENT_COSTS = 8
-#: Modules that Dynamo skips as a whole.
-RECURRENT = frozenset({"aten::gru", "aten::lstm", "aten::rnn_tanh", "aten::rnn_relu"})
 #: Share of the trace from which on the optimizer is named.
 MIN_OPTIMIZER = 0.5
 #: Share of the critical path from which on the host is what a busy device waits for.
@@ -221,21 +212,20 @@ class DeviceBound(Rule):
 
 
 def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> str:
-    """Say so where operators are many and small: their price is that of calling them."""
-    calls = sum(called.values())
-    each = ((row.record.ms, called.get(row.record.name, 0)) for row in own)
-    large = sum(ms for ms, count in each if ms > MAX_PER_CALL_MS * count > 0)
-    if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls or large >= MAX_LARGE * whole.ms:
+    """Say so where operators are many and small, but where TRC002 tells of it."""
+    small = small_operators(whole, own, called)
+    if small is None or small.much:
         return ""
-    read = called.get(ONE_ELEMENT, 0)
     what = "`torch.compile` makes fewer of them"
-    if not RECURRENT.isdisjoint(called):
+    if small.recurrent:
         what = "a recurrent module takes its steps one by one, and torch leaves it uncompiled"
-    elif read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls:
-        what = f"`{ONE_ELEMENT}` reads one element {read:,} times: `tolist()` reads all at once"
+    elif small.reads:
+        what = (
+            f"`{ONE_ELEMENT}` reads one element {small.reads:,} times: `tolist()` reads all at once"
+        )
     return (
-        f"{calls:,} operators, {length(whole.ms / calls)} for each in all: most of that is Python "
-        f"and calling them; {what}"
+        f"{small.calls:,} operators, {length(small.each_ms)} for each in all: most of that is "
+        f"Python and calling them; {what}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import Collective, DeviceKernel
+from tracelens.logs.chrome_trace import Collective, DeviceKernel, ParallelCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -30,6 +30,7 @@ MOST = 0.5
 LITTLE = 0.8
 #: What passes messages between hosts; of the others the device has kernels.
 HOST = frozenset({"gloo", "mpi", "ucc"})
+DDP = "DistributedDataParallel"
 _EXCHANGES = ("alltoall", "all2all", "sendrecv", "send", "recv")
 
 
@@ -44,6 +45,8 @@ class Exposed(FindingData):
     #: Whether all-to-alls, sends and receives are.
     exchanges: bool = False
     on_host: bool = False
+    #: Whether DistributedDataParallel begins them.
+    parallel: bool = False
     #: Of the critical path, where it is known: what there is to gain at most.
     path_ms: float | None = None
 
@@ -93,7 +96,7 @@ class ExposedCollectives(Rule):
             id="buckets",
             text="Try other sizes of the buckets that gradients are reduced in.",
             when="gradients are reduced: DistributedDataParallel",
-            applies=lambda data: data.reduces and not data.on_host,
+            applies=lambda data: data.reduces and (data.parallel or not data.on_host),
             code="DistributedDataParallel(model, bucket_cap_mb=100)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
         ),
@@ -108,10 +111,18 @@ class ExposedCollectives(Rule):
         Remedy(
             id="async",
             text="Begin them without waiting, and wait where the result is used.",
-            when="they run on the host",
-            applies=lambda data: data.on_host,
+            when="they run on the host, and the program begins them itself",
+            applies=lambda data: data.on_host and not data.parallel,
             code="work = torch.distributed.all_reduce(tensor, async_op=True)",
             proof="https://docs.pytorch.org/docs/stable/distributed.html",
+        ),
+        Remedy(
+            id="accumulate",
+            text="Accumulate the gradients of several batches, and reduce them once.",
+            when="they run on the host, and DistributedDataParallel begins them",
+            applies=lambda data: data.on_host and data.parallel,
+            code="with model.no_sync(): loss.backward()  # all batches of a step but the last",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
         ),
         Remedy(
             id="overlap",
@@ -138,6 +149,7 @@ class ExposedCollectives(Rule):
         spans: Table[Collective],
         headers: Table[TraceHeader],
         paths: Table[CriticalPath],
+        wrappers: Table[ParallelCall],
     ) -> Iterator[Finding]:
         """Yield one finding per device, or host, that waits in collectives."""
         for window in windows:
@@ -145,7 +157,8 @@ class ExposedCollectives(Rule):
             header = next((h.record for h in headers.within(source)), TraceHeader())
             if not window.record.kernels:
                 rows = [s for s in spans.within(source) if s.record.communicator in HOST]
-                yield from self._on_host(window, rows, header)
+                around = {row.record.wrapper for row in wrappers.within(source)}
+                yield from self._on_host(window, rows, header, parallel=DDP in around)
             shown = [k for k in kernels.within(source) if k.record.is_collective]
             kinds = [row.record for row in exposed.within(source)]
             for device in devices.within(source):
@@ -156,29 +169,37 @@ class ExposedCollectives(Rule):
                     yield self._finding(device.record, _Shown(shown, kinds, header, mine))
 
     def _on_host(
-        self, window: Seen[Window], rows: list[Seen[Collective]], header: TraceHeader
+        self,
+        window: Seen[Window],
+        rows: list[Seen[Collective]],
+        header: TraceHeader,
+        *,
+        parallel: bool,
     ) -> Iterator[Finding]:
         """Yield how long collectives take that run on the host, on threads of their own."""
         whole = window.record
-        ms = sum(row.ms for row in rows)
-        if ms < MIN_SHARE * whole.ms or (whole.operators_ms or 0.0) >= 0.5 * whole.ms:
+        if not rows or whole.meeting_ms < MIN_SHARE * whole.ms:
             return
+        ms = sum(row.ms for row in rows)
         n = sum(row.count for row in rows)
         names = ", ".join(f"`{row.record}`" for row in rows[:MAX_QUOTED])
+        share = whole.meeting_ms / whole.ms
         data = Exposed(
             collective_ms=ms,
-            exposed_ms=min(ms, whole.ms),
+            exposed_ms=whole.meeting_ms,
             of_ms=whole.ms,
             reduces=any("reduce" in row.record.operation for row in rows),
             on_host=True,
+            parallel=parallel,
         )
         yield self.finding(
             "host",
-            title=f"collectives on the host take {length(ms)} in a trace of {length(whole.ms)}",
+            title=f"collectives on the host run alone for {percent(share)} of the trace",
             message=(
-                f"{names}: {n} calls of {length(ms / n)} each, and hardly anything else."
-                f"{_world(header)} Whether the program waits for them, or for a slower rank in "
-                "them, the traces of the other ranks tell."
+                f"{names}: {n} calls of {length(ms / n)} each. For {length(whole.meeting_ms)} of "
+                f"{length(whole.ms)} one runs, and no operator.{_world(header)} Whether the "
+                "program waits for them, or for a slower rank in them, the traces of the other "
+                "ranks tell."
             ),
             confidence=Confidence.MEDIUM,
             count=n,

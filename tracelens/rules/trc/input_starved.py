@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import DataLoading
+from tracelens.logs.chrome_trace import DataLoading, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -20,6 +20,12 @@ from tracelens.words import length, percent
 __all__ = ["InputStarved"]
 
 MIN_SHARE = 0.1
+#: Share of the time of all batches from which on it is named what makes them.
+MIN_MAKING = 0.5
+#: What makes a sample, and a batch of samples; but for what passes on to the program's own.
+MAKING = frozenset({"__getitem__", "__getitems__"})
+COLLATING = "collate"
+_PASSING = "torch/utils/data/"
 
 
 class Starved(FindingData):
@@ -92,7 +98,12 @@ class InputStarved(Rule):
         return stories(["capture"], finding)
 
     def check(
-        self, windows: Table[Window], loads: Table[DataLoading], *, steps: Table[Step]
+        self,
+        windows: Table[Window],
+        loads: Table[DataLoading],
+        *,
+        steps: Table[Step],
+        called: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that waits for data."""
         for each in runs(windows, steps):
@@ -100,13 +111,26 @@ class InputStarved(Rule):
             of_it = list(loads.within(run.window.first.input))
             ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
             if of_it and run.ms > 0 and ms >= MIN_SHARE * run.ms:
-                yield self._finding(run, of_it, ms)
+                yield self._finding(run, of_it, ms, _making(run, of_it, called))
 
-    def _finding(self, run: Run, loads: list[Seen[DataLoading]], ms: float) -> Finding:
+    def _finding(
+        self,
+        run: Run,
+        loads: list[Seen[DataLoading]],
+        ms: float,
+        making: Seen[PythonFunction] | None,
+    ) -> Finding:
         alone = any("SingleProcess" in row.record.iterator for row in loads)
         idle = ", and the GPU is idle meanwhile" if run.on_device else ""
+        rows: list[Seen[DataLoading] | Seen[PythonFunction]] = [*loads]
         data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms)
         how = " It loads the data itself: `num_workers` is 0." if alone else ""
+        if making is not None:
+            rows.append(making)
+            how += (
+                f" Most of it is in `{making.record.function}`, {making.record.file}, line "
+                f"{making.record.line}: {making.count:,} calls, {length(making.ms)} in all."
+            )
         return self.finding(
             *sorted({row.record.iterator for row in loads}),
             title=f"waiting for data takes {percent(ms / run.ms)} of {run.of}",
@@ -118,8 +142,23 @@ class InputStarved(Rule):
             ),
             confidence=Confidence.HIGH if run.n > 1 else Confidence.MEDIUM,
             count=run.n,
-            evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in loads],
+            evidence=[row.quote(f"{row.count:,} calls, {length(row.ms)} in all") for row in rows],
             cost=Cost(ms=ms, share=ms / run.ms, basis="measured", of=run.of),
             advice=self.advise(data),
             data=data,
         )
+
+
+def _making(
+    run: Run, loads: list[Seen[DataLoading]], called: Table[PythonFunction]
+) -> Seen[PythonFunction] | None:
+    """Return what makes the samples, or the batches of them, where stacks name it."""
+    whole = sum(row.ms for row in loads)
+    makers = [
+        row
+        for row in called.within(run.window.first.input)
+        if _PASSING not in row.record.file.replace("\\", "/")
+        and (row.record.function in MAKING or COLLATING in row.record.function)
+        and MIN_MAKING * whole <= row.ms <= whole
+    ]
+    return max(makers, key=lambda row: row.ms, default=None)

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.logs.chrome_trace import Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.measured import Step, Window
-from tracelens.traces.printed import DeviceProfile, PrintedProfile
+from tracelens.rules.trc._small import ONE_ELEMENT, Small, small_operators
+from tracelens.traces.measured import SelfTime, Step, Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
-from tracelens.traces.runs import IDLE
+from tracelens.traces.runs import IDLE, Run, runs
 from tracelens.traces.views import View, generated, stories, views
 from tracelens.words import length, percent, share_of
 
@@ -37,6 +39,9 @@ class Launches(FindingData):
     late_ms: float
     window_ms: float
     compiled: bool
+    on_cpu: bool = False
+    #: Single elements that are read, where that is most of what is called.
+    reads: int = 0
 
 
 class LaunchBound(Rule):
@@ -56,6 +61,9 @@ class LaunchBound(Rule):
 
     Printed tables, of ``key_averages()`` or of Nsight Systems, have sums alone: they are judged with
     less confidence.
+
+    A program on the CPU is judged by its operators: from 2,000 on, of at most 5 us each in all, where
+    neither a recurrent module nor the optimizer brings them and the profiler does not add most of it.
 
     ## What to do
     Fuse: ``torch.compile``. Launch once: CUDA graphs. In the optimizer ``fused=True``.
@@ -81,14 +89,25 @@ class LaunchBound(Rule):
             text="Fuse the kernels.",
             code="model = torch.compile(model)",
             when="nothing is compiled yet",
-            applies=lambda data: not data.compiled,
+            applies=lambda data: not data.compiled and not data.reads,
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+        ),
+        Remedy(
+            id="at-once",
+            text="Read all elements at once and go on with Python's numbers, or compute on whole "
+            "tensors.",
+            when="single elements are read in a loop",
+            applies=lambda data: data.reads > 0,
+            code="values = tensor.tolist()",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
         ),
         Remedy(
             id="graph",
             text="Launch them as one CUDA graph.",
             code='torch.compile(model, mode="reduce-overhead")',
+            when="they run on a GPU",
+            applies=lambda data: not data.on_cpu,
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
         ),
@@ -96,7 +115,7 @@ class LaunchBound(Rule):
 
     def check(
         self,
-        profiles: Table[DeviceProfile],
+        profiles: Table[AnyProfile],
         *,
         windows: Table[Window],
         timelines: Table[Timeline],
@@ -104,6 +123,8 @@ class LaunchBound(Rule):
         held: Table[HeldBy],
         kernels: Table[KernelTime],
         printed: Table[PrintedProfile],
+        own: Table[SelfTime],
+        operators: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -113,6 +134,8 @@ class LaunchBound(Rule):
         for row in printed:
             if _is_launching(row.record):
                 yield self._printed(row)
+        for each in runs(windows, steps):
+            yield from self._on_cpu(each, own, operators)
         for view in views(windows, steps, timelines, held, whole=True):
             run = view.run
             n, launches = run.total("kernels"), run.total("launches")
@@ -121,6 +144,56 @@ class LaunchBound(Rule):
             late = view.late_ms - _in_long_gaps(view)
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
                 yield self._finding(view, late, list(kernels.within(view.source)))
+
+    def _on_cpu(
+        self, run: Run, own: Table[SelfTime], operators: Table[Operator]
+    ) -> Iterator[Finding]:
+        """Yield that a program on the CPU calls many operators that do little."""
+        whole, source = run.window.record, run.window.first.input
+        if run.on_device or whole.launches or whole.unread:
+            return
+        rows = list(operators.within(source))
+        small = small_operators(
+            whole, list(own.within(source)), {str(row.record): row.count for row in rows}
+        )
+        if small is not None and small.much:
+            yield self._small(whole, small, rows)
+
+    def _small(self, whole: Window, small: Small, rows: list[Seen[Operator]]) -> Finding:
+        share = small.left_ms / whole.ms
+        data = Launches(
+            kernels=0,
+            launches=small.calls,
+            late_ms=small.left_ms,
+            window_ms=whole.ms,
+            compiled=False,
+            on_cpu=True,
+            reads=small.reads,
+        )
+        each = length(small.each_ms)
+        reads = small.reads > 0
+        rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
+        return self.finding(
+            "operators",
+            title=(
+                f"single elements of tensors are read {small.reads:,} times, an operator each"
+                if small.reads
+                else f"{small.calls:,} operators take {each} each: calling them is what costs"
+            ),
+            message=(
+                f"The trace of {length(whole.ms)} holds {small.calls:,} operators, {each} for each "
+                "in all. That is the price of calling them from Python, however little they "
+                f"compute: {length(small.left_ms)}, without what longer operators take and the "
+                "profiler can have added."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=small.reads or small.calls,
+            evidence=[row.quote(f"{row.count:,} times") for row in rows[: 2 if reads else 1]],
+            cost=Cost(ms=small.left_ms, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _printed(self, row: Seen[PrintedProfile]) -> Finding:
         told = row.record
@@ -154,6 +227,11 @@ class LaunchBound(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+    def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
+        """Graphs are of a GPU."""
+        on_cpu = Launches.model_validate(finding.data).on_cpu
+        return () if on_cpu else super().experiments(finding)
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """A device that waits for launches is idle."""

@@ -1,0 +1,116 @@
+"""Programs on the CPU, as users profile them: what is said first, and which line it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.test_bounds import found
+from tests.traces.writing import Json, op, span
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def loaded(frame: str, share: float) -> list[Json]:
+    """Return batches of 10 ms, of which ``frame`` takes ``share``, and 5 ms of computing."""
+    events: list[Json] = []
+    for at in range(5):
+        start = 15_000.0 * at
+        events.append(span("user_annotation", LOADER, start, 10_000.0))
+        events.append(span("python_function", frame, start + 1.0, 9_990.0 * share))
+        events.append(op("aten::mm", start + 10_000.0, 5_000.0))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("frame", "share", "named"),
+    [
+        ("data.py(16): __getitem__", 0.9, True),
+        ("data.py(16): __getitem__", 0.45, False),  # most of the time is elsewhere
+        ("data.py(40): collate_pairs", 0.9, True),
+        ("torchvision/datasets/folder.py(220): __getitem__", 0.9, True),
+        ("torch/utils/data/dataset.py(418): __getitem__", 0.9, False),  # it passes on to another
+        ("data.py(16): decode", 0.9, False),  # one of many below it
+    ],
+)
+def test_the_line_that_makes_the_samples_is_named(
+    tmp_path: Path, frame: str, share: float, named: bool
+) -> None:
+    finding = found(tmp_path, loaded(frame, share), with_stack=1)["TRC013"]
+    place, _, function = frame.partition("): ")
+    file, _, line = place.partition("(")
+    words = f"`{function}`, {file}, line {line}: 5 calls"
+    assert (words in finding.message) is named
+    assert (frame in "".join(each.text for each in finding.evidence)) is named
+
+
+def parallel(alone: float) -> list[Json]:
+    """Return steps of 10 ms of operators, then ``alone`` us of two all-reduces at once."""
+    events: list[Json] = []
+    for at in range(5):
+        start = at * (10_000.0 + alone)
+        events.append(op("aten::mm", start, 10_000.0))
+        for thread in (7, 8):
+            reduced = span("user_annotation", "gloo:all_reduce", start + 5_000.0, 5_000.0 + alone)
+            events.append(reduced | {"tid": thread})
+    return [*events, op("aten::mm", 5 * (10_000.0 + alone), 1.0)]
+
+
+@pytest.mark.parametrize(("alone", "told"), [(1_000.0, False), (1_200.0, True)])
+def test_collectives_on_the_host_count_where_nothing_else_runs(
+    tmp_path: Path, alone: float, told: bool
+) -> None:
+    """Half of each runs beside operators, and two at once are waited for once: 9.1 and 10.7 %."""
+    finding = found(tmp_path, parallel(alone)).get("TRC016")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert finding.cost is not None
+        assert finding.cost.ms == pytest.approx(6.0, rel=0.01)
+
+
+def test_what_runs_beside_operators_is_no_share_of_what_the_cpu_does(tmp_path: Path) -> None:
+    note = found(tmp_path, parallel(5_000.0))["TRC030"]
+    assert "gemm 67 %" in note.message
+    assert "Python" not in note.message
+
+
+def test_evidence_of_attention_names_the_softmax(tmp_path: Path) -> None:
+    parts = ["aten::bmm", "aten::div", "aten::_softmax", "aten::bmm", "aten::mm"]
+    events = [op(name, 500.0 * at, 490.0) for at, name in enumerate(parts * 5)]
+    (line,) = found(tmp_path, events)["TRC025"].evidence
+    assert (line.line, line.text.partition("\t")[2]) == (3, "aten::_softmax")
+
+
+def calls(names: list[str], us: float, n: int = 6_000) -> list[Json]:
+    """Return ``n`` operators in turn, from each to the next ``us``."""
+    return [op(f"aten::{names[at % len(names)]}", us * at, us / 2) for at in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("events", "advice"),
+    [
+        (calls(["mul", "add"], 4.0), ["compile"]),
+        (calls(["mul", "add"], 6.0), None),  # they may compute as long as they are called
+        (calls(["mul", "add"], 4.0, n=1_900), None),  # 7.6 ms
+        (calls(["select", "item", "sub"], 4.0), ["at-once"]),
+        (calls(["mul"] * 9 + ["item"], 4.0), ["compile"]),  # one read for nine operators
+        (calls(["gru", "add"], 4.0), None),  # torch does not compile it
+        ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 30_000.0)], None),  # 56 % is one
+        ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 20_000.0)], None),  # 7.3 us each
+    ],
+)
+def test_many_small_operators_on_the_cpu(
+    tmp_path: Path, events: list[Json], advice: list[str] | None
+) -> None:
+    finding = found(tmp_path, events).get("TRC002")
+    assert (finding and [each.id for each in finding.advice]) == advice
+
+
+@pytest.mark.parametrize(("us", "told"), [(4.0, True), (1.8, False)])
+def test_what_the_profiler_adds_is_no_price_of_calling(
+    tmp_path: Path, us: float, told: bool
+) -> None:
+    """With shapes it can be 1.5 us for each operator: of 1.8 us too little is left."""
+    found_ = found(tmp_path, calls(["mul", "add"], us, n=20_000), record_shapes=1)
+    assert ("TRC002" in found_) is told

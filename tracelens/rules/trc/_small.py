@@ -1,0 +1,70 @@
+"""Programs on the CPU whose operators are many and small: calling them is what they cost."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tracelens.evidence import Seen
+from tracelens.traces.measured import SelfTime, Window
+
+__all__ = ["ONE_ELEMENT", "Small", "small_operators"]
+
+#: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
+MIN_CALLS = 200
+MAX_PER_CALL_MS = 0.02
+#: Share of the trace that operators which are longer may have.
+MAX_LARGE = 0.5
+#: The same where calling them is surely more than what they do: one call takes 1 to 5 us.
+MUCH_CALLS = 2_000
+MUCH_PER_CALL_MS = 0.005
+MUCH_MS = 20.0
+#: Share of the trace that is left at least without the longer operators and the profiler's part.
+MUCH_LEFT = 0.2
+#: Share of the trace that the optimizer, and compiled code, may have: other rules tell of them.
+MAX_TOLD = 0.5
+MAX_COMPILED = 0.1
+#: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
+ONE_ELEMENT = "aten::item"
+ONE_ELEMENT_COSTS = 8
+#: Modules that Dynamo skips as a whole.
+RECURRENT = frozenset({"aten::gru", "aten::lstm", "aten::rnn_tanh", "aten::rnn_relu"})
+
+
+class Small(NamedTuple):
+    """Many small operators."""
+
+    calls: int
+    each_ms: float
+    #: Single elements that were read, where that is what the operators are there for.
+    reads: int
+    #: Whether they are the steps of a recurrent module, which torch leaves uncompiled.
+    recurrent: bool
+    #: What is neither in longer operators nor the profiler's, milliseconds.
+    left_ms: float
+    #: Whether that is what holds the program up.
+    much: bool
+
+
+def small_operators(
+    whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]
+) -> Small | None:
+    """Return what the operators of a trace cost by being called; None where they are not small."""
+    calls = sum(called.values())
+    each = ((row.record.ms, called.get(row.record.name, 0)) for row in own)
+    large = sum(ms for ms, count in each if ms > MAX_PER_CALL_MS * count > 0)
+    if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls or large >= MAX_LARGE * whole.ms:
+        return None
+    read = called.get(ONE_ELEMENT, 0)
+    recurrent = not RECURRENT.isdisjoint(called)
+    reads = read if read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls else 0
+    left = whole.ms - large - whole.added_ms
+    much = (
+        calls >= MUCH_CALLS
+        and whole.ms >= MUCH_MS
+        and whole.ms <= MUCH_PER_CALL_MS * calls
+        and left >= MUCH_LEFT * whole.ms
+        and not recurrent
+        and (whole.optimizer_ms or 0.0) < MAX_TOLD * whole.ms
+        and (whole.compiled_ms or 0.0) + (whole.compile_ms or 0.0) < MAX_COMPILED * whole.ms
+    )
+    return Small(calls, whole.ms / calls, reads, recurrent, left, much)
