@@ -79,6 +79,15 @@ def test_one_thread_is_not_told_to_use_fewer(tmp_path: Path) -> None:
     assert ids(single) == ["own-cores", "idle"]
 
 
+def test_others_that_take_the_only_core_are_no_error_of_the_program(tmp_path: Path) -> None:
+    name = "ENV001-cpu-oversubscription/fires-busy-machine.log"
+    lines = (RULES / name).read_text(encoding="utf-8").split("\n")
+    threads = next(line for line in lines if ",nthr:" in line)
+    single = first("ENV001", changed(tmp_path, name, (threads, threads.rsplit(":", 1)[0] + ":1")))
+    assert first("ENV001", RULES / name).severity is Severity.ERROR
+    assert single.severity is Severity.WARNING
+
+
 @pytest.mark.parametrize("name", ["ONE003", "ONE004", "ONE013", "ONE010", "ONE018"])
 def test_claims_about_shares_are_about_time(name: str) -> None:
     from tracelens.engine import select_rules

@@ -13,6 +13,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs.recompiles import (
     Aliasing,
     Check,
+    Deallocated,
     Expression,
     GlobalState,
     GuardFailure,
@@ -214,6 +215,14 @@ CHECKS: list[tuple[str, Check]] = [
             object_id=94296119093600,
             held="<class 'code'>",
         ),
+    ),
+    (
+        "Cache line invalidated because L['self']._modules['a'] got deallocated",
+        Deallocated(source=Source(scope="L", name="self", path="._modules['a']")),
+    ),
+    (
+        "Cache line invalidated because the cache got deallocated again",
+        Expression(text="Cache line invalidated because the cache got deallocated again"),
     ),
     (
         "___check_type_id(L['k'], 140385116847328)",

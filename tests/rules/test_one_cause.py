@@ -34,6 +34,19 @@ def test_a_function_that_is_lost_belongs_to_what_broke_the_graph() -> None:
     assert branch.severity == "error", "the worst of its story"
 
 
+def test_a_method_that_waits_on_the_stack_for_its_argument_belongs_to_the_break() -> None:
+    found = causes(told("RCP008-object-identity-guard/fires-method-on-the-stack.log"))
+    assert found["RCP008"] == "GBR001"
+
+
+def test_an_object_made_anew_in_each_call_is_no_harmless_turn() -> None:
+    log = "RCP008-object-identity-guard/fires-object-made-anew.log"
+    (finding,) = (one for one in told(log).values() if one.code == "RCP008")
+    assert finding.count == 4
+    assert finding.severity == "warning"
+    assert "deallocated" in finding.message
+
+
 def test_the_limit_belongs_to_what_kept_changing() -> None:
     findings = told("RCP001-recompile-limit-hit/fires-string-argument.log")
     assert causes(findings)["RCP001"] == "RCP006"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tracelens.logs.recompiles import (
     Aliasing,
+    Deallocated,
     Expression,
     GlobalState,
     GuardFailure,
@@ -124,6 +125,12 @@ def _(check: IdentityCheck, hint: str = "") -> Cause:
     if check.held in CONSTANTS:  # up to torch 2.4 None, True and False were compared like this
         code = "RCP006"
     return Cause(code, f"the object `{check.source}`", str(check.object_id))
+
+
+@cause_of.register
+def _(check: Deallocated, hint: str = "") -> Cause:
+    del hint
+    return Cause("RCP008", f"the object `{check.source}`")
 
 
 @cause_of.register

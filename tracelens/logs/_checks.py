@@ -16,6 +16,7 @@ __all__ = [
     "Aliasing",
     "Check",
     "Comment",
+    "Deallocated",
     "Expression",
     "GlobalState",
     "IdentityCheck",
@@ -176,6 +177,15 @@ class IdentityCheck(_Check):
         return f"{self.source} is another object"
 
 
+class Deallocated(_Check):
+    """``Cache line invalidated because L['x'] got deallocated``: the object is gone."""
+
+    source: Source
+
+    def __str__(self) -> str:
+        return f"{self.source} was deallocated"
+
+
 class TypeCheck(_Check):
     """``___check_type_id(layer, 94865264879952), type=<class 'GCNConv'>``: the same class."""
 
@@ -260,6 +270,7 @@ Check = (
     | RangeCheck
     | Relation
     | IdentityCheck
+    | Deallocated
     | TypeCheck
     | LengthCheck
     | KeysCheck

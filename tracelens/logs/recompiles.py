@@ -13,6 +13,7 @@ from tracelens.logs._checks import (
     Aliasing,
     Check,
     Comment,
+    Deallocated,
     Expression,
     GlobalState,
     IdentityCheck,
@@ -35,6 +36,7 @@ __all__ = [
     "Aliasing",
     "Check",
     "Comment",
+    "Deallocated",
     "Expression",
     "GlobalState",
     "GuardFailure",
@@ -149,6 +151,15 @@ class Recompile(Record):
     file: str
     line: int = 0
     failures: tuple[GuardFailure, ...] = ()
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether a local is printed with the dictionary that holds it, as up to torch 2.6.
+
+        Of an object that is gone, every version prints it.
+        """
+        checks = (one.check for one in self.failures if not isinstance(one.check, Deallocated))
+        return any(getattr(getattr(check, "source", None), "scope", "") == "L" for check in checks)
 
     @property
     def newest(self) -> GuardFailure | None:

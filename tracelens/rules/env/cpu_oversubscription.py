@@ -48,6 +48,9 @@ class CpuOversubscription(Rule):
     either. A few waits in a long log are the other processes of any machine. Each rank is judged by
     itself, and what is said of one input silences nothing in another.
 
+    Where a program has one thread, other programs take its core: nothing in the program is wrong, and
+    the finding is a warning.
+
     Where the log holds the output of ``lscpu``, more threads than CPUs are reported without waits; so are
     threads that ``GOMP_CPU_AFFINITY`` or a list of ``KMP_AFFINITY`` ties to fewer CPUs than there are of them.
 
@@ -199,6 +202,7 @@ class CpuOversubscription(Rule):
                 f"The worst is {worst.primitive} {worst.shape}. {_who(threads)} Times in this log "
                 "cannot be trusted."
             ),
+            severity=Severity.WARNING if threads == 1 else None,
             confidence=Confidence.HIGH
             if any(writer.n >= 2 * writer.needed for writer in busy)
             else Confidence.MEDIUM,

@@ -76,7 +76,9 @@ class UnitOrFormatDrift(Rule):
             "AUTOTUNE times are labelled seconds and are milliseconds (torch 2.0)": _first(
                 tunings, lambda table: any(choice.unit == "s" for choice in table.choices)
             ),
-            "names are written L['x'] (up to torch 2.6)": _first(recompiles, _has_scope),
+            "names are written L['x'] (up to torch 2.6)": _first(
+                recompiles, lambda one: one.has_scopes
+            ),
             "guard failures do not name their compiled entry (up to torch 2.3)": _first(
                 recompiles, lambda one: any(not failure.entry for failure in one.failures)
             ),
@@ -106,9 +108,3 @@ _TODAY = "onednn_verbose,v1,"
 def _first(table: Table[R], wanted: Callable[[R], bool]) -> EvidenceLine | None:
     row: Seen[R] | None = next((row for row in table if wanted(row.record)), None)
     return row.quote() if row is not None else None
-
-
-def _has_scope(recompile: Recompile) -> bool:
-    """Whether a name is printed with the dictionary that holds it."""
-    sources = (getattr(failure.check, "source", None) for failure in recompile.failures)
-    return any(bool(getattr(source, "scope", "")) for source in sources)

@@ -10,7 +10,7 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile
+from tracelens.logs.recompiles import Deallocated, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
@@ -47,6 +47,10 @@ class ObjectIdentityGuard(RecompileRule):
  'object'>
         [0/2] [__recompiles]     - 0/0: ___check_obj_id(processor, 94296119093600), type=<class\
  'object'>
+
+    From torch 2.5 on, the reason may be that the object is gone:
+
+        [2/1] [__recompiles]     - 2/0: Cache line invalidated because L['mask'] got deallocated
 
     ## When it is harmless
     Two objects that take turns need two entries: a note. Code objects of functions that share one
@@ -103,18 +107,34 @@ class ObjectIdentityGuard(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and object."""
         for group in groups(self.code, recompiles, limits):
-            name, objects = group.cause.what, len(group.values) + 1
+            name = group.cause.what
+            gone = isinstance(group.first.check, Deallocated)
+            objects = (group.most if gone else len(group.values)) + 1
             yield tell(
                 self,
                 group,
                 frames,
                 trees,
                 title=f"`{group.history.function}` is compiled again for {name}",
-                message=f"{objects} objects took turns as {name.removeprefix('the object ')}; each "
-                f"needed an entry: {group.times}." + (" Two do no harm." if objects == FEW else ""),
+                message=_gone(name, group) if gone else _turns(name, group, objects),
                 severity=_severity(group, objects),
-                harmless=_harmless(group, objects),
+                harmless=None if gone else _harmless(group, objects),
             )
+
+
+def _turns(name: str, group: Group, objects: int) -> str:
+    return (
+        f"{objects} objects took turns as {name.removeprefix('the object ')}; each needed an "
+        f"entry: {group.times}." + (" Two do no harm." if objects == FEW else "")
+    )
+
+
+def _gone(name: str, group: Group) -> str:
+    return (
+        f"{name.removeprefix('the object ')} had been deallocated when the function was called "
+        "again: an entry is of no use without the object that it was compiled for, and another one "
+        f"came instead: {group.times}."
+    )
 
 
 def _severity(group: Group, objects: int) -> Severity:
