@@ -29,7 +29,7 @@ FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "first-call",
-    "leave-call-out", "leave-step", "leave-out", "look-up-outside", "outside",
+    "leave-call-out", "leave-step", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode", "one-rank",
     "one-state", "pad", "pad-to-multiple", "pass-argument", "pass-tensor", "same-attributes",

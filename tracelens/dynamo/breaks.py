@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.reporting import reports
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
@@ -33,6 +34,8 @@ class BreakSite(msgspec.Struct):
     events: list[tuple[Place, Seen[GraphBreak]]] = msgspec.field(default_factory=list)
     #: The longest stack that any of the records prints.
     stack: tuple[StackFrame, ...] = ()
+    #: Whether Dynamo gave up a function at this line for another reason that follows from it.
+    unresumed: bool = False
 
     @property
     def record(self) -> GraphBreak:
@@ -62,6 +65,18 @@ class BreakSite(msgspec.Struct):
         return tuple(dict.fromkeys(names))
 
     @property
+    def leaves(self) -> bool:
+        """Whether the function that holds the line was given up, not only one that calls it."""
+        line = self.line
+        loops = {
+            (cause.context.file, cause.context.function)
+            for _, seen in self.events
+            for cause in seen.record.causes[1:]
+            if cause.family == "loop" and cause.context is not None
+        }
+        return self.unresumed or (line.file, line.function) in loops
+
+    @property
     def line(self) -> StackFrame:
         """The innermost line of the program or of a model, with its code."""
         record = self.record
@@ -88,10 +103,41 @@ class BreakSite(msgspec.Struct):
     @property
     def in_module(self) -> bool:
         """Whether a module is called on the way there; true where the way is not known."""
-        return not self.stack or any(
-            frame.function == "forward" or _slashed(frame.file).endswith(_MODULE_CALL)
-            for frame in self.stack
-        )
+        return not self.stack or _calls_module(self.stack)
+
+    @property
+    def direct(self) -> bool:
+        """Whether the program's own line calls the package, and no module of that leads there."""
+        caller = self.caller
+        if caller is None:
+            return False
+        return not _calls_module(self.stack[self.stack.index(caller) + 1 :])
+
+    @property
+    def reporting(self) -> StackFrame | None:
+        """The innermost line of the program on the way there that only reports something.
+
+        What it calls to report leads there, and no argument: ``print(compiled(x))`` is outside.
+        """
+        entered = [*(frame.function for frame in self.stack[1:]), ""]
+        for frame, inner in reversed(list(zip(self.stack, entered, strict=False))):
+            is_own = not user_code.package(frame.file)
+            near = is_own and user_code.distance(frame.file, frame.function) == 0
+            if near and (name := reports(frame.code)) and inner in {"", name}:
+                return frame
+        return None
+
+    @property
+    def entered(self) -> StackFrame | None:
+        """The program's ``with`` that runs the line, where that is in a context manager's own."""
+        found = [
+            frame
+            for frame, inner in zip(self.stack, self.stack[1:], strict=False)
+            if _slashed(inner.file).endswith("/contextlib.py")
+            and frame.code.startswith(("with ", "async with "))
+            and user_code.distance(frame.file, frame.function) == 0
+        ]
+        return found[-1] if found and not self.caller else None
 
     @property
     def in_optimizer(self) -> bool:
@@ -131,10 +177,13 @@ def sites(
     wanted = frozenset(families)
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
     found: dict[tuple[object, ...], BreakSite] = {}
+    given_up: dict[tuple[str, int], set[str]] = {}
     made: dict[int, tuple[object, ...]] = {}
     for place, seen in breaks.events():
         record = seen.record
         key: tuple[object, ...] = (record.file, record.line, record.family)
+        if record.skips_frame:
+            given_up.setdefault((record.file, record.line), set()).add(record.family)
         if _POLYFILLS in record.file:
             if line := user_code.best(record.stack):
                 made[record.line] = key = (*key, line.file, line.line)
@@ -148,6 +197,9 @@ def sites(
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
     placed = {site.family for site in found.values() if site.record.file}
+    for site in found.values():
+        at = (site.record.file, site.record.line)
+        site.unresumed = site.family not in given_up.get(at, {site.family})
     return [site for site in found.values() if site.record.file or site.family not in placed]
 
 
@@ -192,6 +244,13 @@ def lost_around(file: str) -> Story:
     The functions that it called are most often in the same package, else in the same file.
     """
     return "lost", user_code.package(file) or file
+
+
+def _calls_module(stack: Iterable[StackFrame]) -> bool:
+    return any(
+        frame.function == "forward" or _slashed(frame.file).endswith(_MODULE_CALL)
+        for frame in stack
+    )
 
 
 def _slashed(file: str) -> str:

@@ -8,11 +8,11 @@ from itertools import takewhile
 
 import msgspec
 
-from tracelens.dynamo import user_code
 from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import function_cause, is_cut, is_end, raising
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break, raised_by
+from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.words import is_error, of_torch, spoken
@@ -31,7 +31,6 @@ _STOPS = re.compile(
     r"|\s*The following call|While executing"
     r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
 )
-_USER = ("from user code", "User stack", "User Stack", "The following call raised")
 #: Exceptions of the compiler's, and words of those that are about it.
 _OWN = re.compile(r"torch\.(?:_subclasses|_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
 _SPEAKS = re.compile(
@@ -82,6 +81,8 @@ class Told(msgspec.Struct):
     output: str = ""
     generated: str = ""
     user: StackFrame | None = None
+    #: The code that was traced, with its lines, the outermost first.
+    stack: tuple[StackFrame, ...] = ()
     paths: tuple[str, ...] = ()
     #: The line of the excerpt that says it.
     at: int = 0
@@ -145,7 +146,8 @@ def told(episode: Episode) -> Told | None:
         message="" if cut else _message(episode, start),
         output=next((one.diagnostic for one in episode.items if isinstance(one, Diagnostic)), ""),
         generated=_generated(episode),
-        user=_user(episode, frames),
+        user=user_line(episode, frames),
+        stack=traced(episode, frames),
         paths=tuple(frame.place for frame in frames),
         at=episode.items[start].at,
         logged=all(one.logged for one in raised) if raised else item.logged,
@@ -368,21 +370,3 @@ def _generated(episode: Episode) -> str:
         if isinstance(item, Traced) and is_generated(item.place)
     ]
     return places[-1] if places else ""
-
-
-def _user(episode: Episode, frames: list[Traced]) -> StackFrame | None:
-    """Return the innermost line of the program: of the code that was traced, else of the call."""
-    mark = max(
-        (item.at for item in episode.items if line_of(item).strip().startswith(_USER)), default=None
-    )
-    traced = [frame for frame in frames if mark is not None and frame.at > mark]
-    for group in (traced, frames):
-        stack = [
-            StackFrame(file=frame.place, line=frame.number, function=frame.function)
-            for frame in group
-            if not is_compiler(frame.place) and not is_generated(frame.place)
-        ]
-        best = user_code.best(stack)
-        if best is not None and user_code.distance(best.file, best.function) < 2:
-            return best
-    return None

@@ -9,6 +9,7 @@ from tracelens.failures.causes import GENERAL
 from tracelens.failures.reading import LAST_LINES, Told, told
 from tracelens.failures.stages import Stage, backend_stage, own_stage, stage
 from tracelens.logs import Joined
+from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Episode
 
 __all__ = ["Failure"]
@@ -33,6 +34,8 @@ class Failure(Joined):
     file: str = ""
     line: int = 0
     function: str = ""
+    #: The code that Dynamo traced, with its lines, the outermost first.
+    stack: tuple[StackFrame, ...] = ()
     #: What the phrase caught: ``needed``, ``limit``, ``arch``, ``missing``.
     facts: tuple[tuple[str, str], ...] = ()
     #: Whether it ended the program, as far as the log shows.
@@ -93,6 +96,7 @@ class Failure(Joined):
             file=user.file if user else "",
             line=user.line if user else 0,
             function=user.function if user else "",
+            stack=about.stack,
             facts=tuple(sorted(about.facts.items())),
             ended=not about.logged and (after is None or after <= LAST_LINES),
             suppressed=about.logged,

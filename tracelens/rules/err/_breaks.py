@@ -13,6 +13,7 @@ from tracelens.logs import Record, kind
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice
 from tracelens.rules import Rule, gbr
+from tracelens.rules.err._failure_rule import FailureData, Traced
 
 __all__ = ["same_break"]
 
@@ -20,9 +21,9 @@ __all__ = ["same_break"]
 _OF_ALL = frozenset({"GBR012", "GBR013", "GBR020", "GBR021", "GBR022"})
 
 
-def same_break(message: str, file: str, line: int, function: str) -> tuple[Advice, ...]:
+def same_break(data: FailureData) -> tuple[Advice, ...]:
     """Return the advice of the rule that knows the break; none where no rule does."""
-    row = _as_break(message, file or "model.py", line, function)
+    row = _as_break(data)
     if row is None:
         return ()
     table = Table([row])
@@ -49,12 +50,18 @@ def _about_breaks() -> tuple[Rule, ...]:
     return tuple(sorted((rule() for rule in rules), key=lambda rule: rule.code))
 
 
-def _as_break(message: str, file: str, line: int, function: str) -> Seen[GraphBreak] | None:
+def _as_break(data: FailureData) -> Seen[GraphBreak] | None:
     """Return the exception's message as the record of the same break in the log of breaks."""
+    alone = Traced(file=data.file or "model.py", line=data.line, function=data.function)
+    stack = data.stack or (alone,)
+    last = stack[-1]
     text = (
-        f"Graph break in user code at {file}:{line}\nGraph Break Reason: {_indented(message)}\n"
-        f'User code traceback:\n  File "{file}", line {line}, in {function or "forward"}'
+        f"Graph break in user code at {last.file}:{last.line}\n"
+        f"Graph Break Reason: {_indented(data.message)}\nUser code traceback:"
     )
+    for one in stack:
+        text += f'\n  File "{one.file}", line {one.line}, in {one.function or "forward"}'
+        text += f"\n    {one.code.strip()}" if one.code.strip() else ""
     try:
         records = kind("graph_breaks").parse(text)
     except Unreadable:

@@ -23,7 +23,16 @@ from tracelens.report import (
 )
 from tracelens.rules import Rule
 
-__all__ = ["OWNERS", "FailureData", "FailureRule", "disabled", "gist", "without_compiling", "words"]
+__all__ = [
+    "OWNERS",
+    "FailureData",
+    "FailureRule",
+    "Traced",
+    "disabled",
+    "gist",
+    "without_compiling",
+    "words",
+]
 
 #: Characters of a message that a finding tells.
 MAX_MESSAGE = 900
@@ -52,6 +61,15 @@ _UNTOLD = (GENERAL | {"fake-tensors", "fullgraph"}) - {"internal-dynamo", "inter
 _VOLATILE = re.compile(r"(?:[A-Za-z]:)?[/\\][^\s'\":,]{3,}|0x[0-9a-f]+|\d+")
 
 
+class Traced(FindingData):
+    """A line that Dynamo traced."""
+
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+
+
 class FailureData(FindingData):
     """A failure, for programs that read findings."""
 
@@ -69,6 +87,8 @@ class FailureData(FindingData):
     file: str = ""
     line: int = 0
     function: str = ""
+    #: What was traced when it failed, the outermost line first.
+    stack: tuple[Traced, ...] = ()
     facts: dict[str, str] = {}
 
     @property
@@ -183,6 +203,10 @@ class FailureRule(Rule):
             file=failure.file,
             line=failure.line,
             function=failure.function,
+            stack=tuple(
+                Traced(file=one.file, line=one.line, function=one.function, code=one.code)
+                for one in failure.stack
+            ),
             facts=dict(failure.facts),
         )
 
@@ -229,8 +253,17 @@ def _told(data: FailureData, why: str) -> str:
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")
     if data.file:
-        parts.append(f"The program was at {user_code.short(data.file, data.line)}.")
+        parts.append(f"The program was at {user_code.short(data.file, data.line)}{_from(data)}.")
     return " ".join(part for part in parts if part)
+
+
+def _from(data: FailureData) -> str:
+    """Name the program's own line that leads into a package."""
+    if not user_code.package(data.file):
+        return ""
+    own = [one for one in data.stack if "-packages/" not in one.file.replace("\\", "/")]
+    near = [one for one in own if user_code.distance(one.file, one.function) == 0]
+    return f", reached from {user_code.short(near[-1].file, near[-1].line)}" if near else ""
 
 
 def _ended(said: str) -> str:

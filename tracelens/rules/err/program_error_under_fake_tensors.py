@@ -18,6 +18,9 @@ _LACKS = re.compile(
     r"Meta tensors|fake impl|Operator does not support running with fake tensors"
     r"|UnsupportedOperatorException|Cannot access data pointer"
 )
+#: An operator, as its definition and as the node of the graph name it.
+_CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
+_NODE = re.compile(r"call_function (\w+)\.(\w+)\.\w+\(")
 
 
 def _said(data: FailureData) -> str:
@@ -32,6 +35,12 @@ def _said(data: FailureData) -> str:
 def _is_real(data: FailureData) -> bool:
     """Tell whether a tensor with data came among those without."""
     return "to FakeTensors first" in data.message
+
+
+def _operator(data: FailureData) -> str:
+    """Return the operator that has no implementation for fake tensors: ``mylib::my_op``."""
+    found = _CUSTOM.search(data.message) or _NODE.search(data.message)
+    return f"{found[1]}::{found[2]}" if found and found[1] != "aten" else "mylib::my_op"
 
 
 def _lacks_kernel(data: FailureData) -> bool:
@@ -154,6 +163,7 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             " says that the program is the cause.",
             code='torch.compile(model, backend="eager")',
             env="TORCH_COMPILE_DISABLE=1",
+            applies=lambda d: not _lacks_kernel(d),
             basis="untestable",
             proof="it tells whose the error is, and removes nothing",
         ),
@@ -170,8 +180,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
                     " tensors: register one, and check it."
                 )
             ),
-            code=(
-                'torch.library.register_fake("mylib::my_op")'
+            code=lambda d: (
+                f'@torch.library.register_fake("{_operator(d)}")'
                 "  # then torch.library.opcheck(op, args)"
             ),
             since="2.4",

@@ -9,6 +9,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Advice, FindingData
 from tracelens.rules.err._breaks import same_break
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.rules.gbr._site_rule import LEAVE_CALL_OUT, NEWER_VERSION
 from tracelens.words import first_line
 
 __all__ = ["UnsupportedUnderFullgraph"]
@@ -79,5 +80,9 @@ class UnsupportedUnderFullgraph(FailureRule):
         own = super().advise(data)
         if not isinstance(data, FailureData):
             return own
-        theirs = same_break(data.message, data.file, data.line, data.function)
-        return (*theirs[:MAX_ADVICE], *own)
+        theirs = same_break(data)
+        later = [one for one in theirs if one.id == NEWER_VERSION.id]
+        first = [one for one in theirs if one not in later][:MAX_ADVICE]
+        if any(one.id.endswith("-outside") or one.id == LEAVE_CALL_OUT.id for one in first):
+            own = tuple(one for one in own if one.id != "leave-out")
+        return (*first, *own, *later)

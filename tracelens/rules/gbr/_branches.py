@@ -6,10 +6,12 @@ import ast
 
 from tracelens.rules.gbr._site_rule import BreakData, own
 
-__all__ = ["asserted", "branches", "computes", "condition", "eager_only", "is_check"]
+__all__ = ["asserted", "branches", "computes", "condition", "eager_only", "is_check", "may_check"]
 
-#: What a check of values calls: a branch that computes asks for a sum or a mean.
-_CHECKS = frozenset({"all", "allclose", "any", "equal", "isfinite", "isinf", "isnan", "max", "min"})
+#: What only a check of values calls.
+_CHECKS = frozenset({"isfinite", "isinf", "isnan"})
+#: What both a check and a branch that computes call.
+_MAYBE = _CHECKS | {"all", "allclose", "any", "equal", "max", "min"}
 
 
 def branches(data: BreakData, word: str) -> bool:
@@ -27,6 +29,15 @@ def _tested(data: BreakData) -> ast.expr | None:
 
 def is_check(data: BreakData) -> bool:
     """Whether the branch looks like a check that raises: by its body, else by its condition."""
+    return _checks(data, _CHECKS)
+
+
+def may_check(data: BreakData) -> bool:
+    """Whether the branch may be a check that raises, or one that computes: nothing tells which."""
+    return _checks(data, _MAYBE) and not is_check(data) and not data.leaves
+
+
+def _checks(data: BreakData, words: frozenset[str]) -> bool:
     statement = _statement(data)
     if not isinstance(statement, ast.If):
         return False
@@ -34,15 +45,17 @@ def is_check(data: BreakData) -> bool:
         return isinstance(statement.body[0], ast.Raise)
     called = (node.func for node in ast.walk(statement.test) if isinstance(node, ast.Call))
     names = {getattr(func, "attr", getattr(func, "id", "")) for func in called}
-    return bool(names & _CHECKS)
+    return bool(names & words)
 
 
 def computes(data: BreakData) -> bool:
     """Whether it is an ``if`` that operators of tensors can stand for: no check, no ``break``."""
-    if not branches(data, "if") or is_check(data) or condition(data) is None:
+    if not branches(data, "if") or is_check(data) or condition(data) is None or data.leaves:
         return False
     statement = _statement(data)
-    return not isinstance(getattr(statement, "body", [None])[0], ast.Break | ast.Continue)
+    return not isinstance(
+        getattr(statement, "body", [None])[0], ast.Break | ast.Continue | ast.Return
+    )
 
 
 def condition(data: BreakData) -> str | None:

@@ -58,7 +58,8 @@ def wrapped(data: BreakData) -> str:
         return data.function if inner and data.function.isidentifier() else ""
     name = called(data) or data.name
     *owners, last = name.split(".")
-    is_method = owners and owners[-1][:1].isupper()
+    of = data.name.rpartition(".")[0].rpartition(".")[2]
+    is_method = of[:1].isupper() or (owners and owners[-1][:1].isupper())
     return last if last.isidentifier() and not is_method and not last[:1].isupper() else ""
 
 

@@ -8,12 +8,13 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.guard_facts import one_module
+from tracelens.dynamo.reporting import kept_eager
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Knob
 from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_break
-from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -26,6 +27,7 @@ __all__ = [
     "LEAVE_STEP",
     "LIBRARY",
     "NEWER_VERSION",
+    "REPORT_IN_EAGER",
     "BreakData",
     "Line",
     "SiteRule",
@@ -42,6 +44,12 @@ class Line(FindingData):
     file: str
     line: int
     function: str = ""
+
+
+class Code(Line):
+    """The same, with what stands there."""
+
+    code: str = ""
 
 
 class BreakData(FindingData):
@@ -67,12 +75,20 @@ class BreakData(FindingData):
     in_optimizer: bool = False
     #: Whether a module is called on the way there; true where the way is not known.
     in_module: bool = True
+    #: The program's own line calls the package, and no module of the package leads there.
+    direct: bool = False
     #: All lines from the compiled function to the break, the outermost first.
     stack: tuple[Line, ...] = ()
     records: int = 1
     #: In how many of them a whole function was given up, and which.
     skipped: int = 0
     lost: tuple[str, ...] = ()
+    #: Whether the function that holds the line is one that was given up.
+    leaves: bool = False
+    #: The ``with`` that enters the context manager of the program's own that holds the line.
+    entered: Code | None = None
+    #: The program's own line on the way that only reports something.
+    reporting: Code | None = None
 
 
 def break_data(site: BreakSite, name: str = "") -> BreakData:
@@ -89,20 +105,34 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         code=line.code,
         name=name or named(site),
         package=user_code.package(line.file),
-        caller=Line(file=caller.file, line=caller.line, function=caller.function)
-        if caller
-        else None,
+        caller=_line(caller),
         via=tuple(name for name, _ in via),
         via_line=Line(file=via[0][1].file, line=via[0][1].line, function=via[0][1].function)
         if via
         else None,
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
+        direct=site.direct,
         stack=tuple(stack),
         records=site.count,
         skipped=site.skipped,
         lost=site.lost,
+        leaves=site.leaves,
+        entered=_code(site.entered),
+        reporting=_code(site.reporting),
     )
+
+
+def _line(frame: StackFrame | None) -> Line | None:
+    if frame is None:
+        return None
+    return Line(file=frame.file, line=frame.line, function=frame.function)
+
+
+def _code(frame: StackFrame | None) -> Code | None:
+    if frame is None:
+        return None
+    return Code(file=frame.file, line=frame.line, function=frame.function, code=frame.code)
 
 
 def own(data: BreakData) -> bool:
@@ -141,10 +171,23 @@ def _steps(data: object) -> bool:
 
 
 def _caller(data: object) -> Line | None:
-    """Return the line of the program that leads there, where no module is called on the way."""
-    if not isinstance(data, BreakData) or data.in_module or data.in_optimizer:
+    """Return the line of the program that leads there, where no module is called from there on."""
+    if not isinstance(data, BreakData) or not data.direct or data.in_optimizer:
         return None
     return data.caller
+
+
+def _reporting(data: object) -> Code | None:
+    return data.reporting if isinstance(data, BreakData) else None
+
+
+def _reported(data: object) -> str:
+    line = _reporting(data)
+    at = f" at {user_code.short(line.file, line.line)}" if line else ""
+    return (
+        f"Leave the call{at} to runs that are not compiled: compiled code then reports nothing "
+        "there."
+    )
 
 
 def _left_out(data: object) -> str:
@@ -174,10 +217,22 @@ COMPILE_INNER = Remedy(
     proof="tests/advice/GBR007/compile-inner.py",
     knob=_inner,
 )
+#: The line may be the user's own, or one of a package that the user's own line leads to.
+REPORT_IN_EAGER = Remedy(
+    "report-in-eager",
+    _reported,
+    when="a call of the program's own that only reports: of a logger, a writer, a progress bar",
+    applies=lambda data: _reporting(data) is not None,
+    code=lambda data: kept_eager(line.code) if (line := _reporting(data)) else None,
+    since="2.3",
+    basis="tested",
+    proof="tests/advice/GBR009/report-in-eager.py",
+)
 LEAVE_CALL_OUT = Remedy(
     "leave-call-out",
     _left_out,
-    when="the break is in an installed package, and no module and no optimizer leads there",
+    when="the break is in an installed package that a line of the program's own calls, and no "
+    "module of the package and no optimizer leads there",
     applies=lambda data: bool(data.package) and _caller(data) is not None,
     basis="tested",
     proof="tests/advice/GBR002/leave-call-out.py",
@@ -194,7 +249,7 @@ NEWER_VERSION = Remedy(
     proof="it depends on the releases of the package",
 )
 #: What a user of a library can do about a break inside of it.
-LIBRARY = (LEAVE_STEP, COMPILE_INNER, LEAVE_CALL_OUT, NEWER_VERSION)
+LIBRARY = (REPORT_IN_EAGER, LEAVE_STEP, LEAVE_CALL_OUT, COMPILE_INNER, NEWER_VERSION)
 
 
 class SiteRule(Rule):

@@ -15,6 +15,7 @@ from tracelens.rules.gbr._branches import (
     condition,
     eager_only,
     is_check,
+    may_check,
 )
 from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
 
@@ -43,7 +44,8 @@ class DataDependentBranch(SiteRule):
 
     ## What to do
     A check that raises: ``torch._assert_async`` with a message, in the graph, or the check in eager
-    runs alone. Else make it branchless, with ``torch.where``, ``torch.clamp`` or
+    runs alone. A branch that ends a loop or the function early: compile what the function calls, and
+    not the function. Else make it branchless, with ``torch.where``, ``torch.clamp`` or
     ``torch.nan_to_num``; use ``torch.cond`` where the two sides differ in work.
     For a check in a library, compile the part of the model that does not hold it.
 
@@ -103,6 +105,18 @@ class DataDependentBranch(SiteRule):
             proof="tests/advice/GBR002/check-in-eager.py",
         ),
         Remedy(
+            "compile-parts",
+            lambda data: (
+                f"Compile what `{data.function}` calls, instead of `{data.function}` itself: Python "
+                "then branches between compiled calls."
+            ),
+            when="a branch in a loop, or one that Dynamo cannot resume from, in the function that "
+            "was given up; code of your own",
+            applies=lambda data: own(data) and data.leaves and data.function.isidentifier(),
+            basis="tested",
+            proof="tests/advice/GBR002/compile-parts.py",
+        ),
+        Remedy(
             "select",
             "Compute both sides and select, where they are cheap.",
             when="an `if` in code of your own that is no check",
@@ -123,10 +137,21 @@ class DataDependentBranch(SiteRule):
             proof="tests/advice/GBR002/cond.py",
         ),
         Remedy(
+            "may-raise-in-graph",
+            "If the branch only raises, let the compiled code check the value. The message is "
+            "needed: Inductor drops the check without one.",
+            when="an `if` in code of your own that may be a check, or may compute",
+            applies=lambda data: branches(data, "if") and may_check(data) and bool(asserted(data)),
+            code=asserted,
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR002/may-raise-in-graph.py",
+        ),
+        Remedy(
             "check-outside",
             "Check the value before the compiled function is called, or after.",
             when="code of your own",
-            applies=own,
+            applies=lambda data: own(data) and not data.leaves,
             basis="tested",
             proof="tests/advice/GBR002/check-outside.py",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import ClassVar
 
@@ -22,6 +23,42 @@ def _checked(data: BreakData) -> str:
     """Return the function whose arguments beartype checks there; empty for anything else."""
     found = (match[1] for line in data.stack if (match := _CHECKS.match(line.file)))
     return next(found, "")
+
+
+def _chosen(data: BreakData) -> str | None:
+    """Return the choice of an ``if`` on a number that is drawn, as an operator of tensors."""
+    code = data.code.strip()
+    if not code.startswith("if "):
+        return None
+    try:
+        body = ast.parse(f"{code} pass" if code.endswith(":") else code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in ast.walk(body[0]):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            sides = [_drawn(side) for side in (node.left, node.comparators[0])]
+            if any(sides):
+                left, right = (
+                    "torch.rand(())" if drawn else ast.unparse(side)
+                    for drawn, side in zip(sides, (node.left, node.comparators[0]), strict=True)
+                )
+                sign = ast.unparse(ast.Compare(ast.Name("a"), node.ops, [ast.Name("b")]))[1:-1]
+                return f"torch.where({left}{sign}{right}, if_true, if_false)"
+    return None
+
+
+def _drawn(node: ast.expr) -> bool:
+    """Whether it is a call that draws a number between 0 and 1."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"rand", "random", "random_sample", "uniform"}
+        and not node.args
+    )
+
+
+def _branches(data: BreakData) -> bool:
+    return data.code.strip().startswith(("if ", "elif ", "while ", "assert "))
 
 
 def _own(data: BreakData) -> bool:
@@ -94,17 +131,32 @@ class RandomOrNumpyState(SiteRule):
             proof="tests/advice/GBR016/randint.py",
         ),
         Remedy(
+            "select",
+            "Draw a tensor with torch's default generator, and select with it: a branch of Python "
+            "on it would break the graph, too.",
+            when="an `if` on a number that another generator draws, in code of your own",
+            applies=lambda data: _own(data) and bool(_chosen(data)),
+            code=_chosen,
+            basis="tested",
+            proof="tests/advice/GBR016/select.py",
+        ),
+        Remedy(
             "torch-random",
             "Draw with torch's default generator, such as `torch.rand(())`, seeded by "
             "`torch.manual_seed`.",
-            when="another generator, in code of your own",
-            applies=lambda data: data.name != FILLED and _own(data),
+            when="another generator, in code of your own, and no branch on the number",
+            applies=lambda data: data.name != FILLED and _own(data) and not _branches(data),
             basis="tested",
             proof="tests/advice/GBR016/torch-random.py",
         ),
         Remedy(
             "draw-before",
-            "Or draw before the compiled function is called, and pass the numbers in as tensors.",
+            lambda data: (
+                "Or draw and decide before the compiled function is called, and pass a bool in."
+                if _branches(data)
+                else "Or draw before the compiled function is called, and pass the numbers in as "
+                "tensors."
+            ),
             when="another generator, in code of your own",
             applies=lambda data: data.name != FILLED and _own(data),
             basis="tested",

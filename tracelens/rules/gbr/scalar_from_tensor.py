@@ -6,10 +6,11 @@ import re
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.reporting import is_statement
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
+from tracelens.rules.gbr._site_rule import LIBRARY, REPORT_IN_EAGER, BreakData, SiteRule, own
 
 __all__ = ["ScalarFromTensor"]
 
@@ -24,11 +25,16 @@ def _reads_all(data: BreakData) -> bool:
 
 
 def _kept(data: BreakData) -> str | None:
-    """Return the line with the tensor in place of its number; None where that is no advice."""
+    """Return the line with the tensor in place of its number; None where that is no advice.
+
+    A number has no gradient: what is kept until the next step must not hold the graph of this one.
+    """
     code = data.code
     if ".item()" not in code or code.startswith(CONTROL) or any(word in code for word in LEAVES):
         return None
-    return code.replace(".item()", ".detach()" if "append(" in code else "")
+    if is_statement(code) and "append(" not in code:  # whatever is called wants a number
+        return None
+    return code.replace(".item()", ".detach()")
 
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.
@@ -85,6 +91,7 @@ class ScalarFromTensor(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        REPORT_IN_EAGER,
         Remedy(
             "keep-tensor",
             "Keep the number a tensor, and read it outside of the compiled function.",
@@ -139,7 +146,7 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
         ),
-        *LIBRARY,
+        *(remedy for remedy in LIBRARY if remedy is not REPORT_IN_EAGER),
     )
 
     def what(self, site: BreakSite) -> str:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import called, qualified, wrapped
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, break_data, named, own
+from tracelens.rules.gbr._site_rule import (
+    LIBRARY,
+    REPORT_IN_EAGER,
+    BreakData,
+    SiteRule,
+    break_data,
+    named,
+    own,
+)
 
 __all__ = ["UntraceableFunction"]
 
@@ -18,9 +27,19 @@ def _is_warning(data: BreakData) -> bool:
     return "warn" in data.name and "warnings.warn(" in data.code
 
 
+def _of_optimizer(data: BreakData) -> bool:
+    return data.name.rpartition(".")[0].rpartition(".")[2] == "Optimizer"
+
+
 def _shown(data: BreakData) -> str:
     name = called(data) or data.name
     return f"`{name}`" if name else "the function"
+
+
+def _manager(data: BreakData) -> str:
+    """Return what the ``with`` enters."""
+    code = data.entered.code if data.entered else ""
+    return code.partition("with ")[2].rstrip(":").partition(" as ")[0]
 
 
 def _decorator(data: BreakData) -> str:
@@ -79,11 +98,26 @@ class UntraceableFunction(SiteRule):
             basis="tested",
             proof="tests/advice/GBR009/warn-later.py",
         ),
+        REPORT_IN_EAGER,
+        Remedy(
+            "step-outside",
+            "Compile the forward pass and the loss alone, and call `zero_grad()`, `backward()` and "
+            "`step()` outside of the compiled function.",
+            when="a method of an optimizer, in code of your own",
+            applies=lambda data: own(data) and _of_optimizer(data),
+            basis="tested",
+            proof="tests/advice/GBR009/step-outside.py",
+        ),
         Remedy(
             "call-outside",
-            lambda data: f"Call {_shown(data)} before or after the compiled function.",
+            lambda data: (
+                f"Enter `{_manager(data)}` around the call of the compiled function, and not in it "
+                f"(at {user_code.short(data.entered.file, data.entered.line)})."
+                if data.entered
+                else f"Call {_shown(data)} before or after the compiled function."
+            ),
             when="code of your own",
-            applies=own,
+            applies=lambda data: own(data) and not _of_optimizer(data),
             basis="tested",
             proof="tests/advice/GBR009/call-outside.py",
         ),
@@ -94,13 +128,15 @@ class UntraceableFunction(SiteRule):
                 "function itself, make it a custom operator with a fake implementation."
             ),
             when="a function of your own or of an extension, not of Python or torch itself",
-            applies=lambda data: own(data) and not _is_warning(data) and bool(wrapped(data)),
+            applies=lambda data: (
+                own(data) and not _is_warning(data) and bool(wrapped(data)) and not data.entered
+            ),
             code=_decorator,
             since="2.4",
             basis="tested",
             proof="tests/advice/GBR009/custom-op.py",
         ),
-        *LIBRARY,
+        *(remedy for remedy in LIBRARY if remedy is not REPORT_IN_EAGER),
     )
 
     def what(self, site: BreakSite) -> str:

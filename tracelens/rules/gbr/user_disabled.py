@@ -6,11 +6,18 @@ from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.reporting import is_statement
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import SiteRule, own
+from tracelens.rules.gbr._called import called
+from tracelens.rules.gbr._site_rule import BreakData, SiteRule, own
 
 __all__ = ["UserDisabled"]
+
+
+def _shown(data: BreakData) -> str:
+    name = called(data)
+    return f"`{name}`" if name else "the disabled function"
 
 
 class UserDisabled(SiteRule):
@@ -56,8 +63,21 @@ class UserDisabled(SiteRule):
             proof="tests/advice/GBR005/remove-break.py",
         ),
         Remedy(
+            "call-outside",
+            lambda data: (
+                f"Call {_shown(data)} after the compiled function has returned: let it return "
+                "what the call takes."
+                if is_statement(data.code)
+                else f"Call {_shown(data)} before the compiled function, or after it."
+            ),
+            when="`torch.compiler.disable` in code of your own",
+            applies=lambda data: data.family == "disabled" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR005/call-outside.py",
+        ),
+        Remedy(
             "remove-disable",
-            "Remove `torch.compiler.disable` from the function if its reason is gone.",
+            "Or remove `torch.compiler.disable` from the function if its reason is gone.",
             when="`torch.compiler.disable` in code of your own",
             applies=lambda data: data.family == "disabled" and own(data),
             basis="tested",

@@ -1,0 +1,246 @@
+"""What the rules about graph breaks advise, by what the log shows of the line and of the way."""
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+OWN = "/home/ana/proj/model.py"
+PACKAGE = "/home/ana/venv/lib/python3.11/site-packages/chatty/_core.py"
+BRANCH = """Data-dependent branching
+  Explanation: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`).
+
+  Developer debug context: attempted to jump with TensorVariable()
+"""
+ITEM = """Unsupported Tensor.item() call with capture_scalar_outputs=False
+  Explanation: Dynamo does not support tracing `Tensor.item()`.
+
+  Developer debug context: call_method TensorVariable() item () {}
+"""
+SKIPPED = """Attempted to call function marked as skipped
+  Explanation: Dynamo does not know how to trace the builtin `{module}.{name}.`
+
+  Developer debug context: module: {module}, qualname: {name}, skip reason: <missing reason>
+"""
+DISABLED = """Skip inlining `torch.compiler.disable()`d function
+  Explanation: Skip inlining function <function update at 0x7f00> since it was wrapped with it
+
+  Developer debug context: <function update at 0x7f00>
+"""
+LOOP = """
+*** While handling this graph break, another graph break occurred: ***
+
+graph break in loop
+  Explanation: torch.compile detected a graph break in a for/while loop.
+
+  Developer debug context: frame skipped: {function} ({file} line 3)
+"""
+
+
+def stack(*frames: tuple[str, int, str, str]) -> str:
+    return "".join(
+        f'  File "{f}", line {n}, in {name}\n    {code}\n' for f, n, name, code in frames
+    )
+
+
+def broken(room: Path, reason: str, *frames: tuple[str, int, str, str]) -> Finding:
+    """Return the first finding of a log that holds one graph break, at the last of the frames."""
+    file, line = frames[-1][:2]
+    text = (
+        f"Graph break in user code at {file}:{line}\nGraph Break Reason: {reason}\n"
+        f"User code traceback:\n{stack(*frames)}"
+    )
+    prefix = "V1120 12:06:10.834000 77 torch/_dynamo/symbolic_convert.py:5124] [0/0] "
+    log = room / "run.log"
+    log.write_text("".join(f"{prefix}[__graph_breaks] {one}\n" for one in text.split("\n")))
+    return analyze(str(log)).shown[0]
+
+
+def failed(room: Path, message: str, *frames: tuple[str, int, str, str]) -> Finding:
+    """Return the finding of a program that the same break ended, under ``fullgraph=True``."""
+    log = room / "run.log"
+    log.write_text(
+        f'Traceback (most recent call last):\n  File "{OWN}", line 90, in <module>\n    main()\n'
+        f"torch._dynamo.exc.Unsupported: {message}\nfrom user code:\n{stack(*frames)}\n"
+        'Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace. For even more, set TORCH_LOGS="+dy'
+        'namo"\n'
+    )
+    (finding,) = (f for f in analyze(str(log)).shown if f.code == "ERR016")
+    return finding
+
+
+def ids(finding: Finding) -> list[str]:
+    return [advice.id for advice in finding.advice]
+
+
+def code(finding: Finding, name: str) -> str:
+    (advice,) = (one for one in finding.advice if one.id == name)
+    return advice.code or ""
+
+
+def test_what_keeps_a_number_keeps_no_gradient(tmp_path: Path) -> None:
+    line = "self.ema = 0.9 * self.ema + 0.1 * loss.item()"
+    found = broken(tmp_path, ITEM, (OWN, 7, "loss", line))
+    assert code(found, "keep-tensor") == line.replace(".item()", ".detach()")
+
+
+def test_a_call_that_wants_a_number_is_given_no_tensor(tmp_path: Path) -> None:
+    line = 'self.writer.add_scalar("loss", loss.item())'
+    found = broken(tmp_path, ITEM, (OWN, 7, "loss", line))
+    assert ids(found)[0] == "report-in-eager"
+    assert code(found, "report-in-eager").split("\n")[1].strip() == line
+    assert "keep-tensor" not in ids(found)
+    kept = broken(tmp_path, ITEM, (OWN, 7, "loss", "self.losses.append(loss.item())"))
+    assert ids(kept)[0] == "keep-tensor"
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("if torch.isnan(x).any():", "raise-in-graph"),
+        ("if not torch.isfinite(loss):", "raise-in-graph"),
+        ("if pad.any():", "select"),
+        ("if probs.max() > self.threshold:", "select"),
+        ("if (x < 0).any():", "select"),
+        ("if x.sum() > 0: return x", "check-outside"),
+    ],
+)
+def test_only_a_check_of_nan_is_taken_for_a_check(tmp_path: Path, line: str, first: str) -> None:
+    assert ids(broken(tmp_path, BRANCH, (OWN, 7, "forward", line)))[0] == first
+
+
+def test_what_may_be_a_check_is_told_both_ways_and_never_left_out(tmp_path: Path) -> None:
+    found = ids(broken(tmp_path, BRANCH, (OWN, 7, "forward", "if (x < 0).any():")))
+    assert found.index("select") < found.index("may-raise-in-graph")
+    assert "check-in-eager" not in found
+
+
+GIVEN_UP = (
+    "Failed to handle graph break gracefully. Skipping the function and falling back to eager. "
+    f"Graph break encountered:\n\n{BRANCH}"
+)
+
+
+def test_a_branch_that_ends_the_loop_is_neither_selected_nor_asserted(tmp_path: Path) -> None:
+    reason = GIVEN_UP + LOOP.format(function="decode", file=OWN)
+    line = (OWN, 7, "decode", "if (token == EOS).all():")
+    found = ids(broken(tmp_path, reason, line))
+    assert found[0] == "compile-parts"
+    assert not {"select", "cond", "raise-in-graph", "may-raise-in-graph"} & set(found)
+
+
+def test_a_branch_in_what_the_loop_calls_is_told_as_any_other(tmp_path: Path) -> None:
+    reason = GIVEN_UP + LOOP.format(function="forward", file=OWN)
+    way = (OWN, 4, "forward", "x = block(x, pad)"), (OWN, 20, "attend", "if pad.any():")
+    found = ids(broken(tmp_path, reason, *way))
+    assert found[0] == "select"
+    assert "compile-parts" not in found
+
+
+def test_what_is_disabled_is_called_outside(tmp_path: Path) -> None:
+    line = "self.metric.update(pred, y)"
+    found = broken(tmp_path, DISABLED, (OWN, 7, "forward", line))
+    assert found.code == "GBR005"
+    assert "`self.metric.update` after the compiled function" in found.advice[0].text
+    used = broken(tmp_path, DISABLED, (OWN, 7, "forward", "w = self.weigh(x)"))
+    assert "before the compiled function, or after it" in used.advice[0].text
+
+
+def test_a_context_manager_of_the_program_is_entered_outside(tmp_path: Path) -> None:
+    found = broken(
+        tmp_path,
+        SKIPPED.format(module="time", name="perf_counter"),
+        (OWN, 20, "forward", 'with timed("encoder"):'),
+        ("/usr/lib/python3.11/contextlib.py", 137, "__enter__", "return next(self.gen)"),
+        (OWN, 7, "timed", "start = time.perf_counter()"),
+    )
+    assert ids(found) == ["call-outside"]
+    assert '`timed("encoder")` around the call of the compiled function' in found.advice[0].text
+    assert "proj/model.py:20" in found.advice[0].text
+
+
+def test_the_step_of_an_optimizer_is_no_operator(tmp_path: Path) -> None:
+    found = broken(
+        tmp_path,
+        "Attempted to inline function marked as skipped\n  Explanation: Dynamo developers have "
+        "intentionally marked that the function `Optimizer.zero_grad` should not be traced.\n\n"
+        "  Developer debug context: qualname: Optimizer.zero_grad, name: zero_grad, filename: "
+        "`/home/ana/venv/lib/python3.11/site-packages/torch/optim/optimizer.py`, skip reason: no",
+        (OWN, 7, "step", "self.opt.zero_grad()"),
+    )
+    assert ids(found) == ["step-outside"]
+
+
+FRAME = SKIPPED.format(module="sys", name="_getframe")
+WAY = (
+    (OWN, 7, "forward", 'logger.debug("batch of {}", x.shape[0])'),
+    (PACKAGE, 90, "debug", "self._log(message)"),
+    (PACKAGE, 40, "_log", "frame = get_frame(2)"),
+)
+
+
+def test_a_line_that_only_reports_is_left_to_eager_runs(tmp_path: Path) -> None:
+    found = broken(tmp_path, FRAME, *WAY)
+    assert ids(found)[0] == "report-in-eager"
+    assert code(found, "report-in-eager").startswith("if not torch.compiler.is_compiling():\n")
+    outside = (OWN, 99, "main", "print(compiled(x))"), (OWN, 7, "forward", "x = native(x)")
+    assert "report-in-eager" not in ids(broken(tmp_path, FRAME, *outside))
+    used = (OWN, 7, "forward", "x = logger.mark(x)"), *WAY[1:]
+    assert ids(broken(tmp_path, FRAME, *used))[0] == "leave-call-out"
+
+
+def test_a_failure_under_fullgraph_is_advised_by_the_line_as_a_break_is(tmp_path: Path) -> None:
+    found = failed(tmp_path, FRAME, *WAY)
+    assert ids(found)[0] == "report-in-eager"
+    assert ids(found)[-1] == "newer-version"
+    assert "reached from proj/model.py:7" in found.message
+    line = (OWN, 7, "check", "if torch.isnan(x).any():")
+    checked = failed(tmp_path, BRANCH, (OWN, 30, "forward", "self.check(x)"), line)
+    assert ids(checked) == ["raise-in-graph", "check-in-eager", "check-outside", "allow"]
+    assert "~torch.isnan(x).any()" in code(checked, "raise-in-graph")
+
+
+def test_a_missing_implementation_is_named_and_no_error_of_the_program(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        f'Traceback (most recent call last):\n  File "{OWN}", line 90, in <module>\n    main()\n'
+        "torch._dynamo.exc.TorchRuntimeError: RuntimeError when making fake tensor call\n"
+        "  Explanation: Dynamo failed to run FX node with fake tensors: call_function "
+        "dsp.smooth.default(*(FakeTensor(..., size=(4, 64)),), **{}): got RuntimeError('There was "
+        "no fake impl registered for <CustomOpDef(dsp::smooth)>. This is necessary for "
+        "torch.compile/export/fx tracing to work.')\n\nfrom user code:\n"
+        + stack((OWN, 7, "forward", "h = smooth(h)"))
+    )
+    (finding,) = (f for f in analyze(str(log)).shown if f.code == "ERR015")
+    assert ids(finding) == ["fake-kernel"]
+    assert '@torch.library.register_fake("dsp::smooth")' in code(finding, "fake-kernel")
+
+
+DRAWN = """Unsupported method call
+  Explanation: Dynamo does not know how to trace method `random` of class `Generator`
+
+  Developer debug context: call_method UserDefinedObjectVariable(Generator) random [] {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [
+        ("if self.training and rng.random() < self.p:", "torch.rand(()) < self.p"),
+        ("if 0.5 >= rng.random():", "0.5 >= torch.rand(())"),
+        ("x = x * rng.random()", None),
+        ("if rng.random(3) is y:", None),
+    ],
+)
+def test_a_branch_on_a_drawn_number_is_selected(
+    tmp_path: Path, line: str, given: str | None
+) -> None:
+    found = broken(tmp_path, DRAWN, (OWN, 7, "forward", line))
+    assert found.code == "GBR016"
+    if given:
+        assert code(found, "select") == f"torch.where({given}, if_true, if_false)"
+        assert "torch-random" not in ids(found)
+    else:
+        assert "select" not in ids(found)
