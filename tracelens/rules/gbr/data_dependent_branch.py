@@ -44,8 +44,8 @@ class DataDependentBranch(SiteRule):
 
     ## What to do
     A check that raises: ``torch._assert_async`` with a message, in the graph, or the check in eager
-    runs alone. A branch that ends a loop or the function early: compile what the function calls, and
-    not the function. Else make it branchless, with ``torch.where``, ``torch.clamp`` or
+    runs alone. A branch that ends a loop or the function early: compile what the function calls,
+    and not the function. Else make it branchless, with ``torch.where``, ``torch.clamp`` or
     ``torch.nan_to_num``; use ``torch.cond`` where the two sides differ in work.
     For a check in a library, compile the part of the model that does not hold it.
 
@@ -107,8 +107,8 @@ class DataDependentBranch(SiteRule):
         Remedy(
             "compile-parts",
             lambda data: (
-                f"Compile what `{data.function}` calls, instead of `{data.function}` itself: Python "
-                "then branches between compiled calls."
+                f"Compile what `{data.function}` calls, instead of `{data.function}` itself: "
+                "Python then branches between compiled calls."
             ),
             when="a branch in a loop, or one that Dynamo cannot resume from, in the function that "
             "was given up; code of your own",
