@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.traces.writing import launch, op, read, span
+from tests.traces.writing import Bytes, launch, op, read, span, text
 from tracelens.grammars import Unreadable
 from tracelens.logs.chrome_trace import (
     Annotation,
@@ -38,6 +38,7 @@ from tracelens.logs.chrome_trace import (
     TraceEvent,
 )
 from tracelens.traces import names
+from tracelens.traces.reading import read_trace
 
 GRAPH = "fcpqpbfyidhzf7o6wmzwxqjrvfo5k7xtmihknayuqifuhjxtejnr"
 NODE = "autograd::engine::evaluate_function: "
@@ -261,6 +262,41 @@ def test_too_many_names_lose_their_numbers_and_no_event(monkeypatch: pytest.Monk
     assert sum(rows.values()) == evidence.understood_events == 160
     assert len(rows) <= 26
     assert len(evidence.notes) == 1
+
+
+NAMES = st.text(alphabet="a0x19 \n\t:#", max_size=6) | st.sampled_from(
+    ["ProfilerStep#3", "ProfilerStep#14", "f at 0x7fa4d07c8aa0", "g at 0x7fa4d07c8ab0", "aten::b_7"]
+)
+
+
+@settings(deadline=None, max_examples=60)
+@example(
+    drawn=[
+        ("cpu_op", name)
+        for name in ("f at 0x7fa4d07c8aa0", "b", *["f at #x"] * 9, *["f at 0x7fa4d07c8ab0"] * 9)
+    ],
+    most=2,
+)
+@given(
+    drawn=st.lists(st.tuples(st.sampled_from(["cpu_op", "c1", "", "python_function"]), NAMES)),
+    most=st.integers(1, 4),
+)
+def test_names_are_put_together_alike_by_the_list_and_one_by_one(
+    drawn: list[tuple[str, str]], most: int
+) -> None:
+    events = [span(*name, 10 * at, 1 + at % 7) for at, name in enumerate(drawn)]
+    told = []
+    for by_the_list in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(names, "MAX_NAMES", most)
+            patch.setattr(names, "MAX_MASKED", 3)
+            if not by_the_list:
+                patch.setattr(names.Names, "prepare", lambda *_: None)
+            evidence = read_trace(Bytes(text(events)), "trace.json", chunk=400)
+        rows = [(one.text, one.count, one.first, one.ms) for one in evidence.table(TraceEvent)]
+        measured = [(one.record, one.count) for one in evidence.measured]
+        told.append((rows, measured, evidence.notes, evidence.understood_events))
+    assert told[0] == told[1]
 
 
 def test_impossible_durations_are_events_without_time() -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from tracelens.evidence import Times
 from tracelens.grammars import Unreadable
 from tracelens.logs import Record
-from tracelens.logs._trace_events import Complete
+from tracelens.logs._trace_events import Complete, Event
 from tracelens.logs.chrome_trace import ChromeTrace
 
 __all__ = ["OTHER_NAMES", "Entry", "Name", "Names"]
@@ -22,7 +22,8 @@ __all__ = ["OTHER_NAMES", "Entry", "Name", "Names"]
 #: Different names that are told apart; further ones lose their digits, and then everything.
 MAX_NAMES = 10_000
 MAX_MASKED = 1_000
-OTHER_NAMES = "\t(other names)"
+_OTHERS = ("", "(other names)")
+OTHER_NAMES = "\t".join(_OTHERS)
 #: Characters of a name, and of a category, that are kept.
 MAX_NAME = 16_000
 MAX_CATEGORY = 64
@@ -30,11 +31,16 @@ MAX_CATEGORY = 64
 MAX_CHARACTERS = 8 << 20
 #: Durations that are held before they are folded.
 FOLD = 1 << 19
-_DIGITS = re.compile(r"\d+")
-_STEP = re.compile(r"ProfilerStep#\d+$")
+_DIGITS = re.compile(r"[0-9]+")
+_STEPS = "ProfilerStep#"
+_STEP = re.compile(rf"{_STEPS}\d+$")
 
-#: How to add the duration of an event, and where to put the event for more; None for no more.
-Entry: TypeAlias = tuple[Callable[[float], None], Callable[[Complete], None] | None]
+#: How to add the duration of an event, where to put the event for more (None for no more), and
+#: which name it is.
+Entry: TypeAlias = tuple[Callable[[float], None], Callable[[Complete], None] | None, "Name"]
+#: Category and name of an event as they come; what of them is told apart.
+_Raw: TypeAlias = tuple[str | None, str]
+_Key: TypeAlias = tuple[str, str]
 
 
 class Name:
@@ -89,42 +95,77 @@ class Names:
 
     def __init__(self, follow: Callable[[Name], Callable[[Complete], None] | None]) -> None:
         #: Category and name as they come -> what to do with an event.
-        self.known: dict[tuple[str | None, str], Entry] = {}
-        #: ... and which name it is.
-        self.named: dict[tuple[str | None, str], Name] = {}
+        self.known: dict[_Raw, Entry] = {}
         #: Whether names were put together because there are too many.
         self.full = False
         self._follow = follow
-        self._by_text: dict[str, tuple[Name, Callable[[Complete], None] | None]] = {}
+        self._by_key: dict[_Key, Entry] = {}
         self._held = 0
+        #: Whether ``known`` is complete, and what of it is there for the list in hand alone.
+        self._closed = False
+        self._passing: list[_Raw] = []
         #: Characters of the names as they come, and of their texts.
         self._characters = 0
         self._written = 0
 
     def __iter__(self) -> Iterator[Name]:
-        for name, _ in self._by_text.values():
+        for _, _, name in self._by_key.values():
             yield name
 
     def meet(self, category: str | None, name: str, number: int) -> Entry:
         """Return what to do with an event of that name, which is the ``number``-th of the trace."""
-        met, follow = self._find(category, name, number)
-        entry = met.durations.append, follow
-        self._characters += len(name)
-        if len(self.known) < MAX_NAMES and self._characters < MAX_CHARACTERS:
-            self.known[category, name] = entry
-            self.named[category, name] = met
+        entry = self._find(category, name, number)
+        self._know((category, name), entry)
+        if not self._closed:
+            self._characters += len(name)
+            self._closed = len(self.known) >= MAX_NAMES or self._characters >= MAX_CHARACTERS
         return entry
+
+    def _know(self, raw: _Raw, entry: Entry) -> None:
+        """Remember a name as it comes: for good, or until the list in hand is done."""
+        self.known[raw] = entry
+        if self._closed:
+            self._passing.append(raw)
+
+    def prepare(self, events: Sequence[Event]) -> None:
+        """Meet at once what is new in a list, where names are put together already."""
+        if not (self.full and self._closed):
+            return
+        known, found = self.known, self._by_key.get
+        new = {
+            raw: None
+            for event in events
+            if type(event) is Complete and (raw := (event.cat, event.name)) not in known
+        }
+        text = "\n".join([name for _, name in new])
+        if not new or _STEPS in text or max([len(name) for _, name in new]) > MAX_NAME:
+            return
+        names = ChromeTrace.mask(text).split("\n")
+        masked = _DIGITS.sub("#", "\n".join(names)).split("\n")
+        if len(names) != len(new):  # a name has several lines
+            return
+        categories = {category: _category(category) for category, _ in new}
+        together = {raw: _DIGITS.sub("#", category) for raw, category in categories.items()}
+        for raw, name, mask in zip(new, names, masked, strict=True):
+            category = raw[0]
+            entry = found((categories[category], name)) or found((together[category], mask))
+            if entry is not None:
+                self._know(raw, entry)
 
     def of(self, event: Complete) -> Name:
         """Return the name of an event that has been met."""
-        return self.named.get((event.cat, event.name)) or self._find(event.cat, event.name, 0)[0]
+        raw = event.cat, event.name
+        return (self.known.get(raw) or self._find(*raw, 0))[2]
 
     def count(self, category: str | None, name: str, number: int) -> None:
         """Count an event that takes no time."""
-        self._find(category, name, number)[0].count += 1
+        self._find(category, name, number)[2].count += 1
 
     def added(self, events: int) -> None:
-        """Fold when the durations of so many more ``events`` are too many to hold."""
+        """Note that a list of ``events`` is done; fold when too many durations are held."""
+        for raw in self._passing:
+            del self.known[raw]
+        self._passing.clear()
         self._held += events
         if self._held > FOLD:
             self.fold()
@@ -135,23 +176,22 @@ class Names:
             name.fold()
         self._held = 0
 
-    def _find(
-        self, category: str | None, name: str, number: int
-    ) -> tuple[Name, Callable[[Complete], None] | None]:
-        text = _text(category, name)
-        found = self._by_text.get(text)
+    def _find(self, category: str | None, name: str, number: int) -> Entry:
+        key = _category(category), _name(name)
+        found = self._by_key.get(key)
         if found is not None:
             return found
-        if len(self._by_text) >= MAX_NAMES or self._written > MAX_CHARACTERS:
+        if len(self._by_key) >= MAX_NAMES or self._written > MAX_CHARACTERS:
             self.full = True
-            text = _DIGITS.sub("#", text)
-            if text not in self._by_text and len(self._by_text) >= MAX_NAMES + MAX_MASKED:
-                text = OTHER_NAMES
-            if text in self._by_text:
-                return self._by_text[text]
+            key = _DIGITS.sub("#", key[0]), _DIGITS.sub("#", key[1])
+            if key not in self._by_key and len(self._by_key) >= MAX_NAMES + MAX_MASKED:
+                key = _OTHERS
+            if key in self._by_key:
+                return self._by_key[key]
+        text = "\t".join(key)
         self._written += len(text)
         met = Name(text, number)
-        found = self._by_text[text] = met, self._follow(met)
+        found = self._by_key[key] = met.durations.append, self._follow(met), met
         return found
 
 
@@ -162,6 +202,9 @@ def _records(text: str) -> tuple[Record, ...] | None:
         return None
 
 
-def _text(category: str | None, name: str) -> str:
-    name = "ProfilerStep*" if _STEP.match(name) else name[:MAX_NAME]
-    return ChromeTrace.mask(f"{(category or '')[:MAX_CATEGORY]}\t{name}")
+def _category(category: str | None) -> str:
+    return (category or "")[:MAX_CATEGORY]
+
+
+def _name(name: str) -> str:
+    return ChromeTrace.mask("ProfilerStep*" if _STEP.match(name) else name[:MAX_NAME])

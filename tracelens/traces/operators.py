@@ -183,10 +183,13 @@ class Operators:
         self.waiting.clear()
 
     def _follow(self, lane: Lane, events: list[Complete]) -> None:
-        named, stack, last = self._names.named, lane.stack, lane.last
+        known, stack, last = self._names.known, lane.stack, lane.last
         lane.spans += len(events)
         for event in events:
-            name = named.get((event.cat, event.name)) or self._names.of(event)
+            try:
+                name = known[event.cat, event.name][2]
+            except KeyError:  # of the end of an event that began in another list
+                name = self._names.of(event)
             start, us, parts = event.ts, event.dur, name.parts
             end = start + us
             while stack and stack[-1][0] <= start:

@@ -107,21 +107,21 @@ class Reading:
         if self._older:
             give_categories(events)
         after = before + len(events)
+        self.names.prepare(events)
         rest = iter(events)
         for event in rest:
             if type(event) is Complete:
                 try:
-                    add, follow = known[event.cat, event.name]
+                    add, follow, _ = known[event.cat, event.name]
                 except KeyError:
                     number = after - length_hint(rest)
-                    add, follow = self.names.meet(event.cat, event.name, number)
+                    add, follow, _ = self.names.meet(event.cat, event.name, number)
                 add(event.dur)
                 if follow is not None:
                     follow(event)
             elif type(event) not in UNTIMED:
                 self._other(event, after - length_hint(rest))
         self.evidence.events = after
-        self.names.added(len(events))
         self._take_spans()
         self.operators.follow(before)
         for name, take in self._takers:
@@ -129,6 +129,7 @@ class Reading:
                 take(name)
                 name.waiting.clear()
         self.devices.follow()
+        self.names.added(len(events))
 
     def finish(self, header: bytes) -> Evidence:
         """Return the evidence of all events, and of what stands around them."""
@@ -203,7 +204,7 @@ class Reading:
         self._opened -= 1
         us = event.ts - begin.ts
         whole = Complete(begin.name, begin.ts, us, begin.cat, begin.pid, begin.tid)
-        add, follow = self.names.meet(begin.cat, begin.name, number)
+        add, follow, _ = self.names.meet(begin.cat, begin.name, number)
         add(us)
         if follow is not None:
             follow(whole)
