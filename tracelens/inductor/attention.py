@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tracelens.evidence.tables import Seen
+from tracelens.inductor.contraction import contracted, head_sizes, is_same, normalized
 from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import ExternCall, KernelCall
@@ -36,6 +37,8 @@ class Unfused(msgspec.Struct, frozen=True):
     written: tuple[Content, ...]
     #: Whether something but the second product needs the weights, in a graph without a backward.
     is_shared: bool
+    #: Whether the log shows that the softmax normalizes what the second product sums over.
+    is_certain: bool = False
 
     @property
     def is_decomposed(self) -> bool:
@@ -93,11 +96,36 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                 if kernel is None or id(reader) in done:
                     continue
                 written = flow.results(reader)
-                last = _product_after(module, flow, written, MAX_HOPS)
-                if last is not None and not _is_routing(module, flow, scores):
-                    done.add(id(reader))
-                    shared = _is_shared(module, scores, written)
-                    yield Unfused(seen, step, scores, reader, kernel, last, written, shared)
+                weights = [one for one in written if _may_be_weights(one, scores)]
+                last, read = _product_after(module, flow, weights, MAX_HOPS)
+                if last is None or read is None or _is_routing(module, flow, scores):
+                    continue
+                axes = normalized(kernel, written, scores.count)
+                summed = contracted(last, read, flow.operands(last))
+                certain = summed is not None and bool(axes)
+                if summed and certain and not any(is_same(axis, summed) for axis in axes):
+                    continue
+                one = Unfused(
+                    seen,
+                    step,
+                    scores,
+                    reader,
+                    kernel,
+                    last,
+                    written,
+                    is_shared=_is_shared(module, scores, written),
+                    is_certain=certain,
+                )
+                heads = head_sizes(step, last, read, flow)
+                if kernel.device == "cpu" and len(heads) > 1 and not one.is_decomposed:
+                    continue  # scaled_dot_product_attention would be taken apart, too
+                done.add(id(reader))
+                yield one
+
+
+def _may_be_weights(result: Content, scores: Content) -> bool:
+    """Whether there is one for each score: a kernel may write other results beside them."""
+    return scores.count is None or result.count in {None, scores.count}
 
 
 def _is_product(module: OutputModule, step: Step) -> bool:
@@ -138,7 +166,7 @@ def _is_routing(module: OutputModule, flow: Dataflow, scores: Content) -> bool:
     own = [kernel for kernel in kernels if _products_of(module, flow, kernel) == [scores]]
     written = [result for kernel in own for result in flow.results(kernel)]
     weights = [result for result in written if result.count == scores.count]
-    lasts = [_product_after(module, flow, [one], MAX_HOPS) for one in weights]
+    lasts = [_product_after(module, flow, [one], MAX_HOPS)[0] for one in weights]
     return len({id(last) for last in lasts if last is not None}) > 1
 
 
@@ -150,15 +178,15 @@ def _products_of(module: OutputModule, flow: Dataflow, step: Step) -> list[Conte
 
 def _product_after(
     module: OutputModule, flow: Dataflow, results: Sequence[Content], hops: int
-) -> Step | None:
-    """Return the product that reads some contents, perhaps through other kernels."""
-    readers = [reader for result in results for reader in result.readers]
-    for reader in readers:
+) -> tuple[Step | None, Content | None]:
+    """Return the product that reads some contents, perhaps through other kernels, and which one."""
+    reads = [(reader, result) for result in results for reader in result.readers]
+    for reader, result in reads:
         if _is_product(module, reader):
-            return reader
+            return reader, result
     if hops:
-        for reader in readers:
+        for reader, _ in reads:
             found = _product_after(module, flow, flow.results(reader), hops - 1)
-            if found is not None:
+            if found[0] is not None:
                 return found
-    return None
+    return None, None

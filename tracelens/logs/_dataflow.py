@@ -77,6 +77,8 @@ class Content(msgspec.Struct, eq=False):
     under: tuple[Content, ...] = ()
     #: The size of the name, where the memory was allocated with another one.
     view: tuple[Dim, ...] | None = None
+    #: The steps between the elements of that name, in elements; None where nothing tells them.
+    stride: tuple[Dim, ...] | None = None
 
     @property
     def count(self) -> int | None:
@@ -104,6 +106,7 @@ class _Name(msgspec.Struct):
     memory: _Memory
     size: tuple[Dim, ...] | None = None
     is_part: bool = False
+    stride: tuple[Dim, ...] | None = None
 
 
 class Dataflow:
@@ -138,7 +141,8 @@ class Dataflow:
         elif isinstance(code, Alias):
             self._alias(code)
         elif isinstance(code, Allocation):
-            self._names[code.result] = _Name(_Memory(code.size, code.dtype), code.size)
+            memory = _Memory(code.size, code.dtype)
+            self._names[code.result] = _Name(memory, code.size, stride=code.stride)
         elif isinstance(code, Check | Checks):
             self._check(code)
         elif isinstance(code, Unpack):
@@ -170,7 +174,8 @@ class Dataflow:
             return
         whole, part = _count(held.memory.size), _count(code.size)
         is_part = held.is_part or (code.size is not None and not code.deleted and whole != part)
-        self._names[code.result] = _Name(held.memory, code.size or held.size, is_part)
+        stride = code.stride if code.size else held.stride
+        self._names[code.result] = _Name(held.memory, code.size or held.size, is_part, stride)
 
     def _learn(self, name: str, size: tuple[Dim, ...], dtype: str) -> None:
         held = self._names.get(name)
@@ -235,5 +240,7 @@ class Dataflow:
         old = memory.holds
         under = (old, *old.under) if old is not None and held.is_part else ()
         size = held.size if held.is_part else memory.size
-        memory.holds = Content(name, step, size, memory.dtype, under=under, view=held.size)
+        memory.holds = Content(
+            name, step, size, memory.dtype, under=under, view=held.size, stride=held.stride
+        )
         self._written.setdefault(id(step), []).append(memory.holds)

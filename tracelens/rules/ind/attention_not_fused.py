@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = ["AttentionNotFused"]
 
-#: The call where q, k and v have three dimensions, and where they have five or more.
+#: What the fused CPU kernel asks for beside four dimensions.
+CONTIGUOUS = "On a CPU, call .contiguous() on those whose last dimension is a permuted one."
+#: The call where q, k and v have three dimensions, written out or not, and five or more.
+WRITTEN_THREE = """\
+q, k, v = (t.contiguous()[None] for t in (q, k, v))
+y = torch.nn.functional.scaled_dot_product_attention(q, k, v)[0]"""
 THREE = "y = torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]"
 FIVE = """\
 folded = (t.flatten(0, -4) for t in (q, k, v))
@@ -66,7 +71,9 @@ class AttentionNotFused(Rule):
     is folded where one is. Where the weights are needed for something else, too, a fused kernel
     would not return them; with up to 32 keys per query it may be slower: notes, both.
     A mixture of experts that normalizes one matrix of scores twice (dispatch and combine) is no
-    attention, and is not told. Backward graphs follow from forward ones and are not counted.
+    attention, and is not told; nor is a softmax over another dimension than the one that the second
+    product sums over, as slots do that compete for inputs. Values of another size per head than the
+    queries have no fused CPU kernel. Backward graphs follow from forward ones and are not counted.
 
     ## What to do
     Call ``torch.nn.functional.scaled_dot_product_attention``, or choose the option of the library
@@ -133,7 +140,8 @@ class AttentionNotFused(Rule):
             id="sdpa",
             text=lambda data: (
                 data.outside + " torch compute it, with q, k and v as (batch, heads, length, "
-                "size); pass the mask as attn_mask=, and scale= where it is not 1/sqrt(size)."
+                "size); pass the mask as attn_mask=, and scale= where it is not 1/sqrt(size). "
+                + CONTIGUOUS
             ),
             when="the program writes attention out in four dimensions, or nothing shows how many",
             applies=lambda data: data.is_written and data.dimensions in {None, FUSED},
@@ -147,11 +155,12 @@ class AttentionNotFused(Rule):
             text=lambda data: (
                 data.outside + " torch compute it. q, k and v have three dimensions here, and "
                 "the fused kernels take four, (batch, heads, length, size): add the first one for "
-                "the call. Pass a mask as attn_mask=, and scale= where it is not 1/sqrt(size)."
+                "the call. Pass a mask as attn_mask=, and scale= where it is not 1/sqrt(size). The "
+                "fused CPU kernel wants the last dimension contiguous."
             ),
             when="the program writes attention out in three dimensions",
             applies=lambda data: data.is_written and data.dimensions == FUSED - 1,
-            code=THREE,
+            code=WRITTEN_THREE,
             since="2.0",
             basis="tested",
             proof="tests/advice/IND017/sdpa-3d.py",
@@ -217,7 +226,8 @@ class AttentionNotFused(Rule):
         Remedy(
             id="what-it-takes",
             text="Look for what the fused kernels do not take: a mask that needs a gradient, "
-            "head sizes or dtypes that they do not support.",
+            "head sizes or dtypes that they do not support, tensors whose last dimension is a "
+            "permuted one (call .contiguous() on them).",
             when="torch decomposed scaled_dot_product_attention, and not for its dimensions",
             applies=lambda data: data.cause == "decomposed",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
@@ -287,7 +297,11 @@ class AttentionNotFused(Rule):
             message=f"{_told(first, named=frame is None)} {why(cause, first)}",
             severity=severity(cause, first),
             harmless=harmless,
-            confidence=Confidence.MEDIUM if cause is Cause.DECOMPOSED else Confidence.HIGH,
+            confidence=(
+                Confidence.MEDIUM
+                if cause is Cause.DECOMPOSED or not first.is_certain
+                else Confidence.HIGH
+            ),
             count=len(found),
             where=user_code.where(frame),
             evidence=[
