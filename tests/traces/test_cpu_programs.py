@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.traces.test_bounds import found
-from tests.traces.writing import Json, op, span
+from tests.traces.writing import Json, kernel, op, span
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
@@ -114,3 +114,43 @@ def test_what_the_profiler_adds_is_no_price_of_calling(
     """With shapes it can be 1.5 us for each operator: of 1.8 us too little is left."""
     found_ = found(tmp_path, calls(["mul", "add"], us, n=20_000), record_shapes=1)
     assert ("TRC002" in found_) is told
+
+
+@pytest.mark.parametrize(
+    ("names", "on_apple"),
+    [
+        (["linear", "linear_backward"], True),
+        (["_mps_convolution", "mps_convolution_backward"], True),
+        (["linear", "mm"], False),
+        (["linear_backward", "_nested_view_from_buffer"], False),  # on any device
+        (["clamp_min", "ramps_to"], False),
+    ],
+)
+def test_what_apples_gpu_does_is_no_work_of_the_cpu(
+    tmp_path: Path, names: list[str], on_apple: bool
+) -> None:
+    steps = [op(f"aten::{name}", 100.0 * at, 90.0) for at, name in enumerate(names * 40)]
+    told = found(tmp_path, [*steps, op("aten::item", 100.0 * len(steps), 2_500.0)])
+    assert ("TRC022" in told) is on_apple
+    assert ("TRC030" in told) is not on_apple
+    if on_apple:
+        assert "Apple" in told["TRC022"].title
+        assert "`aten::item` takes 2.5 ms of " in told["TRC022"].message
+        assert [each.id for each in told["TRC022"].advice] == ["signposts"]
+
+
+def test_an_optimizer_on_apples_gpu_has_no_share_of_the_host(tmp_path: Path) -> None:
+    events = [span("user_annotation", "Optimizer.step#AdamW.step", 0.0, 6_000.0)]
+    events += [op("aten::addcdiv_", 100.0 * at, 90.0) for at in range(60)]
+    after = 6_000.0
+    assert "TRC012" in found(tmp_path, [*events, op("aten::mm", after, 500.0)])
+    assert "TRC012" not in found(tmp_path, [*events, op("aten::linear_backward", after, 500.0)])
+
+
+@pytest.mark.parametrize(("us", "told"), [(0.19e3, False), (0.21e3, True)])
+def test_a_trace_of_one_kernel_names_it(tmp_path: Path, us: float, told: bool) -> None:
+    note = found(tmp_path, [kernel("igemm_fwd_gtcx_nhwc_fp32", 10.0, us)]).get("TRC030")
+    assert (note is not None) is told
+    if note is not None:
+        assert note.harmless is not None
+        assert "1 kernel ran, `igemm_fwd_gtcx_nhwc_fp32` for 0.21 ms" in note.harmless

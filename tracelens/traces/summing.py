@@ -16,6 +16,7 @@ from tracelens.logs.chrome_trace import (
     Operator,
     PythonFunction,
 )
+from tracelens.traces.apple import on_mps
 from tracelens.traces.between import between_operators
 from tracelens.traces.critical import critical_paths
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
@@ -64,6 +65,7 @@ def summed(
     busy = {device: Busy.union([streams[key] for key in keys]) for device, keys in devices.items()}
     anything = Busy.union(list(busy.values()))
     start, end = _extent(reading, anything)
+    unread = unread if busy else {**unread, **on_mps(reading.names)}
     taken = _settled(reading, anything, (start, end))
     if start <= end:
         yield from _spans(reading, header, (start, end), anything, unread)

@@ -16,12 +16,13 @@ from tracelens.traces.measured import SelfTime, Step, TraceHeader, Window
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, IDLE, Run, runs
 from tracelens.traces.views import COMPUTING, View, views
-from tracelens.words import length, percent
+from tracelens.words import length, percent, plural
 
 __all__ = ["DeviceBound"]
 
-#: Fewer kernels than this are no load.
+#: Fewer kernels than this that take less, milliseconds, are no load.
 MIN_KERNELS = 10
+MIN_BUSY_MS = 0.2
 #: Kinds of kernels that are named, and their least share.
 MOST = 4
 MIN_SHARE = 0.05
@@ -126,7 +127,9 @@ class DeviceBound(Rule):
             yield from self._on_cpu(run, rows, next(iter(named), ()), called)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
-            if view.run.window.record.kernels < MIN_KERNELS or idle >= IDLE * view.window_ms:
+            few = view.run.window.record.kernels < MIN_KERNELS
+            least = max(MIN_BUSY_MS, view.total("busy_ms") / 2)
+            if (few and view.total("compute_ms") < least) or idle >= IDLE * view.window_ms:
                 continue
             known = paths.within(view.source) if view.run.window.record.waits else ()
             mine = [row.record for row in known]
@@ -185,6 +188,13 @@ class DeviceBound(Rule):
             limited[REGIMES.get(kind, "")] += share
         busy = view.total("busy_ms") / view.window_ms
         longest = sorted(kernels, key=lambda row: -row.record.sum_ms)[:1]
+        ran = view.run.window.record.kernels
+        alone = (
+            f"; {plural(ran, 'kernel')} ran, `{longest[0].record.name}` for "
+            f"{length(longest[0].record.sum_ms)}"
+            if longest and ran < MIN_KERNELS
+            else ""
+        )
         return self.finding(
             "busy",
             title=f"the GPU is busy for {percent(busy)} of {view.of}",
@@ -193,7 +203,7 @@ class DeviceBound(Rule):
                 f"arithmetic limits as a rule take {percent(limited['compute'])}, those that "
                 f"memory limits {percent(limited['memory'])}.{view.before}"
             ),
-            harmless=_reason(held) + (f": {told}" if told else ""),
+            harmless=_reason(held) + (f": {told}" if told else "") + alone,
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
             evidence=[

@@ -11,8 +11,10 @@ from tracelens.logs.kineto import ProfilerLine
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Window
 from tracelens.traces.printed import AnyRecording, PrintedProfile
+from tracelens.words import length
 
 __all__ = ["ProfilerWithoutDevice"]
 
@@ -48,6 +50,13 @@ _OLDER_TEXT = (
     "what the device waited for. They are counted and no more: `torch.profiler`, since 1.8.1, "
     "records kernels."
 )
+_MPS_TITLE = "the trace holds nothing that ran on Apple's GPU"
+_MPS_TEXT = (
+    "The profiler records none of its work: times of operators are those of handing it over, and "
+    "what reads a result waits for all that was handed over before."
+)
+#: The operator that reads one element.
+_READS = "aten::item"
 
 
 class Undevised(FindingData):
@@ -115,6 +124,15 @@ class ProfilerWithoutDevice(Rule):
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
         ),
         Remedy(
+            id="signposts",
+            text="Record its kernels with Instruments: these signposts name the operators there.",
+            when="the device is Apple's GPU",
+            applies=lambda data: data.unread == MPS,
+            code='torch.mps.profiler.profile(mode="interval", wait_until_completed=False)',
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.mps.profiler.profile.html",
+        ),
+        Remedy(
             id="permit",
             text="Let one profiler run at a time (no Nsight, no DCGM beside it), and permit it to "
             "users: in containers, with `--cap-add=SYS_ADMIN`.",
@@ -174,6 +192,8 @@ class ProfilerWithoutDevice(Rule):
                 yield self._unread(window, OLDER, _OLDER_TITLE, _OLDER_TEXT)
             elif launches or shown or COUNTED in unread:
                 yield self._finding(window, launches, shown)
+            elif MPS in unread:
+                yield self._on_mps(window, list(operators.within(source)))
             elif unread:
                 most = max(window.record.unread, key=lambda pair: pair[1])[0]
                 yield self._unread(window, most, _UNREAD_TITLE, _UNREAD_TEXT)
@@ -231,6 +251,30 @@ class ProfilerWithoutDevice(Rule):
             confidence=Confidence.HIGH,
             count=count,
             evidence=[window.quote(f"{count:,} events of {category}")],
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _on_mps(self, window: Seen[Window], rows: list[Seen[Operator]]) -> Finding:
+        """Return that a trace is of Apple's GPU, and what waits for it."""
+        reads = [row for row in rows if str(row.record) == _READS]
+        waits = "".join(
+            f" `{row.record}` takes {length(row.ms)} of {length(window.record.ms)} in "
+            f"{row.count:,} calls."
+            for row in reads
+        )
+        data = Undevised(launches=0, operators=(), unread=MPS)
+        longest = sorted(rows, key=lambda row: -row.ms)[:1]
+        return self.finding(
+            "mps",
+            title=_MPS_TITLE,
+            message=f"{_MPS_TEXT}{waits}",
+            confidence=Confidence.HIGH,
+            count=dict(window.record.unread)[MPS],
+            evidence=[
+                row.quote(f"{row.count:,} times, {length(row.ms)} in all")
+                for row in reads or longest
+            ],
             advice=self.advise(data),
             data=data,
         )

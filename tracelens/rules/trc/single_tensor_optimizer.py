@@ -10,6 +10,7 @@ from tracelens.logs.chrome_trace import OptimizerCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
 from tracelens.words import length, percent, share_of
@@ -106,6 +107,8 @@ class SingleTensorOptimizer(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose optimizer runs many single operators."""
         for run in runs(windows, steps):
+            if MPS in dict(run.window.record.unread):
+                continue  # its operators are handed over, and wait for what was before them
             single, multi = run.total("optimizer_single"), run.total("optimizer_multi")
             rows = [
                 row
