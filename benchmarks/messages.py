@@ -16,7 +16,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracelens.failures.messages import BREAK, MAX_WORDS, WORD, beginning, checksum, whole
+from tracelens.failures.messages import (
+    BREAK,
+    MAX_WORDS,
+    WARNED,
+    WORD,
+    beginning,
+    checksum,
+    whole,
+)
 from tracelens.failures.stages import place_stage
 
 OUT = Path(__file__).parent.parent / "tracelens" / "failures" / "messages.txt"
@@ -35,6 +43,7 @@ SKIPPED = ("/test", "/benchmark", "minifier", "/schema_check")
 #: Characters of a text of another package; longer ones are data.
 MAX_TEXT = 20_000
 _CHECKS = ("_check", "_check_value", "_check_type", "_check_not_implemented", "_check_is_size")
+_WARNS = ("warn", "warning", "warn_once", "warning_once")
 _BREAKS = ("unimplemented", "unimplemented_v2", "unimplemented_with_warning")
 
 
@@ -84,6 +93,14 @@ def raised(tree: ast.AST) -> Iterator[str]:
             elif name in _BREAKS:
                 yield from map(fixed, node.args)
                 yield from (fixed(one.value) for one in node.keywords)
+
+
+def warned(tree: ast.AST) -> Iterator[str]:
+    """Yield the beginnings of what the code warns of."""
+    for node in ast.walk(tree):
+        name = node.func if isinstance(node, ast.Call) and node.args else None
+        if isinstance(name, ast.Attribute) and name.attr in _WARNS:
+            yield fixed(node.args[0]).partition("%")[0]  # type: ignore[attr-defined]
 
 
 def breaks(folder: Path) -> Iterator[str]:
@@ -143,6 +160,11 @@ def collect(folders: list[Path]) -> dict[str, str]:
             for text in raised(parsed(path)):
                 if one := beginning(text):
                     found.setdefault(one, stage)
+    for folder in folders:
+        for path in files(folder):
+            for text in warned(parsed(path)):
+                if one := beginning(text):
+                    found.setdefault(one, WARNED)
     return found
 
 

@@ -167,6 +167,7 @@ class Evidence:
         else:
             self._silent += 1
         self._texts[key] = held
+        self.__dict__.pop("_by_type", None)
         return held
 
     def _refused(self, key: tuple[str, Key], unread: Unread) -> Unread:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracelens.failures.home import Item, is_at_home
+from tracelens.failures.home import Item, is_at_home, line_of
+from tracelens.failures.messages import is_break
 from tracelens.failures.stages import is_compiler
 from tracelens.failures.words import is_error
 from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
+from tracelens.logs.fragments import named_break
 
-__all__ = ["function_cause", "is_cut", "is_end", "raising"]
+__all__ = ["explained", "function_cause", "is_cut", "is_end", "named", "raising"]
 
 #: What a cut text is about where no name in it tells.
 CUT = "cut"
@@ -53,6 +55,8 @@ _STOPPED = re.compile(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
 _MINIFIES = "Writing minified repro to"
 _ENTERS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
 _IN_TORCH = re.compile(r"[/\\]torch[/\\]")
+#: How a graph break is explained below its name, and what lists put around that.
+_EXPLAINS, _DRESS = "Explanation: ", " -*>`#'\"\t"
 _SUPPRESS = "You can suppress this exception"
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -71,6 +75,21 @@ def raising(episode: Episode) -> str:
 def function_cause(frames: Sequence[Traced]) -> str:
     """Return what the innermost function can only fail of; what is cut where it tells nothing."""
     return _OF_FUNCTION.get(frames[-1].function, CUT) if frames else CUT
+
+
+def explained(episode: Episode, at: int) -> int:
+    """Return the item that names the break which item ``at`` explains; ``at`` where none does."""
+    if at and line_of(episode.items[at]).lstrip().startswith(_EXPLAINS):
+        name = line_of(episode.items[at - 1]).strip(_DRESS)
+        return at - 1 if is_break(name) else at
+    return at
+
+
+def named(first: str) -> list[str]:
+    """Return the first lines of a message: what an explanation alone is of comes before it."""
+    if not first.startswith(_EXPLAINS):
+        return [bare if is_break(bare := first.strip(_DRESS)) else first]
+    return [name, first] if (name := named_break(first)) else [first.removeprefix(_EXPLAINS)]
 
 
 def _compiles(path: str) -> bool:

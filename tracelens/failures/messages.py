@@ -1,7 +1,7 @@
 """Messages that torch's compile stack and Triton raise, known by the words that they begin with.
 
-``messages.txt`` holds checksums of those words by the stage that raises them, and of the names of
-Dynamo's graph breaks; it is made by
+``messages.txt`` holds checksums of those words by the stage that raises them, of those that torch
+only warns with, and of the names of Dynamo's graph breaks; it is made by
 ``benchmarks/messages.py`` from the sources of torch 2.3 to 2.13 and Triton. A message that too many
 programs could print (less than four words that say something, or words that other packages raise,
 too) is not among them.
@@ -18,13 +18,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracelens.failures.stages import Stage
 
-__all__ = ["BREAK", "MAX_WORDS", "WORD", "beginning", "checksum", "is_break", "raised_by", "whole"]
+__all__ = [
+    "BREAK",
+    "MAX_WORDS",
+    "WARNED",
+    "WORD",
+    "beginning",
+    "checksum",
+    "is_break",
+    "is_warned",
+    "raised_by",
+    "whole",
+]
 
 #: Words that say something which a message must have, and words in all which are looked at.
 TELLING, MAX_WORDS = 4, 12
-#: Characters of the name of a graph break, and where those names stand in the index.
+#: Characters of the name of a graph break, and where those names stand in the index, and what torch
+#: only warns of.
 MAX_NAME = 200
-BREAK = "break"
+BREAK, WARNED = "break", "warned"
 WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
 _NAME = re.compile(r"[\w.:<>]{1,120}")
 _SAY_LITTLE = (
@@ -86,7 +98,7 @@ def raised_by(text: str) -> Stage | None:
     for part in (text, said[2] if _NAME.fullmatch(said[0]) else ""):
         words = beginning(part)
         stage = _index().get(checksum(words)) if words else None
-        if stage not in {None, BREAK}:
+        if stage not in {None, BREAK, WARNED}:
             return stage  # type: ignore[return-value]
     return None
 
@@ -95,3 +107,9 @@ def is_break(text: str) -> bool:
     """Tell whether ``text`` is what Dynamo calls a graph break, and nothing else."""
     words = whole(text)
     return bool(words) and _index().get(checksum(words)) == BREAK
+
+
+def is_warned(text: str) -> bool:
+    """Tell whether torch's compile stack warns with ``text``, and raises nothing that begins so."""
+    words = beginning(text)
+    return bool(words) and _index().get(checksum(words)) == WARNED

@@ -203,6 +203,11 @@ PHRASES = (
         r"|Notallranksjoiningcollective",
     ),
     Phrase(
+        "nccl-error",
+        r"NCCLerrorin:(?:.{0,300}?(?P<nccl>unhandled\w{2,12}error|invalidusage|invalidargument|internalerror"
+        r"|remoteprocessexited))?",
+    ),
+    Phrase(
         "out-of-memory",
         r"(?<!java\.lang\.)OutOfMemoryError|(?P<device>CUDA|HIP|XPU|MPS(?:backend)?)outofmemory"
         r"|CUDAerror:outofmemory|CUDA_ERROR_OUT_OF_MEMORY",
@@ -225,7 +230,7 @@ PHRASES = (
     Phrase(
         "constraint",
         r"ConstraintViolationError|Constraintsviolated\(|Notallvaluesof.{1,300}?inthespecifiedrange.{0,300}?satisfythegenerated"
-        r"|wasinferredtobeaconstant\(\d",
+        r"|wasinferredtobeaconstant\(\d|raiseconstraint_violation_error",
     ),
     Phrase(
         "recompile-limit",
@@ -308,6 +313,7 @@ PHRASES = (
     Phrase(
         "fake-tensors",
         r"DynamofailedtorunFXnodewithfaketensors|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"|Failedrunningcall_(?:function|method|module).{0,4000}?FakeTensor\("
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
     ),
@@ -322,6 +328,7 @@ PHRASES = (
         "triton-launcher",
         r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b",
     ),
+    Phrase("lost-size", r"NameError:name'[suz]\d{1,4}'isnotdefined"),
     # It takes the process that compiles with it.
     Phrase("internal-compiler", r"LLVMERROR:"),
     Phrase(
@@ -344,7 +351,8 @@ PHRASES = (
         r"|(?<!Reason:)Unsupported:(?:call_(?:function|method|id)|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
         r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol"
         r"|Graphbreak|hasattr|setattr|super\(|Unsupported|reconstruct|Attemptedto)"
-        r"|(?<!Reason:)(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))",
+        r"|(?<!Reason:)(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))"
+        r"|Explanation:(?=.{1,4000}?Developerdebugcontext:.{0,4000}?fromusercode:File)",
     ),
     # ... of a kernel of the program's own; what Inductor writes is told below.
     Phrase(
@@ -364,6 +372,10 @@ PHRASES = (
     Phrase(
         "crash",
         r"FatalPythonerror:(?P<signal>Segmentationfault|Aborted|Buserror|Illegalinstruction|Floating)",
+    ),
+    Phrase(
+        "collective-watchdog",
+        r"Exceptionraisedfrom(?:checkTimeout|ncclCommWatchdog)at|ProcessGroupNCCL::(?:WorkNCCL::checkTimeout|ncclCommWatchdog)\(",
     ),
     Phrase(
         "engine-start",

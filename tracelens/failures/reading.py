@@ -9,9 +9,10 @@ from itertools import takewhile
 import msgspec
 
 from tracelens.failures.causes import GENERAL, hits, squeeze
-from tracelens.failures.cut import function_cause, is_cut, is_end, raising
+from tracelens.failures.cut import explained, function_cause, is_cut, is_end, named, raising
+from tracelens.failures.elsewhere import built_by_pip, quoted, refusal
 from tracelens.failures.home import is_own_name, line_of
-from tracelens.failures.messages import is_break, raised_by
+from tracelens.failures.messages import is_break, is_warned, raised_by
 from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
@@ -95,7 +96,9 @@ def told(episode: Episode) -> Told | None:
     """Return what ``episode`` is about; None where nothing of the compiler failed."""
     lines = [line_of(item) for item in episode.items]
     text, ends = squeeze(lines)
-    raised = [one for one in episode.items if isinstance(one, Raised) and one.lead != _RECORDED]
+    raised = [
+        one for one in episode.items if isinstance(one, Raised) and not one.lead.endswith(_RECORDED)
+    ]
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
     cut = is_cut(episode, raised, frames)
@@ -135,16 +138,18 @@ def told(episode: Episode) -> Told | None:
         return None
     index = min(index, len(episode.items) - 1)
     item = item_at(episode, index)
-    start = _message_start(episode, index, cause)
+    start = explained(episode, _message_start(episode, index, cause))
     return Told(
         cause=cause,
         facts=facts
         | _met(cause, frames)
+        | built_by_pip(lines)
+        | quoted(cause, index, episode, frames)
         | ({"cut": raising(episode) or "yes"} if cut else {})
         | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),
         chain=_chain(raised, episode.items[start]),
         message="" if cut else _message(episode, start),
-        output=next((one.diagnostic for one in episode.items if isinstance(one, Diagnostic)), ""),
+        output=refusal(episode),
         generated=_generated(episode),
         user=user_line(episode, frames),
         stack=traced(episode, frames),
@@ -256,10 +261,10 @@ def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
     lines = [line_of(item) for item in items]
     if any(map(_IMPORT.match, lines)):
         return -1
-    found = (
-        n for n, line in enumerate(lines) if is_error(line, _below(lines, n)) or raised_by(line)
-    )
-    return next(found, -1)
+    for n, line in enumerate(lines):
+        if (is_error(line, _below(lines, n)) and not is_warned(line)) or raised_by(line):
+            return n
+    return -1
 
 
 def _below(lines: list[str], at: int) -> str:
@@ -333,7 +338,7 @@ def _message(episode: Episode, start: int) -> str:
     if isinstance(item, Diagnostic):
         return item.diagnostic
     first = item.message or item.bare if isinstance(item, Raised) else line_of(item)
-    parts = [first.strip()]
+    parts = named(first.strip())
     for one in episode.items[start + 1 : start + MAX_LINES]:
         if isinstance(one, Traced) or one.at - item.at > MAX_LINES or one.logged != item.logged:
             break

@@ -98,7 +98,9 @@ class Failure(Joined):
             function=user.function if user else "",
             stack=about.stack,
             facts=tuple(sorted(about.facts.items())),
-            ended=not about.logged and (after is None or after <= LAST_LINES),
+            ended=not about.logged
+            and "quoted" not in about.facts
+            and (after is None or after <= LAST_LINES),
             suppressed=about.logged,
             own=about.own,
             at=about.at,

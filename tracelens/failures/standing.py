@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracelens.failures.home import Item, is_elsewhere, line_of
+from tracelens.failures.home import Item, is_at_home, is_elsewhere, line_of
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs.failures import Episode, Raised, Traced
 
@@ -14,7 +14,7 @@ __all__ = ["Item", "item_at", "line_of", "stands"]
 #: What a compiler says itself, without an exception.
 _SAYS = re.compile(
     r"raised:|Exception has occurred: |: Assertion .|Error in codegen for|MLIR pass pipeline"
-    r"|LLVM ERROR:"
+    r"|LLVM ERROR:|Failed running call_|^\s*from user code:"
     r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"
 )
 #: Words of what torch generates and loads.
@@ -86,13 +86,19 @@ def _stands(
     if cause in {"crash", "msvc-language"}:
         is_theirs = is_compiler if cause == "crash" else _runs_compiler
         return any(is_theirs(one.place) for one in frames) or "English" in line
-    if cause == "compiled-keys":
-        return _names_both(episode)
+    if cause in {"compiled-keys", "lost-size"}:
+        return _names_both(episode) if cause == "compiled-keys" else _loses_size(episode, frames)
     if cause in _LOADING:
         return _is_generated(line, episode, frames)
     if cause in _BUILDING:
         return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
     return cause != "out-of-memory" or _is_of_device(episode, at, frames)
+
+
+def _loses_size(episode: Episode, frames: Sequence[Traced]) -> bool:
+    """Tell whether it is generated code that lacks a name, which may be any program's variable."""
+    generated = any(is_generated(one.place) for one in frames[-2:])
+    return generated or (not frames and is_at_home(episode))
 
 
 def _names_both(episode: Episode) -> bool:

@@ -87,6 +87,7 @@ class Autotune(Log):
     begins = re.compile(
         r"(?:  [A-Za-z_]|(?=triton_|cpp_|cutlass|ck_|bias_|addmm|_?mm |bmm |_mkl|_linear|conv)\w)"
         r"[^\s=]{0,200} (?:\d+\.\d{4}|inf) ms (?:\d+\.\d%|inf%)(?= *$| \S)"
+        r"|(?:Single|Sub)Process AUTOTUNE (?:benchmarking )?takes \d"
     )
     continues = re.compile(
         r'\{"num_|AUTOTUNE \S+\(|strides: \[|dtypes: torch|\w+ AUTOTUNE (?:benchmarking )?takes '

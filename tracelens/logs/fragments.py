@@ -15,7 +15,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 
-__all__ = ["Fragment", "Fragments"]
+__all__ = ["Fragment", "Fragments", "named_break"]
 
 #: How the reason of a recompile begins.
 _REASON = (
@@ -45,14 +45,16 @@ class Fragments(Log):
     partial = True
     begins = re.compile(
         # Told apart at a glance from most lines of programs.
-        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgEHDSO]))(?:"
+        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgEHDRSO]))(?:"
         rf"{_REST}|"
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
         rf"| {{0,8}}(?:last reason: )?\d{{1,6}}/\d{{1,6}}: (?:{_REASON})"
         r"| {0,8}tensor '[^\n]{1,300}' (?:size|stride|dtype|rank|requires_grad|dispatch key set)"
         r" mismatch(?: at index \d+)?\. expected "
+        r"| {1,8}torch\._dynamo hit config\.\w{1,60} \(\d"
         r"|WON'T CONVERT \S+ \S+ line \d+|Graph break from `Tensor\.|Graph Break Reason: \S"
+        r"|Reason: Unsupported: \S"
         r"|create_(?:symbol s|unbacked_sym\w+ [uz])\d+ |eval [^\n]{1,300} \[guard added\]"
         r"|[ \t]{0,8}(?:\| ){0,60}\+- (?:RootGuardManager|(?:Dict)?GuardManager: source="
         r"|KeyValueManager pair"
@@ -95,6 +97,8 @@ class Fragment(Record):
     breaks: str = ""
     #: What became of sizes.
     shapes: str = ""
+    #: That a function is compiled no more, and why.
+    limit: str = ""
     guards: str = ""
     #: The source of kernels in C++ and in Triton.
     cpp: str = ""
@@ -145,9 +149,40 @@ def _bare(line: str) -> str:
 
 
 def _breaks(text: str) -> _Whole:
-    if text.startswith("Graph Break Reason:"):
+    if text.startswith(("Graph Break Reason:", "Reason:")):
         return _Whole("graph_breaks", f"Graph break in user code at ?:0\n{text}", 1)
     return _Whole("graph_breaks", text, 0)
+
+
+#: What torch explains of a graph break, and what it calls the break.
+_EXPLAINED = (
+    (re.compile(r"tracing `Tensor\.(?:item|tolist)"), "Tensor.item() call"),
+    (re.compile(r"tracing `Tensor\.backward"), "Unsupported Tensor.backward() call"),
+    (re.compile(r"tracing `Tensor\.requires_grad_"), "Unsupported Tensor.requires_grad_() call"),
+    (re.compile(r"Detected data-dependent branching"), "Data-dependent branching"),
+    (re.compile(r"how to trace builtin operator"), "Failed to trace builtin operator"),
+    (re.compile(r"output shape depends on input Tensor data"), "Dynamic shape operator"),
+    (re.compile(r"whose value is dependent on the data"), "Data-dependent operator"),
+    (re.compile(r"User-inserted graph break"), "Call to `torch._dynamo.graph_break()`"),
+    (
+        re.compile(r"does not know how to trace the (?:builtin|Python builtin)|marked as skipped"),
+        "Attempted to call function marked as skipped",
+    ),
+    (
+        re.compile(r"a function wrapped with `torch\.compiler\.disable`"),
+        "Skip calling `torch.compiler.disable()`d function",
+    ),
+)
+
+
+def named_break(text: str) -> str:
+    """Return the name of the break that ``text`` explains first; empty if unsure."""
+    said = text.partition("Explanation: ")[2].partition("\n")[0]
+    return next((name for found, name in _EXPLAINED if found.search(said)), "")
+
+
+def _limit(text: str) -> _Whole:
+    return _Whole("recompile_limits", dedent(text), 0)
 
 
 def _shapes(text: str) -> _Whole:
@@ -194,6 +229,7 @@ _COMPLETE: dict[str, Callable[[str], _Whole]] = {
     "recompiles": _recompiles,
     "breaks": _breaks,
     "frame": _breaks,
+    "limit": _limit,
     "shapes": _shapes,
     "guards": _guards,
     "cpp": _cpp,
@@ -207,10 +243,10 @@ def _read(fragment: Fragment) -> Iterator[Record]:
     """Yield what the kind of log that the fragment is from reads in it."""
     from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
-    if fragment.what == "rest":
-        return
     if fragment.what == "frame" and "\n" not in fragment.text.rstrip():
         return  # neither the error nor whether it stopped anything is in it
+    if fragment.what == "rest":
+        return  # what stands around it tells whether it is of a break or of an error
     whole = _COMPLETE[fragment.what](fragment.text)
     try:
         found = kind(whole.kind).parse(whole.text)

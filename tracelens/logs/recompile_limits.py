@@ -20,7 +20,10 @@ def _reason(value: object) -> object:
     if not isinstance(value, str):
         return value
     grammar = grammars.load(Recompiles.name, Recompiles.__module__)
-    return grammar.nested("failures", value)[0]
+    try:
+        return grammar.nested("failures", value)[0]
+    except grammars.Unreadable:
+        return None  # somebody shortened it; that the limit was hit stays true
 
 
 class RecompileLimits(HeadedLog):

@@ -16,6 +16,7 @@ from tracelens.evidence import Evidence
 from tracelens.evidence.limits import Unread
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, kind
+from tracelens.logs.fragments import Fragment, named_break
 
 __all__ = ["MAX_LINES", "complete"]
 
@@ -28,6 +29,9 @@ _UNSUPPORTED = re.compile(r"(?m)^torch\._dynamo\.exc\.Unsupported: (?P<kind>[^\n
 _FRAME = re.compile(r'(?m)^  File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,7}), in ')
 _OF_LIBRARY = re.compile(r"[/\\]torch[/\\]|site-packages|dist-packages")
 _REASON = re.compile(r"(?m)^ {0,8}- \d{1,6}/\d{1,6}:")
+#: What only an exception ends with: what it says was no graph break, then.
+_RAISED = re.compile(r"(?m)^\s*(?:from user code:|Set TORCHDYNAMO|Original traceback:)")
+BREAKS, FAILURES = "graph_breaks", "failures"
 
 
 class _Whole(NamedTuple):
@@ -52,6 +56,19 @@ def complete(evidence: Evidence) -> None:
             if not _read(evidence, held, _COMPLETED[name]) and len(held) > 1:
                 for one in held:
                     _read(evidence, [one], _COMPLETED[name])
+    _explained(evidence)
+
+
+def _explained(evidence: Evidence) -> None:
+    """Read what is explained of a break whose name is cut off, where nothing says it was raised."""
+    rests = [row for row in evidence.table(Fragment) if row.record.what == "rest"]
+    texts = [row.record.text for row in rests]
+    if FAILURES in evidence.kinds or any(map(_RAISED.search, texts)):
+        return
+    for row, text in zip(rests, texts, strict=True):
+        for whole in _graph_break(f"  {text.lstrip()}"):
+            records = _parsed(kind(BREAKS), whole)
+            evidence.add(kind(BREAKS), text, row.places[0], lines=0, records=records)
 
 
 def _read(evidence: Evidence, texts: list[Unread], completed: _Completes) -> bool:
@@ -95,6 +112,10 @@ def _graph_break(text: str) -> Iterator[_Whole]:
     elif raised := _UNSUPPORTED.search(text):
         cut = text.count("\n", 0, raised.start())
         yield _Whole(f"{head}\nReason: Unsupported: {raised['kind']}", 1, cut)
+    elif name := named_break(text):
+        at = text.index("  Explanation: ")
+        cut = text.count("\n", 0, at)
+        yield _Whole(f"{head}\nGraph Break Reason: {name}\n{text[at:]}", 2, cut)
 
 
 def _recompile(text: str) -> Iterator[_Whole]:

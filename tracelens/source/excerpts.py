@@ -30,8 +30,10 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     of_torch = of_torch or bool({one.kind for one in evidence.unread} - _OF_PROGRAMS)
     if of_torch and watch.latest is not None and watch.latest not in excerpts:
         excerpts.append(watch.latest)
-    if not excerpts and lines <= MAX_BRIEF and not of_torch:
-        excerpts = [Excerpt(watch.brief)]
+    if lines <= MAX_BRIEF and not of_torch:
+        if _hand_over_lone(watch, name, evidence):
+            return
+        excerpts = excerpts or [Excerpt(watch.brief)]
     if not excerpts or not excerpts[0].lines:
         return
     from tracelens.failures.reading import told  # noqa: PLC0415 -- costly, seldom needed
@@ -52,6 +54,17 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
             # The program's other troubles are the program's own.
             if any(isinstance(one, Episode) and told(one) is not None for one in records):
                 evidence.add(log, text, place, lines=understood, records=records)
+
+
+def _hand_over_lone(watch: Watch, name: str, evidence: Evidence) -> bool:
+    """Add what is nothing but a name or a warning of torch's; tell whether there is any."""
+    from tracelens.source.lone import lone  # noqa: PLC0415 -- seldom needed
+
+    found = list(lone(watch.brief))
+    for one in found:
+        place = Place(name, one.number)
+        evidence.add(kind(one.kind), one.text, place, lines=1, records=one.records)
+    return bool(found)
 
 
 def _text(bare: Sequence[Bare], after: int, marks: str) -> str:

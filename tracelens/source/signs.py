@@ -26,6 +26,8 @@ TRIGGERS = (
     b"Watchdog caught",
     b"watchdog got stuck",
     b"Not all ranks joining",
+    b"NCCL error in",
+    b"ProcessGroupNCCL::",
     b"Memory access fault by GPU",
     b"ptxas fatal",
     b" is not found",
@@ -77,6 +79,9 @@ TRIGGERS = (
     b"InvalidBackend",
     b"_dynamo.exc.",
     b"_inductor.exc.",
+    b"from user code",
+    b"Failed running call_",
+    b"constraint_violation_error",
     b"TooOldForTriton",
     b"TritonMissing",
     b'compile_fx.py", line ',
@@ -116,6 +121,8 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"Watchdog caught", None),
     (b"watchdog got stuck", None),
     (b"Not all ranks joining", None),
+    (b"NCCL error in", None),
+    (b"ProcessGroupNCCL::", None),
     (b"Memory access fault by GPU", None),
     (b"ptxas fatal", None),
     (b" is not found", None),
@@ -171,6 +178,10 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"TooOldForTriton", None),
     (b"TritonMissing", None),
     (b"from user code", None),
+    (b"Developer debug context: ", None),
+    (b"  Explanation: ", None),
+    (b"Failed running call_", None),
+    (b"raise constraint_violation_error", None),
     (b": Assertion `", None),
     (b"  args[", re.compile(rb"  args\[\d{1,2}\]: ")),
     (b'File "', re.compile(rb'File "[^"\n]{1,300}", line \d')),
@@ -185,7 +196,7 @@ HINTS = re.compile(
     rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher|library)|torch[/\\](?:export|fx)[/\\]|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"
-    rb"|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
+    rb"|NCCL error in|ProcessGroupNCCL::|name '[suz]\d|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"

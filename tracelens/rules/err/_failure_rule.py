@@ -157,6 +157,8 @@ class FailureRule(Rule):
     def grade(self, failure: Failure) -> Severity:
         """Grade it: an exception that the program caught, and went on, is no end."""
         caught = not failure.ended and not failure.suppressed
+        if failure.fact("quoted"):
+            return Severity.INFO
         return Severity.WARNING if caught and self.may_be_meant else self.severity
 
     def confidence(self, failure: Failure) -> Confidence:
@@ -248,7 +250,11 @@ def _told(data: FailureData, why: str) -> str:
         parts.append(_ended(f"The compiler said: {data.output[:MAX_QUOTED].rstrip()}"))
     if data.is_cut:
         parts.append(_cut(data))
-    if data.stage in STAGES:
+    if "quoted" in data.facts:
+        parts.append("The text speaks of this message; whether it came here, it does not tell.")
+    elif "wheel" in data.facts:
+        parts.append(f"It failed while pip built the package `{data.facts['wheel']}`.")
+    elif data.stage in STAGES:
         parts.append(f"It failed {STAGES[data.stage]}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")
@@ -303,6 +309,7 @@ def without_compiling() -> Remedy:
         "without-compiling",
         "To go on meanwhile, run without compiling; the program is then slower, and works.",
         env="TORCH_COMPILE_DISABLE=1",
+        applies=lambda data: not isinstance(data, FailureData) or "wheel" not in data.facts,
         when="until it is mended",
         basis="source",
         proof="torch/_dynamo/config.py: disable",

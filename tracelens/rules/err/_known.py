@@ -45,6 +45,7 @@ TITLES = {
     "kernel-code": "Triton refuses the code of a kernel",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
     "log-settings": "TORCH_LOGS has a name that this torch does not know",
+    "nccl-error": "a call of NCCL failed",
     "not-built": "this torch is built without the device that is asked for",
     "onnx-export": "the model could not be exported to ONNX",
     "ptxas-broken": "the ptxas that Triton calls does not run",

@@ -21,7 +21,30 @@ def _length(data: FailureData) -> int:
     return len(data.facts.get("path", "").replace("\\\\", "\\"))
 
 
+#: What NCCL says of a call that the program made wrongly.
+_WRONG_USE = frozenset({"invalidargument", "invalidusage"})
+
 CALLS = (
+    Remedy(
+        "ranks-first",
+        "Look at the other ranks' logs: where one of them ended first, its error is the cause, and"
+        " this one came of it. Else let NCCL say what failed.",
+        env="NCCL_DEBUG=INFO",
+        applies=lambda d: d.cause == "nccl-error",
+        when="NCCL fails",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "one-gpu-each",
+        "`invalid usage` is mostly two ranks on one GPU, or a tensor on another GPU than its"
+        " rank's: give each rank its own before the first collective.",
+        code='torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))',
+        applies=lambda d: d.cause == "nccl-error" and d.facts.get("nccl", "") in _WRONG_USE,
+        when="NCCL calls it invalid usage",
+        basis="untestable",
+        proof="needs several GPUs",
+    ),
     Remedy(
         "engine-first",
         "The process that failed says why before this one gives up: the first traceback that the"

@@ -37,7 +37,7 @@ class CollectiveTimeout(FailureRule):
 
     code = "ERR029"
     name = "collective-timeout"
-    of_causes: ClassVar[frozenset[str]] = frozenset({"collective-timeout"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"collective-timeout", "collective-watchdog"})
     remedies = (
         Remedy(
             "behind",
@@ -75,4 +75,6 @@ class CollectiveTimeout(FailureRule):
         if data.facts.get("stuck"):
             seconds = data.facts["stuck"]
             return f"NCCL's watchdog got no answer for {seconds} s: a call of CUDA or NCCL hangs"
+        if data.cause == "collective-watchdog":
+            return "NCCL's watchdog ended the process: a collective failed, or timed out"
         return "a collective timed out: not every rank reached it"

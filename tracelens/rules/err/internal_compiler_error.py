@@ -47,7 +47,7 @@ class InternalCompilerError(FailureRule):
 
     code = "ERR017"
     name = "internal-compiler-error"
-    of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler"})
+    of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler", "lost-size"})
     remedies = (
         Remedy(
             "cast",

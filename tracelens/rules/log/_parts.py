@@ -142,7 +142,8 @@ def of(
         by_kind.setdefault(seen.record.what, []).append(seen)
     if kinds.keys() - {"fragments"}:
         by_kind.pop("graph", None)
-    by_kind.pop("rest", None)  # `_rests` has it
+    for told in ("rest", "limit"):  # `_rests` has the one, RCP001 the other
+        by_kind.pop(told, None)
     for kind, held in by_kind.items():
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")
@@ -273,6 +274,8 @@ def _count(rows: Iterable[Seen[Fragment] | Seen[LooseFailures]]) -> int:
 
 
 def _choices(rows: list[Seen[LooseChoices]]) -> Part:
+    if not any(row.record.choices for row in rows):
+        return _searched(rows)
     ran = sorted((c for c in rows[0].record.choices if c.ran), key=lambda choice: choice.ms)
     means = "No candidate in them ran."
     if ran:
@@ -292,6 +295,27 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
         Advice(
             id="whole-table",
             text="Post the tables from their first line on, the one that begins with AUTOTUNE.",
+            basis="source",
+        ),
+        sum(row.count for row in rows),
+        [row.quote() for row in few(rows)],
+    )
+
+
+def _searched(rows: list[Seen[LooseChoices]]) -> Part:
+    """Tell what searches took whose tables are not there."""
+    held = [(row.record, row.count) for row in rows]
+    spent = sum(n * ((one.seconds or 0.0) + (one.precompiling or 0.0)) for one, n in held)
+    return Part(
+        "what searches for kernels took",
+        f"{length(1e3 * spent)} of timing candidates and of compiling them, which is no error: the"
+        " choices are kept, and the next start with the same cache does not search again.",
+        "Which kernels they compared, and how long the other searches took, is not in it.",
+        Advice(
+            id="searches",
+            text="Record the searches; keep the cache from start to start; or leave max-autotune"
+            " out where the time matters.",
+            env='TORCH_LOGS="+inductor" TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor',
             basis="source",
         ),
         sum(row.count for row in rows),

@@ -1,0 +1,147 @@
+# ruff: noqa: E501 -- lines that torch prints
+"""Names, explanations and messages of torch's that stand alone, or in what is no log of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, Severity, TracelensError, analyze
+
+FROM_USER = '\nfrom user code:\n   File "/home/ana/proj/model.py", line 31, in forward\n    if x.sum() > 0:\n'
+BRANCH = (
+    "  Explanation: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`). Dynamo does"
+    " not support tracing dynamic control flow.\n"
+    "  Hint: Use `torch.cond` to express dynamic control flow.\n\n"
+    "  Developer debug context: attempted to jump with TensorVariable()\n"
+)
+ITEM = (
+    "  Explanation: Dynamo does not support tracing `Tensor.item()` with"
+    " config.capture_scalar_outputs=False.\n"
+    "  Hint: Set `torch._dynamo.config.capture_scalar_outputs = True`.\n\n"
+    "  Developer debug context: call_method TensorVariable() item () {}\n"
+)
+BREAKS = (
+    "V1120 10:45:50.410000 30895 torch/_dynamo/symbolic_convert.py:611] [1/0] [__graph_breaks] "
+)
+BACKWARD = "".join(
+    f"{BREAKS}{line}\n"
+    for line in (
+        "  Explanation: Dynamo currently does not support tracing `Tensor.backward()`.",
+        "",
+        "  Developer debug context: call_method TensorVariable() backward () {}",
+        "",
+        "User code traceback:",
+        '  File "/home/ana/proj/train.py", line 104, in step',
+        "    loss.backward()",
+    )
+)
+FAKE = (
+    "Failed running call_function <built-in method addmm of type object at 0x7f>(*(FakeTensor(...,"
+    " size=(1, 8, 66)), FakeTensor(..., size=(8, 8))), **{'beta': 0.0}):\na must be 2D\n"
+    f"{FROM_USER}\nYou can suppress this exception and fall back to eager by setting:\n"
+    "    import torch._dynamo\n    torch._dynamo.config.suppress_errors = True\n"
+)
+EXPORT = (
+    '  File "/home/ana/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 1425, in inner\n'
+    "    raise constraint_violation_error\n"
+)
+NCCL = (
+    "[rank1]: torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/"
+    "ProcessGroupNCCL.cpp:1970, {}, NCCL version 2.21.5\n"
+)
+WATCHDOG = (
+    "frame #3: c10d::ProcessGroupNCCL::ncclCommWatchdog() + 0x10c (0x7f3b in /opt/torch/lib/libtorch_cuda.so)\n\n"
+    "Exception raised from ncclCommWatchdog at ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1521 (most recent call first):\n"
+    "frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x96 (0x7f3b in /opt/torch/lib/libc10.so)\n"
+)
+LOST = (
+    '  File "/tmp/torchinductor_ana/ab/cabc.py", line 120, in call\n'
+    "    buf0 = empty_strided_cuda((s0, 64), (64, 1), torch.float32)\n"
+    "NameError: name 's0' is not defined\n"
+)
+LIMIT = (
+    "W1120 10:45:50 torch/_dynamo/convert_frame.py:1358] [0/8]\n"
+    "    torch._dynamo hit config.recompile_limit (8)\n"
+    "    function: 'attend'\n    last reason: 0/7: tensor 'key' requires_grad mismatch\n"
+)
+WHEEL = (
+    "  Building wheel for triton (setup.py): started\n  error: subprocess-exited-with-error\n"
+    "      python/src/main.cc:1:10: fatal error: Python.h: No such file or directory\n"
+    "          1 | #include <Python.h>\n      compilation terminated.\n"
+    "  ERROR: Failed building wheel for triton\n"
+)
+#: The text, the code that is first, and words of what is said.
+TEXTS = {
+    "a name": ("Unsupported context manager\n", "GBR007", "context manager"),
+    "a name in a list": ("- Reason: Unsupported: Unsupported context manager\n", "GBR007", ""),
+    "a name that no rule knows": ("Unsupported function call\n", "GBR012", "graph break"),
+    "a branch that was raised": (f"- Data-dependent branching\n{BRANCH}\n{FROM_USER}", "ERR016", "Data-dependent branching"),
+    "its explanation alone": (f"{BRANCH}\n{FROM_USER}", "ERR016", "Data-dependent branching"),
+    "an explanation": (f"Break reasons:\n\n{ITEM}", "GBR001", "read out of a tensor"),
+    "the middle of a record": (BACKWARD, "GBR010", "train.py:104"),
+    "a shape": (FAKE, "ERR015", "a must be 2D"),
+    "an export": (EXPORT, "DYN002", "Dim"),
+    "nccl": (NCCL.format("unhandled system error"), "ERR000", "NCCL_DEBUG=INFO"),
+    "nccl, wrong use": (NCCL.format("invalid usage"), "ERR000", "LOCAL_RANK"),
+    "a watchdog": (WATCHDOG, "ERR029", "watchdog ended the process"),
+    "a size that is lost": (LOST, "ERR017", "dynamic=False"),
+    "a limit, indented": (LIMIT, "RCP001", "`attend` hit the limit of 8"),
+    "a reason that names it": ("Graph Break Reason: Unsupported: call_function BuiltinVariable(print)\n", "GBR003", "print"),
+    "a search": ("SingleProcess AUTOTUNE benchmarking takes 0.3 seconds and 0.2 seconds precompiling for 20 choices\n", "LOG001", "500 ms"),
+    "a warning": ("standalone_compile artifact generation failed, cannot save. Run with TORCH_LOGS\n", "LOG001", "warning"),
+    "a package that pip builds": (WHEEL, "ERR004", "pip built the package `triton`"),
+}  # fmt: skip
+
+
+def _first(text: str, tmp_path: Path) -> Finding:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path)).told[0]
+
+
+@pytest.mark.parametrize(("text", "code", "said"), TEXTS.values(), ids=TEXTS)
+def test_what_stands_alone_is_told(text: str, code: str, said: str, tmp_path: Path) -> None:
+    first = _first(text, tmp_path)
+    assert first.code == code
+    assert said in f"{first.title} {first.message} {first.model_dump_json()}"
+
+
+@pytest.mark.parametrize("name", ["a name", "an explanation", "a search", "a warning"])
+def test_what_broke_a_graph_or_was_warned_of_ended_nothing(name: str, tmp_path: Path) -> None:
+    assert _first(TEXTS[name][0], tmp_path).severity != Severity.ERROR
+
+
+def test_a_wheel_is_not_mended_by_leaving_compiling_out(tmp_path: Path) -> None:
+    said = _first(WHEEL, tmp_path).model_dump_json()
+    assert "TORCH_COMPILE_DISABLE" not in said
+    assert "subprocess-exited" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The name of a break in a longer text, and a variable of the program's.
+        "Release notes\nUnsupported function call\nis gone.\nFixed: crash\nFixed: typo\n",
+        "Traceback (most recent call last):\n  File \"/home/ana/proj/fit.py\", line 3, in <module>\n    y = s0 + 1\nNameError: name 's0' is not defined\n",
+        "NameError: name 's0' is not defined\n",
+    ],
+)
+def test_what_may_be_any_programs_is_left_alone(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError):
+        _first(text, tmp_path)
+
+
+GUIDE = '# Set-up\n\n{} "Torch not compiled with CUDA enabled", install the CUDA build of torch.\n'
+
+
+def test_a_guide_that_speaks_of_a_message_reports_no_end(tmp_path: Path) -> None:
+    first = _first(GUIDE.format("If you see the message"), tmp_path)
+    assert first.severity == Severity.INFO
+    assert "speaks of this message" in first.message
+
+
+def test_a_message_that_somebody_got_is_a_failure(tmp_path: Path) -> None:
+    first = _first("AssertionError: Torch not compiled with CUDA enabled\n", tmp_path)
+    assert first.severity == Severity.ERROR

@@ -1,0 +1,47 @@
+"""Failures that were no failures of the program: of an installation, or only spoken of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tracelens.failures.home import line_of
+from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
+
+__all__ = ["built_by_pip", "quoted", "refusal"]
+
+#: What pip and setuptools print where a package cannot be built.
+_WHEEL = re.compile(
+    r"(?:[Ff]ailed (?:building|to build)(?: installable)? wheels? for|Building wheels? for"
+    r"|Could not build wheels for|Failed to build) (?P<name>[A-Za-z][\w.-]{1,60}?)\b[,. ]?"
+)
+_PIP = "subprocess-exited-with-error"
+#: A message in quotation marks or as code, in a sentence that says when it may come.
+_QUOTED = re.compile(
+    r"\b(?:[Ii]f (?:you|it|this|the|there)|[Ww]hen(?:ever)? you|[Oo]therwise"
+    r"|(?:may|might|could) (?:also )?(?:see|get|encounter|face|meet))\b"
+    r"[^\n\"`\u201c]{1,120}[\"`\u201c][A-Z*]"
+)
+_MARK = re.compile(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
+
+
+def built_by_pip(lines: Sequence[str]) -> dict[str, str]:
+    """Return the package that pip could not build, where it is that what failed."""
+    found = [match["name"] for line in lines if (match := _WHEEL.search(line))]
+    return {"wheel": found[0]} if found else {}
+
+
+def refusal(episode: Episode) -> str:
+    """Return the first line in which a compiler refuses something; what pip says of it is none."""
+    said = (one.diagnostic for one in episode.items if isinstance(one, Diagnostic))
+    return next((text for text in said if _PIP not in text), "")
+
+
+def quoted(cause: str, at: int, episode: Episode, frames: Sequence[Traced]) -> dict[str, str]:
+    """Return that a text only speaks of the message: it stands in quotation marks in a sentence."""
+    if frames or cause in {"unknown", "cut"} or not episode.short:
+        return {}
+    if any(isinstance(one, Raised) and _MARK.match(line_of(one)) for one in episode.items):
+        return {}
+    line = line_of(episode.items[min(at, len(episode.items) - 1)])
+    return {"quoted": "yes"} if _QUOTED.search(line) else {}
