@@ -34,6 +34,12 @@ def told(report: Report, *texts: str) -> tuple[list[str], int]:
         (r"'C:\\Users\\ana\\proj'", r"'~\\proj'"),
         ("/home/ana/v/lib/python3.11/site-packages/torch/nn.py", "<site-packages>/torch/nn.py"),
         ("/usr/lib/python3/dist-packages/torch", "<site-packages>/torch"),
+        (
+            "if x:  # me/eva/v/lib/site-packages/a/b.py:9 in f",
+            "if x:  # <site-packages>/a/b.py:9 in f",
+        ),
+        ("cp39-abi3/site-packages is a folder", "<site-packages> is a folder"),
+        ("all in site-packages/torch", "all in site-packages/torch"),
         ("/x/torchinductor_ana/ab/cab.py", "/x/torchinductor_user1/ab/cab.py"),
         ("USER=ana LOGNAME=ana", "USER=user1 LOGNAME=user1"),
         (f"HF_TOKEN={TOKEN}", "HF_TOKEN=<secret1>"),

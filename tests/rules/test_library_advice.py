@@ -64,3 +64,11 @@ def test_a_backward_hook_s_advice_is_not_the_switch_that_raises() -> None:
     assert finding.title.endswith("Module-level backwards hooks require compiled autograd")
     assert [advice.id for advice in finding.advice] == ["no-hooks"]
     assert not any(advice.setting for advice in finding.advice)
+
+
+def test_a_gradient_that_a_library_asks_for_is_not_asked_for_elsewhere_by_its_user() -> None:
+    (first,) = shown(report_of("GBR010", "fires-library.log"))
+    assert first.code == "GBR010"
+    assert [advice.id for advice in first.advice] == ["compile-inner", "newer-version"]
+    own = shown(report_of("GBR010", "fires-backward-2.13.log"))[0]
+    assert [advice.id for advice in own.advice] == ["backward-outside", "trace-autograd"]

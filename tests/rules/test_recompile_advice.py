@@ -77,3 +77,35 @@ def test_a_batch_of_inference_is_padded_whatever_it_is_called(tmp_path: Path) ->
     assert (advice.id, advice.code) == ("pad", None)
     whole = told("DYN003", text, tmp_path)
     assert [one.code is not None for one in whole.advice if one.id == "pad"] == [True]
+
+
+def test_all_arguments_of_a_size_are_marked_since_one_that_is_not_holds_it() -> None:
+    log = FIXTURES / "RCP003-first-dynamic-recompile" / "fires-several-arguments.log"
+    (found,) = (one for one in analyze(str(log)).findings if one.code == "RCP003")
+    (advice,) = found.advice
+    # The third is of shape (2, n); the table, whose size stays, is no argument.
+    assert "dimension 0 of what is passed as `heads`, `tails`, and dimension 1" in advice.text
+    assert "`noise`" in advice.text
+    assert "table" not in advice.text
+    assert advice.knob is not None
+    given = str(advice.knob.call["mark_dynamic"])
+    assert set(given.split("; ")) == {"heads, 0", "tails, 0", "noise, 1"}
+
+
+def test_without_guards_it_is_said_that_other_arguments_may_have_the_size(tmp_path: Path) -> None:
+    reason = "tensor 'x' size mismatch at index 0. expected 16, actual 24"
+    (advice,) = told("RCP003", recompiled("forward", reason), tmp_path).advice
+    assert advice.code == "torch._dynamo.maybe_mark_dynamic(x, 0)"
+    assert "other arguments of that size" in advice.text
+    alone = FIXTURES / "RCP003-first-dynamic-recompile" / "fires-first-change.log"
+    (found,) = (one for one in analyze(str(alone)).findings if one.code == "RCP003")
+    assert "other arguments" not in found.advice[0].text  # guards show that there are none
+
+
+def test_a_number_that_gave_way_to_a_tensor_is_no_symbol(tmp_path: Path) -> None:
+    log = FIXTURES / "RCP005-float-argument-specialised" / "quiet-a-tensor-afterwards.log"
+    (found,) = (one for one in analyze(str(log)).findings if one.code == "RCP005")
+    assert "a tensor in the next" in found.title
+    assert "symbol" not in f"{found.message} {found.harmless}"
+    number = told("RCP005", recompiled("forward", "self.v == 0.5"), tmp_path)
+    assert "symbol" in str(number.harmless)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.entry_guards import of_compilation
 from tracelens.dynamo.recompile_variants import (
     Variants,
     is_integer,
@@ -256,17 +257,9 @@ def _lines_of_tensor(
         return []
     name, path = check.source.name, check.source.path
     wanted = {f"L['{name}']{path}", f"G['{name}']{path}"}
-    for tree in trees.derived(_by_compilation).get((*place.process, failure.entry), ()):
+    for tree in of_compilation(trees, (*place.process, failure.entry)):
         for source, guard in tree.checks():
             if source in wanted and guard.kind == "TENSOR_MATCH" and guard.comment:
                 line = user_code.located(guard.comment, function, files)
                 return [line] if line else []
     return []
-
-
-def _by_compilation(trees: Table[GuardTree]) -> dict[tuple[str, str, str], list[GuardTree]]:
-    """Return the trees of each compilation, in the order of the input."""
-    found: dict[tuple[str, str, str], list[GuardTree]] = {}
-    for place, seen in trees.events():
-        found.setdefault(place.compilation, []).append(seen.record)
-    return found

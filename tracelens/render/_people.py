@@ -59,7 +59,8 @@ SITE = tuple(
     kind(
         "site",
         "-packages",
-        r"(?P<name>(?<![\w.~-])(?:/|~/|[A-Za-z]:[\\/])[^\s'\"<>|:;,()]{0,250}?"
+        # A comment of a guard has lost the beginning of its path: ``# me/ana/v/lib/site-packages``.
+        r"(?P<name>(?<![\w.~-])(?:/|~/|[A-Za-z]:[\\/]|(?<![\\/])(?=\w))[^\s'\"<>|:;,()]{0,250}?"
         r"[\\/](?:site|dist)-packages)(?![\w-])",
     )
 )

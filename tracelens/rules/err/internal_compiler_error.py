@@ -103,6 +103,16 @@ class InternalCompilerError(FailureRule):
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         ),
         Remedy(
+            "suppress",
+            "Until it is mended, let what fails run eagerly, and keep the rest compiled.",
+            setting="torch._dynamo.config.suppress_errors = True",
+            env="TORCHDYNAMO_SUPPRESS_ERRORS=1",
+            since="2.0",
+            when="the failure ended the program, in AOTAutograd or Inductor",
+            applies=lambda data: data.ended_program and data.stage in {"aot", "inductor"},
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+        ),
+        Remedy(
             "bisect",
             "Find the stage: the first of these that fails is it.",
             code=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
@@ -12,7 +13,7 @@ from tracelens.failures.causes import ELSEWHERE
 from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding
-from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, words
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, disabled, gist, words
 from tracelens.rules.err._known import KNOWN, TITLES, title_of
 from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
@@ -28,6 +29,8 @@ __all__ = ["UnexplainedError"]
 
 #: Causes that a rule of another family reads from the same record.
 _OWN_READERS = frozenset({"constraint", "data-dependent", "no-openmp", "output-overwritten"})
+#: What a class of tensors does instead of an operator.
+OVERRIDES = frozenset({"__torch_function__", "__torch_dispatch__"})
 #: Topics of exceptions from which rules of other families explain a cause.
 _TOPICS = {
     "not-close": "not-close",
@@ -83,6 +86,17 @@ class UnexplainedError(FailureRule):
         ),
         *KNOWN,
         Remedy(
+            "plain-tensors",
+            lambda d: (
+                "Compile modules that take and return plain tensors, and leave out what makes or "
+                f"takes tensors of the class whose `{d.function}` fails"
+                + (f", a class of `{package}`." if (package := user_code.package(d.file)) else ".")
+            ),
+            applies=lambda d: d.function in OVERRIDES and not d.is_apart,
+            when="in what a class of tensors does instead of an operator",
+            proof="https://docs.pytorch.org/docs/stable/notes/extending.html",
+        ),
+        Remedy(
             "eager",
             "See whether it is the compiler at all: run it once without compiling.",
             env="TORCH_COMPILE_DISABLE=1",
@@ -109,7 +123,7 @@ class UnexplainedError(FailureRule):
                 if d.function
                 else "Leave the function out of what is compiled."
             ),
-            code="@torch.compiler.disable",
+            code=disabled,
             since="2.1",
             applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",

@@ -8,7 +8,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
 
 __all__ = ["AutogradInsideGraph"]
 
@@ -53,8 +53,8 @@ class AutogradInsideGraph(SiteRule):
         Remedy(
             "backward-outside",
             "Compile the forward pass and the loss, and call `backward()` outside.",
-            when="`backward()`",
-            applies=lambda data: data.name != "requires_grad_()",
+            when="`backward()`, in code of your own",
+            applies=lambda data: data.name != "requires_grad_()" and not data.package,
             basis="tested",
             proof="tests/advice/GBR010/backward-outside.py",
         ),
@@ -73,11 +73,12 @@ class AutogradInsideGraph(SiteRule):
         Remedy(
             "set-before",
             "Call `requires_grad_()` before the tensor comes into the compiled function.",
-            when="`requires_grad_()`",
-            applies=lambda data: data.name == "requires_grad_()",
+            when="`requires_grad_()`, in code of your own",
+            applies=lambda data: data.name == "requires_grad_()" and own(data),
             basis="tested",
             proof="tests/advice/GBR010/set-before.py",
         ),
+        *LIBRARY,
     )
 
     def what(self, site: BreakSite) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.runs import Runs, Spent, groups, times
 from tracelens.onednn.summary import quote
@@ -25,6 +26,8 @@ __all__ = ["VerboseSummary"]
 #: First executions that take this part of all time, and at least as many milliseconds, stand out.
 FIRST_SHARE = 0.5
 FIRST_MS = 10.0
+#: Beside compilations that took longer than this part allows, they are little.
+OF_COMPILING = 0.01
 MAX_NAMED = 3
 
 
@@ -44,7 +47,8 @@ class VerboseSummary(Rule):
 
     ## When it is harmless
     Always: it accuses nobody. It is a note of severity ``none``, unless most of the time belongs to
-    first executions; then it is information, since the log says little about the steady state.
+    first executions; then it is information, since the log says little about the steady state. Where
+    compiling took a hundred times as long as they did, it is a note all the same.
 
     ## What to do
     Nothing. Where first executions dominate, record more iterations before drawing conclusions.
@@ -87,12 +91,14 @@ class VerboseSummary(Rule):
         run: Table[RunFacts],
         calls: Table[LibraryCall],
         ran: Table[LibraryRun],
+        compiled: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one finding about all executions."""
         runs = sorted(groups(execs), key=lambda group: -group.ms)
         spent = Spent.of(execs, calls, ran)
         first = execs.ms - spent.whole
         starts = execs.ms > 0 and first >= FIRST_MS and first >= FIRST_SHARE * execs.ms
+        little = first < OF_COMPILING * 1000 * sum(row.record.seconds for row in compiled)
         named = "; ".join(_told(group, spent) for group in runs[:MAX_NAMED])
         top = "first executions" if starts else _called(runs[0])
         text = f"{times(execs.count)} of {len(runs)} kinds took {length(spent.whole)}"
@@ -112,12 +118,18 @@ class VerboseSummary(Rule):
             title=f"most of oneDNN's time went to {top}",
             message=f"{text}{extra}. The most expensive: {named}.{told}",
             severity=Severity.INFO,
-            harmless=None if starts else "it is a summary, and accuses nobody",
+            harmless=_harmless(starts=starts, little=little),
             count=execs.count,
             evidence=[quote(runs[0].rows[0], f"{runs[0].count} times")],
-            advice=self.advise(data) if starts else (),
+            advice=self.advise(data) if starts and not little else (),
             data=data,
         )
+
+
+def _harmless(*, starts: bool, little: bool) -> str | None:
+    if not starts:
+        return "it is a summary, and accuses nobody"
+    return "compiling took a hundred times as long" if little else None
 
 
 def _called(group: Runs) -> str:

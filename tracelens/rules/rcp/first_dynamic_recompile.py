@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.entry_guards import Dimension, entry_of, symbolic
 from tracelens.dynamo.recompile_history import (
     Series,
     histories,
@@ -17,7 +18,7 @@ from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
+from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest
@@ -31,22 +32,59 @@ MAX_QUOTED = 5
 MANY, CROWDED = 8, 7
 
 
+class Mark(FindingData):
+    """A dimension of an argument."""
+
+    name: str
+    dimension: int
+
+
 class FirstChangeData(RecompileData):
     """The first change of a value."""
 
     #: Whether its recompiles are a part of where most of the compile time went, as measured.
     is_heavy: bool = False
+    #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
+    #: where the log has no guards.
+    symbols: tuple[Mark, ...] = ()
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """All that must be marked: one argument that is not holds the size of the others."""
+        own = Mark(name=self.source, dimension=self.dimension or 0)
+        return tuple(dict.fromkeys((own, *self.symbols)))
 
 
 def _mark(data: FirstChangeData) -> str:
+    rest = "" if data.symbols else _OTHERS
     if data.is_of_library:
         return (
-            f"Mark dimension {data.dimension} of what is passed as `{data.source}`, with "
-            "`torch._dynamo.maybe_mark_dynamic`, before the first call: one compilation less."
+            f"Mark {_dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
+            f"first call: one compilation less.{rest}"
         )
+    one = "the dimension" if len(data.marks) == 1 else "the dimensions"
     return (
-        "Mark the dimension before the first call: one compilation less. `maybe_mark_dynamic` "
-        "does not raise where the code needs a constant."
+        f"Mark {one} before the first call: one compilation less. `maybe_mark_dynamic` "
+        f"does not raise where the code needs a constant.{rest}"
+    )
+
+
+def _dimensions(marks: tuple[Mark, ...]) -> str:
+    """Return "dimension 0 of what is passed as `x` and `y`, and dimension 1 of ..."."""
+    by_index: dict[int, list[str]] = {}
+    for one in marks:
+        by_index.setdefault(one.dimension, []).append(f"`{one.name}`")
+    return ", and ".join(
+        f"dimension {index} of what is passed as {', '.join(names)}"
+        for index, names in by_index.items()
+    )
+
+
+def _lines(data: FirstChangeData) -> str | None:
+    if data.is_of_library:
+        return None
+    return "\n".join(
+        f"torch._dynamo.maybe_mark_dynamic({one.name}, {one.dimension})" for one in data.marks
     )
 
 
@@ -104,17 +142,13 @@ class FirstDynamicRecompile(RecompileRule):
             _mark,
             when="a dimension of an argument that is a tensor",
             applies=lambda data: data.is_variable and data.dimension is not None,
-            code=lambda data: (
-                None
-                if data.is_of_library
-                else f"torch._dynamo.maybe_mark_dynamic({data.source}, {data.dimension})"
-            ),
+            code=_lines,
             since="2.3",
             basis="tested",
             proof="tests/advice/RCP003/mark-dynamic.py",
             knob=lambda data: Knob(
-                f"dimension {data.dimension} of `{data.source}` marked dynamic before each call",
-                call={"mark_dynamic": f"{data.source}, {data.dimension}"},
+                f"{_dimensions(data.marks)} marked dynamic before each call",
+                call={"mark_dynamic": "; ".join(f"{m.name}, {m.dimension}" for m in data.marks)},
             ),
         ),
         Remedy(
@@ -166,7 +200,8 @@ class FirstDynamicRecompile(RecompileRule):
             heavy = weight.heavy(steps, frames)
             part = heavy or weight.notable(steps, frames)
             loud = bool(part) or len(steps) >= MANY or fullest(changes) >= CROWDED
-            data = _data(changes, place.code, is_heavy=bool(part))
+            symbols = symbolic(entry_of(first.steps[0].place, trees))
+            data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -189,6 +224,7 @@ class FirstDynamicRecompile(RecompileRule):
             )
 
 
+_OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
 _CUT = " The log is cut: whether the size kept changing is not known."
 
 
@@ -211,7 +247,9 @@ def _told(function: str, changes: list[Change]) -> str:
     return text
 
 
-def _data(changes: list[Change], code: str, *, is_heavy: bool) -> FirstChangeData:
+def _data(
+    changes: list[Change], code: str, *, is_heavy: bool, symbols: tuple[Dimension, ...]
+) -> FirstChangeData:
     first = changes[0]
     steps = [step for change in changes for step in change.steps]
     check = first.steps[0].check
@@ -219,6 +257,7 @@ def _data(changes: list[Change], code: str, *, is_heavy: bool) -> FirstChangeDat
     names = dict.fromkeys(one for change in changes for one in change.functions)
     return FirstChangeData(
         is_heavy=is_heavy,
+        symbols=tuple(Mark(name=name, dimension=index) for name, index in symbols),
         cause="RCP003",
         function=first.history.function,
         file=first.history.file,

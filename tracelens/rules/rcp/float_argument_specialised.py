@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.entry_guards import entry_of, is_tensor
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile
+from tracelens.logs.recompiles import Recompile, Source
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
@@ -137,25 +138,38 @@ class FloatArgumentSpecialised(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
         for group in groups(self.code, recompiles, limits):
-            name, once = group.cause.what, group.most == 1
-            text = f"{name} was {listed(group.values)} and then another value: {group.times}."
-            if once:
-                text = f"{name} was {group.values[0]} and then another value. Torch 2.6 and "
-                text += "later make it a symbol; older versions compile for every value."
+            title, text, harmless = _told(group, trees)
             yield tell(
                 self,
                 group,
                 frames,
                 trees,
-                title=f"the float {name} changed for the first time: expected"
-                if once
-                else f"`{group.history.function}` is compiled again for every value of the float "
-                f"{name}",
+                title=title,
                 message=text,
                 severity=_severity(group),
-                harmless="it becomes a symbol, which fits further values" if once else None,
+                harmless=harmless,
                 held=_held(group),
             )
+
+
+def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
+    """Return the title, the message, and why there is nothing to do."""
+    name = group.cause.what
+    if group.most > 1:
+        function = group.history.function
+        title = f"`{function}` is compiled again for every value of the float {name}"
+        text = f"{name} was {listed(group.values)} and then another value: {group.times}."
+        return title, text, None
+    value = group.values[0]
+    source = getattr(group.first.check, "source", None)
+    if isinstance(source, Source) and is_tensor(entry_of(group.first.place, trees), source):
+        title = f"{name} was a number in one call, and a tensor in the next"
+        text = f"The first entry is for {name} == {value}, the second for a tensor."
+        return title, text, "a number and a tensor need an entry each"
+    title = f"the float {name} changed for the first time: expected"
+    text = f"{name} was {value} and then another value. Torch 2.6 and later make it a symbol; "
+    text += "older versions compile for every value."
+    return title, text, "it becomes a symbol, which fits further values"
 
 
 def _held(group: Group) -> str:

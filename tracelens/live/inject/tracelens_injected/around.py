@@ -1,6 +1,6 @@
 """What is done around calls of compiled callables: code advice that is one call.
 
-``mark_dynamic``  ``x, 0``: ``maybe_mark_dynamic`` on the argument of that name, before each call
+``mark_dynamic``  ``x, 0; y, 0``: ``maybe_mark_dynamic`` on these arguments, before each call
 ``eager_first``   the callable is called once as it was before it was compiled, with arguments of
                   the first call; torch's random numbers stay what they are
 ``autocast``      ``bfloat16``: each call is made under ``torch.autocast``
@@ -93,17 +93,18 @@ class Around:
 
     def _mark(self, original: Any, number: int, args: Any, kwargs: Any) -> None:
         torch = sys.modules["torch"]
-        name, _, dimension = str(self._wanted["mark_dynamic"]).rpartition(",")
         try:
             if number not in self._signatures:
                 # What is compiled of a module is its ``__call__``, which names no arguments.
                 owner = getattr(original, "__self__", None)
                 self._signatures[number] = inspect.signature(getattr(owner, "forward", original))
             given = self._signatures[number].bind(*args, **kwargs).arguments
-            value = given.get(name.strip())
-            if isinstance(value, torch.Tensor) and int(dimension) < value.dim():
-                torch._dynamo.maybe_mark_dynamic(value, int(dimension))
-                self._tell("mark_dynamic")
+            for one in str(self._wanted["mark_dynamic"]).split(";"):
+                name, _, dimension = one.rpartition(",")
+                value = given.get(name.strip())
+                if isinstance(value, torch.Tensor) and int(dimension) < value.dim():
+                    torch._dynamo.maybe_mark_dynamic(value, int(dimension))
+                    self._tell("mark_dynamic")
         except Exception:
             return
 

@@ -1,0 +1,69 @@
+"""What a failure's first advice is: something that lets the program run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+SITE = "/home/ana/venv/lib/python3.11/site-packages"
+ENDED = f"""Traceback (most recent call last):
+  File "/home/ana/proj/train.py", line 22, in <module>
+    loss = train_step(x, y)
+  File "{SITE}/torch/_inductor/compile_fx.py", line 849, in compile_fx_inner
+    raise InductorError(e, currentframe()).with_traceback(
+  File "{SITE}/torch/_inductor/loop_body.py", line 412, in get_read_expr
+    raise KeyError(buffer_name)
+torch._inductor.exc.InductorError: KeyError: 'buf40'
+"""
+RECURSION = f"""Traceback (most recent call last):
+  File "{SITE}/oddlib/tensors.py", line 90, in {{function}}
+    return super().{{function}}(func, types, args, kwargs)
+  File "{SITE}/torch/_dynamo/eval_frame.py", line 1446, in _fn
+    return fn(*args, **kwargs)
+  File "{SITE}/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 483, in __call__
+    return nullcontext()
+RecursionError: maximum recursion depth exceeded
+"""
+
+
+def first(text: str, folder: Path) -> Finding:
+    path = folder / "run.log"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path)).findings[0]
+
+
+def test_what_inductor_cannot_compile_runs_eagerly_before_it_is_bisected(tmp_path: Path) -> None:
+    found = first(ENDED, tmp_path)
+    assert found.code == "ERR017"
+    assert found.advice[0].id == "suppress"
+    assert found.advice[0].env == "TORCHDYNAMO_SUPPRESS_ERRORS=1"
+    assert "bisect" in [one.id for one in found.advice]
+
+
+def test_where_errors_are_suppressed_already_it_is_not_advised(tmp_path: Path) -> None:
+    lines = ENDED.split("\n")
+    head = "W1122 09:15:31.073000 528 torch/_dynamo/convert_frame.py:1600] "
+    start = "WON'T CONVERT train_step /home/ana/proj/train.py line 12 \ndue to: "
+    text = "".join(f"{head}{line}\n" for line in [*start.split("\n"), *lines])
+    found = [one for one in analyze(_kept(text, tmp_path)).findings if one.code == "ERR017"]
+    assert found
+    assert all(one.id != "suppress" for finding in found for one in finding.advice)
+
+
+def test_tensors_of_a_class_of_its_own_are_left_out(tmp_path: Path) -> None:
+    found = first(RECURSION.format(function="__torch_function__"), tmp_path)
+    assert found.code == "ERR000"
+    assert found.advice[0].id == "plain-tensors"
+    assert "a class of `oddlib`" in found.advice[0].text
+    (left,) = [one for one in found.advice if one.id == "disable"]
+    assert str(left.code).startswith("OWNER.__torch_function__ = torch.compiler.disable(")
+    other = first(RECURSION.format(function="scale"), tmp_path)
+    assert "plain-tensors" not in [one.id for one in other.advice]
+
+
+def _kept(text: str, folder: Path) -> str:
+    path = folder / "run.log"
+    path.write_text(text, encoding="utf-8")
+    return str(path)

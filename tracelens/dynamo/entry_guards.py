@@ -1,0 +1,72 @@
+"""What the guards of one compiled entry say of the values that it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tracelens.evidence import Place, Table
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Source
+
+__all__ = ["Dimension", "entry_of", "is_tensor", "of_compilation", "symbolic"]
+
+#: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module.
+_TENSOR = re.compile(
+    r"check_tensor\(L\['(?!self')(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6}),"
+)
+_SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
+
+#: An argument, and which of its dimensions.
+Dimension = tuple[str, int]
+
+
+def of_compilation(trees: Table[GuardTree], key: tuple[str, str, str]) -> list[GuardTree]:
+    """Return the trees of one compilation, in the order of the input."""
+    return trees.derived(_by_compilation).get(key, [])
+
+
+def entry_of(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
+    """Return the guards of the entry that a recompile at ``place`` made, after all restarts."""
+    name = place.frame.partition("_")[0]
+    found = trees.derived(_by_entry).get((*place.process, name), [])
+    return found[-1:]
+
+
+def symbolic(trees: list[GuardTree]) -> tuple[Dimension, ...]:
+    """Return the dimensions of arguments that are symbols in an entry."""
+    return tuple(dict.fromkeys(one for tree in trees for one in _symbols(tree)))
+
+
+def is_tensor(trees: list[GuardTree], source: Source) -> bool:
+    """Tell whether an entry guards the value as a tensor."""
+    wanted = {f"{scope}['{source.name}']{source.path}" for scope in ("L", "G")}
+    return any(
+        above in wanted and guard.kind == "TENSOR_MATCH"
+        for tree in trees
+        for above, guard in tree.checks()
+    )
+
+
+def _symbols(tree: GuardTree) -> Iterator[Dimension]:
+    for guard in tree.guards:
+        found = _TENSOR.match(guard.expression)
+        sizes = _SIZES.search(guard.expression) if found else None
+        if found and sizes:
+            for index, size in enumerate(sizes["sizes"].split(",")):
+                if size.strip() == "None":
+                    yield f"{found['name']}{found['path']}", index
+
+
+def _by_compilation(trees: Table[GuardTree]) -> dict[tuple[str, str, str], list[GuardTree]]:
+    found: dict[tuple[str, str, str], list[GuardTree]] = {}
+    for place, seen in trees.events():
+        found.setdefault(place.compilation, []).append(seen.record)
+    return found
+
+
+def _by_entry(trees: Table[GuardTree]) -> dict[tuple[str, str, str], list[GuardTree]]:
+    found: dict[tuple[str, str, str], list[GuardTree]] = {}
+    for (first, writer, frame), records in trees.derived(_by_compilation).items():
+        found.setdefault((first, writer, frame.partition("_")[0]), []).extend(records)
+    return found
