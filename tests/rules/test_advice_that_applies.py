@@ -79,6 +79,7 @@ def test_only_the_state_that_changed_is_told_to_stay(
         ("G['STEP']", "for _ in range(STEP):", ["no-loop"]),
         ("k", "return norms.topk(k).values", ["default-dynamic"]),
         ("k", "return torch.zeros(4, k, 3)", ["default-dynamic"]),
+        ("k", "f = torch.compile(lambda x, k: x + k)", ["default-dynamic", "pass-tensor"]),
         ("k", "return x + k", ["default-dynamic", "pass-tensor"]),
         ("k", "return f(x / k)", ["default-dynamic", "pass-tensor"]),
     ],
@@ -131,3 +132,42 @@ def test_a_loop_is_left_outside_and_its_body_compiled(
         one for one in analyze(str(path)).findings if one.code == "DYN004" and line in one.title
     )
     assert ids(found) == (["compile-body", "vectorize"] if is_loop else ["vectorize"])
+
+
+def test_a_condition_on_strides_is_about_a_layout(tmp_path: Path) -> None:
+    reason = "{}.{}()[0] == 3072*{}.{}()[3]"
+    for what, expected in (("stride", "one-layout"), ("size", "two-entries")):
+        text = recompiled("forward", reason.format("args[0]", what, "args[0]", what))
+        assert ids(told("RCP023", text, tmp_path)) == [expected]
+
+
+LOST = """\
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph break in user code at {file}:17
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph Break Reason: Failed to handle graph break gracefully. Skipping the function and falling back to eager. Graph break encountered:
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]\x20
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] graph break in loop
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]   Explanation: torch.compile detected a graph break in a for/while loop. Skipping the frame and falling back to eager, as graph breaks in loops are not supported.
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]\x20
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]   Developer debug context: frame skipped: run ({file} line 12)
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]\x20
+"""  # noqa: E501 -- whole lines of a log
+
+
+@pytest.mark.parametrize(
+    ("given_up", "is_said"),
+    [((0, "/proj/net.py"), True), ((0, "/proj/other.py"), False), ((2, "/proj/net.py"), False)],
+)
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [("RCP014", "tensor 'x' rank mismatch. expected {0}, actual {1}"), ("RCP017", "len(x) == {0}")],
+)
+def test_what_is_compiled_behind_a_function_of_its_file_that_was_given_up_may_be_its_callee(
+    code: str, reason: str, given_up: tuple[int, str], is_said: bool, tmp_path: Path
+) -> None:
+    text = recompiled("mixed", *(reason.format(n, n + 1) for n in (1, 2, 3)))
+    text = LOST.format(frame=given_up[0], file=f"/home/ana{given_up[1]}") + text.replace(
+        "[0/", "[1/"
+    ).replace("- 0/", "- 1/")
+    found = told(code, text, tmp_path)
+    assert (ids(found)[0] == "mend-break") == is_said
+    assert ("`run`" in found.advice[0].text) == is_said

@@ -110,6 +110,8 @@ class RecompileData(FindingData):
     #: the function are symbols; ``module`` where the module that the program calls keeps the value,
     #: whose guard no graph break causes; empty where it is not known.
     held: str = ""
+    #: The function of the same file that a graph break gave up before, which may be the caller.
+    lost: str = ""
     #: The installed package that reads what changed; empty for the program and for torch.
     package: str = ""
 

@@ -45,6 +45,7 @@ def tell(
     is_avoidable: bool = True,
     harmless: str | None = None,
     held: str = "",
+    lost: str = "",
 ) -> Finding:
     """Return the finding about ``group``: where, which lines, and what the compilations took.
 
@@ -56,6 +57,8 @@ def tell(
     data = data_about(group, place.code, held=held, package=user_code.package(place.file))
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
+    if lost:
+        data = data.model_copy(update={"lost": lost})
     return rule.finding(
         history.function,
         user_code.short(history.file),

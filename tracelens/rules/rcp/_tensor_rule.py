@@ -8,12 +8,14 @@ from typing import ClassVar
 from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.evidence import Table
 from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._lost import caller_of
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TensorRule"]
@@ -55,6 +57,7 @@ class TensorRule(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        breaks: Table[GraphBreak],
     ) -> Iterator[Finding]:
         """Yield one finding per function and tensor."""
         for group in groups(self.code, recompiles, limits):
@@ -68,5 +71,6 @@ class TensorRule(RecompileRule):
                     title=title,
                     message=message,
                     harmless=self.harmless(group),
+                    lost=caller_of(group, breaks),
                 )
                 yield self.completed(told, group)

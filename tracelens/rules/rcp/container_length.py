@@ -8,6 +8,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -16,6 +17,7 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._lost import MEND_BREAK, caller_of
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ContainerLength"]
@@ -103,6 +105,7 @@ class ContainerLength(RecompileRule):
     )
 
     remedies = (
+        MEND_BREAK,
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol.",
@@ -166,6 +169,7 @@ class ContainerLength(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        breaks: Table[GraphBreak],
     ) -> Iterator[Finding]:
         """Yield one finding per function and container."""
         for group in groups(self.code, recompiles, limits):
@@ -187,6 +191,7 @@ class ContainerLength(RecompileRule):
                 else f"`{function}` was compiled for two lengths of {source}: expected",
                 message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
                 severity=_severity(group),
+                lost=caller_of(group, breaks),
                 harmless=None if grows or filled else "two lengths need two entries",
             )
 

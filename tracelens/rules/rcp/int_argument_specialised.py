@@ -27,6 +27,8 @@ __all__ = ["IntArgumentSpecialised"]
 CERTAIN = 3
 MAX_QUOTED = 5
 _STRUCTURE = re.compile(r"\brange\(|^(?:if|elif|while|for)\b|\bf['\"]|\] \* ")
+#: What a function is defined with, and not called with.
+_PARAMETERS = re.compile(r"\blambda [^:(]*:")
 MAX_VALUES = 8
 #: Why the number did not become a symbol, by whether a line is known that needs it.
 _WHY = {
@@ -198,4 +200,5 @@ def _is_global(data: RecompileData) -> bool:
 def _is_handed_on(data: RecompileData) -> bool:
     """Whether an operator gets the number as it is, such as ``topk(k)``: few take a tensor."""
     name = re.escape(data.source)
-    return bool(re.search(rf"[(\[,=:] ?{name} ?[)\],:]", data.code))
+    code = _PARAMETERS.sub("", data.code)
+    return bool(re.search(rf"[(\[,=:] ?{name} ?[)\],:]", code))

@@ -8,6 +8,7 @@ from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._changes import Group
 from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._lost import MEND_BREAK
 from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["RankMismatch"]
@@ -56,6 +57,7 @@ class RankMismatch(TensorRule):
     )
 
     remedies = (
+        MEND_BREAK,
         Remedy(
             "one-rank",
             "Give the tensor one number of dimensions before the compiled function, by "

@@ -48,6 +48,11 @@ def _is_multiple(data: RelationData) -> bool:
     return bool(before) and " % " not in before and _is_number(divisor)
 
 
+def _is_layout(data: RelationData) -> bool:
+    """Whether it is about strides: ``x.stride()[0] == 3072*x.stride()[3]``."""
+    return any(".stride()[" in guard.name + guard.expected for guard in data.guards)
+
+
 class ShapeRelationGuard(RecompileRule):
     """A branch on a symbolic size or number, or a relation between two, asked for another entry.
 
@@ -95,6 +100,14 @@ class ShapeRelationGuard(RecompileRule):
     )
 
     remedies = (
+        Remedy(
+            "one-layout",
+            "Make the tensor in one memory layout where it is made.",
+            when="a condition on strides",
+            applies=_is_layout,
+            basis="tested",
+            proof="tests/advice/RCP023/one-layout.py",
+        ),
         Remedy(
             "pad-to-multiple",
             lambda data: (
@@ -284,7 +297,9 @@ def _bounded(data: RelationData) -> str:
 
 def _is_another(data: RelationData) -> bool:
     """Whether it is neither a multiple of a number nor a branch that the program writes."""
-    return not _is_multiple(data) and (data.is_of_library or not _branches(data))
+    if _is_multiple(data) or _is_layout(data):
+        return False
+    return data.is_of_library or not _branches(data)
 
 
 def _branches(data: RelationData) -> bool:
