@@ -72,6 +72,11 @@ WHEEL = (
     "          1 | #include <Python.h>\n      compilation terminated.\n"
     "  ERROR: Failed building wheel for triton\n"
 )
+EXPLAINED = (
+    r"('Dynamo produced 2 graphs with 1 graph break and 6 ops\n Break reasons: \n\n"
+    r'1. generic_jump TensorVariable()\n  File "/home/ana/proj/bar.py", line 19, in bar\n    if b.sum() < 0:\n \n'
+    "', [[...]], [GraphModule()], [[<built-in method abs>]])\n"
+)
 #: The text, the code that is first, and words of what is said.
 TEXTS = {
     "a name": ("Unsupported context manager\n", "GBR007", "context manager"),
@@ -83,6 +88,8 @@ TEXTS = {
     "the middle of a record": (BACKWARD, "GBR010", "train.py:104"),
     "a shape": (FAKE, "ERR015", "a must be 2D"),
     "an export": (EXPORT, "DYN002", "Dim"),
+    "an export that is cut": (EXPORT, "DYN002", "ends before the message"),
+    "explain of torch 2.0": (EXPLAINED, "GBR002", "bar.py:19"),
     "nccl": (NCCL.format("unhandled system error"), "ERR000", "NCCL_DEBUG=INFO"),
     "nccl, wrong use": (NCCL.format("invalid usage"), "ERR000", "LOCAL_RANK"),
     "a watchdog": (WATCHDOG, "ERR029", "watchdog ended the process"),

@@ -37,7 +37,7 @@ class Explain(Log):
     switch = "print(torch._dynamo.explain(model)(*inputs))"
     marks = ("Graph Count: ", "GraphCompileReason(", "[GraphCompileReason(")
     begins = re.compile(
-        r"Dynamo produced \d{1,6} graphs,? ?with -?\d{1,6} graph break"
+        r"(?:\(')?Dynamo produced \d{1,6} graphs,? ?with -?\d{1,6} graph break"
         r"|Break Reasons:$| {0,8}Break Reason \d{1,6}:$"
         r"|reason=(?:'[^\n]*'|\"[^\n]*\"),? user_stack=\[<FrameSummary"
     )
@@ -54,7 +54,13 @@ class Explain(Log):
 
         A break that the log tells of besides is not counted twice: this one announces it.
         """
-        records = super().parse(text)
+        from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+        printed = text.startswith("('")  # torch 2.0 returned a tuple, which Python prints in a line
+        said = text[2:].partition("', [")[0].replace("\\n", "\n") if printed else text
+        records = super().parse(said)
+        if printed:
+            records = tuple(moved(record, lambda _: 0) for record in records)
         return (*records, *(found for record in records for found in _breaks(record)))
 
 

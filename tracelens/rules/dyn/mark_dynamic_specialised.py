@@ -26,6 +26,11 @@ _VIOLATED = re.compile(r"Constraints violated \(([^)!\n]{1,80})\)")
 _DIMENSION = re.compile(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]")
 
 
+#: The last line of a text that ends before the message.
+_RAISES = "raise constraint_violation_error"
+_CUT = "The text ends before the message, which names the dimension and says what to write instead."
+
+
 class MarkedData(FindingData):
     """A dimension that was marked dynamic, and is a constant."""
 
@@ -204,7 +209,7 @@ class MarkDynamicSpecialised(Rule):
             title=f"{name} was marked dynamic, and the code specializes it to {data.value}"
             if data.value
             else f"the code does not keep what is promised of {name}",
-            message=" ".join(ending.message.split())[:600],
+            message=" ".join(ending.message.split())[:600].replace(_RAISES, _CUT),
             severity=Severity.ERROR if ending.ended else self.severity,
             where=Where(file=ending.file, line=ending.line) if ending.file else None,
             evidence=[seen.quote(at=ending.at)],
