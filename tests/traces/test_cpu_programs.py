@@ -8,6 +8,7 @@ import pytest
 
 from tests.traces.test_bounds import found
 from tests.traces.writing import Json, kernel, op, span
+from tracelens.traces.host_kinds import host_kind
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
@@ -154,3 +155,47 @@ def test_a_trace_of_one_kernel_names_it(tmp_path: Path, us: float, told: bool) -
     if note is not None:
         assert note.harmless is not None
         assert "1 kernel ran, `igemm_fwd_gtcx_nhwc_fp32` for 0.21 ms" in note.harmless
+
+
+@pytest.mark.parametrize(("us", "named"), [(190.0, False), (210.0, True)])
+def test_an_operator_that_is_a_fifth_of_the_trace_is_named(
+    tmp_path: Path, us: float, named: bool
+) -> None:
+    """The others of its kind take four times 100 us; the products fill the rest of 10 ms."""
+    names = ["exp", "sin", "cos", "tanh"]
+    events = [op(f"aten::{name}", 1_000.0 * at, 100.0) for at, name in enumerate(names * 10)]
+    events += [op("aten::pow", 1_000.0 * at + 200, us) for at in range(40)]
+    events += [op(f"aten::mm{at % 5}", 1_000.0 * at + 500, 495.0) for at in range(40)]
+    events.append(op("aten::exp", 39_999.0, 1.0))
+    note = found(tmp_path, sorted(events, key=lambda event: event["ts"]))["TRC030"]
+    assert note.harmless is not None
+    assert ("`aten::pow` alone is 21 % of the trace, in 40 calls" in note.harmless) is named
+    assert ("alone" in note.harmless) is named
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("aten::im2col", "unfolding"),
+        ("aten::upsample_bilinear2d", "interpolation"),
+        ("aten::std", "reduction"),
+        ("aten::stft", "elementwise"),
+    ],
+)
+def test_what_operators_are_for(name: str, kind: str) -> None:
+    assert host_kind(name, "cpu_op") == kind
+
+
+def test_a_pause_names_what_the_program_calls_in_it(tmp_path: Path) -> None:
+    inner = "torch/serialization.py(1183): _save"
+    events = []
+    for at in range(4):
+        start = 100_000.0 * at
+        events.append(span("python_function", "train.py(125): step", start, 99_000.0))
+        events.append(op("aten::mm", start + 10.0, 40_000.0))
+        events.append(span("python_function", inner, start + 41_000.0, 57_000.0))
+    events.append(op("aten::mm", 400_000.0, 100.0))
+    finding = found(tmp_path, events, with_stack=1)["TRC024"]
+    assert finding.where is not None
+    assert finding.where.function == "step"
+    assert f"Longest in `{inner}`, which it calls: " in finding.message

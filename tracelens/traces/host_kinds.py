@@ -35,7 +35,10 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("embedding", r"embedding|index|gather|scatter"),
         ("pooling", r"pool"),
         ("random", r"::(?:rand|normal_|uniform_|bernoulli|native_dropout|dropout|multinomial)"),
-        ("copy", r"::(?:copy_|clone|contiguous|cat|_cat|_to_copy|to|stack|fill_|zero_)$"),
+        (
+            "copy",
+            r"::(?:copy_|clone|contiguous|cat|_cat|_to_copy|to|stack|fill_|zero_)$",
+        ),
         (
             "views and allocation",
             (
@@ -45,7 +48,9 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"|lift_fresh|resolve_(?:conj|neg))$|^detach_?$"
             ),
         ),
-        ("reduction", r"::(?:sum|mean|max|min|amax|amin|topk|sort|argmax|cumsum|any|all)"),
+        ("reduction", r"::(?:sum|mean|std|var|max|min|amax|amin|topk|sort|argmax|cumsum|any|all)"),
+        ("unfolding", r"::(?:im2col|col2im)$"),
+        ("interpolation", r"::_?(?:upsample|grid_sampler)"),
         ("elementwise", r"^aten::"),
     )
 )

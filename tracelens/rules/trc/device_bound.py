@@ -26,6 +26,8 @@ MIN_BUSY_MS = 0.2
 #: Kinds of kernels that are named, and their least share.
 MOST = 4
 MIN_SHARE = 0.05
+#: Share of the trace from which on a single operator of the CPU is named.
+MIN_ALONE = 0.2
 #: Shorter traces of the CPU say little, milliseconds.
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
@@ -157,7 +159,8 @@ class DeviceBound(Rule):
         told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
         told = told or "no kind of operator stands out"
         least = "" if worked >= MIN_WORK else "no more than "
-        more = [clause for clause in (_small(whole, own, called), _updating(whole)) if clause]
+        clauses = (_alone(whole, own, called), _small(whole, own, called), _updating(whole))
+        more = [clause for clause in clauses if clause]
         said = "".join(f" {clause[0].upper()}{clause[1:]}." for clause in more)
         yield self.finding(
             "computing",
@@ -237,6 +240,16 @@ def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
         f"{small.calls:,} operators, {length(small.each_ms)} for each in all: most of that is "
         f"Python and calling them; {what}"
     )
+
+
+def _alone(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> str:
+    """Name the operator that takes longest, where it is a large part of the trace."""
+    rows = [row.record for row in own if row.record.name in called]
+    longest = max(rows, key=lambda row: row.ms, default=None)
+    if longest is None or longest.ms < MIN_ALONE * whole.ms:
+        return ""
+    times = plural(called[longest.name], "call")
+    return f"`{longest.name}` alone is {percent(longest.ms / whole.ms)} of the trace, in {times}"
 
 
 def _updating(whole: Window) -> str:

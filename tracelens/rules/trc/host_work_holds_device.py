@@ -118,22 +118,37 @@ class HostWorkHoldsDevice(Rule):
         whole = window.record.ms
         bound = window.record.added_ms
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
+        inner: dict[str, BetweenOperators] = {}
         for row in rows:
             name = row.record.user_frame or row.record.frame or row.record.operator
             if name and not any(word in name for word in NOT_WORK[:2]):
                 sums[name][0] += row.record.ms
                 sums[name][1] += row.record.count
+                known = inner.get(name, row.record)
+                inner[name] = max(known, row.record, key=lambda each: each.ms)
         for name, (ms, pauses) in sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0])):
             less = ms - bound * share_of(ms, whole)
             if less >= max(MIN_CPU_MS, WARN_SHARE * whole):
-                yield self._between(window, name, less, int(pauses))
+                yield self._between(window, name, less, int(pauses), inner[name])
 
-    def _between(self, window: Seen[Window], name: str, ms: float, pauses: int) -> Finding:
+    def _between(
+        self,
+        window: Seen[Window],
+        name: str,
+        ms: float,
+        pauses: int,
+        inner: BetweenOperators,
+    ) -> Finding:
         whole = window.record.ms
         share = ms / whole
         where = where_of(name) if "(" in name else None
         shown = f"`{where.function}`" if where is not None else f"`{name}`"
         many = plural(pauses, "pause")
+        there = (
+            f" Longest in `{inner.frame}`, which it calls: {length(inner.ms)}."
+            if where is not None and inner.frame not in {"", name}
+            else ""
+        )
         data = Holding(
             frame=name if where is not None else "",
             operator="" if where is not None else name,
@@ -148,8 +163,8 @@ class HostWorkHoldsDevice(Rule):
             title=f"{shown} takes {percent(share)} of the trace, and runs no operator",
             message=(
                 f"In {many} of 0.2 ms and more torch computes nothing, and the host is in "
-                f"{shown}: {length(ms)} of {length(whole)}. It waits there, for a lock, a file or "
-                "another thread, or computes without torch."
+                f"{shown}: {length(ms)} of {length(whole)}.{there} It waits there, for a lock, "
+                "a file or another thread, or computes without torch."
             ),
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
