@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracelens.evidence import Evidence, Place, Seen
-from tracelens.evidence.keys import LONG, Digest, key_of, lines_of, size_of
+from tracelens.evidence.keys import LONG, Digest, Written, key_of, lines_of, size_of
+from tracelens.evidence.limits import Unread
 from tracelens.evidence.quoted import SeenLong, unseen
+from tracelens.evidence.said import Said
+from tracelens.grammars import Unreadable
 from tracelens.logs import Record
 from tracelens.logs.inductor_debug import HashDetails, InductorDebug
+from tracelens.logs.torch_trace import TorchTrace
 
 TEXTS = st.one_of(
     st.text(max_size=50),
@@ -108,3 +112,56 @@ def test_a_row_that_is_completed_keeps_its_text_packed(monkeypatch: pytest.Monke
     assert isinstance(row, SeenLong)
     assert other._packed is row._packed
     assert other.record.name == "b"
+
+
+HEADS = st.sampled_from(
+    [
+        '{"dynamo_output_graph": {}, "frame_id": 0, "has_payload": "0"}',
+        '{"dynamo_output_graph": {}, "frame_id": 1, "note": "é", "has_payload": "0"}',
+        '{"aot_forward_graph": {}, "frame_id": 1, "has_payload": "0"}',
+        '{"compilation_metrics": {"co_name": "f"}, "frame_id": 1}',
+        '{"dynamo_output_graph": {}, "frame_id": 0} ',
+    ]
+)
+PAYLOADS = st.one_of(
+    st.just([]),
+    st.lists(st.text(st.characters(exclude_characters="\n")), min_size=1, max_size=4),
+    st.builds(lambda line, times: [line] * times, st.sampled_from(["", "é", "x"]), st.just(9_000)),
+)
+
+
+def parsed(text: str) -> tuple[Record, ...] | Unread:
+    try:
+        return TorchTrace.parse(text)
+    except Unreadable:
+        return Unread("torch_trace", text, 0, 0, 1, "")
+
+
+@given(st.lists(st.tuples(HEADS, PAYLOADS), min_size=1, max_size=4), st.integers(1, 2))
+def test_payloads_that_come_again_say_and_quote_what_each_does_by_itself(
+    records: list[tuple[str, list[str]]], times: int
+) -> None:
+    said = Said()
+    for head, lines in records * times:
+        payload = b"".join(f"\t{line}\n".encode() for line in lines)
+        written = Written(f"{head}\n".encode(), payload, 1 + len(lines))
+        text = "\n".join([head, *lines])
+        assert written.text == text
+        found, plain = said.read(TorchTrace, written, parsed), parsed(text)
+        assert isinstance(found, tuple) == isinstance(plain, tuple)
+        if isinstance(found, tuple) and isinstance(plain, tuple):
+            rows = unseen(plain, text)
+            assert [(one.record, one.text) for one in found] == [
+                (one.record, one.text) for one in rows
+            ]
+
+
+def test_what_tells_written_records_apart() -> None:
+    keys = [
+        Written(head, payload, 2).key
+        for head in (b"{}\n", b'{"a": 1}\n')
+        for payload in (b"\ta\n", b"\tb\n")
+    ]
+    assert len({*keys}) == 4
+    assert keys[0] == Written(b"{}\n", b"\ta\n", 2).key
+    assert (lines_of(keys[0]), size_of(keys[0])) == (2, len("{}\na"))

@@ -19,7 +19,7 @@ from tracelens.source.literals import Literals
 from tracelens.source.openings import Openings
 from tracelens.source.segment import Segmenter
 from tracelens.source.signs import TRIGGERS
-from tracelens.source.unclaimed import ANYWHERE, LENGTH, Unclaimed
+from tracelens.source.unclaimed import ANYWHERE, LENGTH, Unclaimed, start
 
 LOGS = sorted((Path(__file__).parents[2] / "fixtures/logs").rglob("*.log"))
 
@@ -40,7 +40,7 @@ def program(lines: int, seed: int = 1) -> list[bytes]:
 
 def test_what_a_training_loop_prints_is_nobody_elses() -> None:
     lines = program(2_000)
-    assert all(Unclaimed(kinds()).among(lines, [], []))
+    assert all(Unclaimed(kinds()).among(lines, list(map(start, lines)), [], []))
 
 
 def test_a_line_of_which_something_may_come_is_not_certain() -> None:
@@ -48,7 +48,7 @@ def test_a_line_of_which_something_may_come_is_not_certain() -> None:
     lines[70] = b"V1120 10:45:41.174000 123 torch/_dynamo/guards.py:1] [0/0] [__guards] GUARDS:\n"
     lines[71] = b"epoch 1 | onednn_verbose,v1,primitive,exec,cpu,matmul\n"
     lines[72] = b"AUTOTUNE mm(8x8, 8x8)\n"
-    flags = Unclaimed(kinds()).among(lines, [73], [b"_verbose,"])
+    flags = Unclaimed(kinds()).among(lines, list(map(start, lines)), [73], [b"_verbose,"])
     assert [at for at, certain in enumerate(flags) if not certain] == [70, 71, 72, 73]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NamedTuple
 
-__all__ = ["Digest", "Key", "key_of", "lines_of", "size_of"]
+__all__ = ["Digest", "Key", "Written", "key_of", "lines_of", "size_of"]
 
 #: Characters from which on a digest is smaller than the text, and cheap beside reading it.
 LONG = 400
@@ -27,8 +27,42 @@ Key = str | Digest
 _LAST: list[tuple[str, Key]] = [("", "")]
 
 
-def key_of(text: str) -> Key:
+class Written:
+    """A structured record as it was written: its text is made when somebody reads it.
+
+    Args:
+        head: The JSON of its envelope, with its newline.
+        payload: Its other lines, each behind a tab.
+        lines: How many lines all of it has.
+    """
+
+    __slots__ = ("_head", "_payload", "key", "said")
+
+    def __init__(self, head: bytes, payload: bytes, lines: int) -> None:
+        self._head = head
+        self._payload = payload
+        #: What tells the payload from every other one.
+        self.said = blake2b(payload, digest_size=_BYTES).digest()
+        digest = blake2b(head + self.said, digest_size=_BYTES).digest()
+        #: What tells all of it from every other one.
+        self.key = Digest(digest, len(head) + len(payload) - lines, lines)
+
+    @property
+    def head(self) -> str:
+        """The envelope, without its newline."""
+        return self._head[:-1].decode("utf-8", "replace")
+
+    @property
+    def text(self) -> str:
+        """All of it, without the tabs."""
+        payload = self._payload[1:].replace(b"\n\t", b"\n")
+        return (self._head + payload)[:-1].decode("utf-8", "replace")
+
+
+def key_of(text: str | Written) -> Key:
     """Return what tells ``text`` from every other one."""
+    if isinstance(text, Written):
+        return text.key
     if len(text) < LONG:
         return text
     last, key = _LAST[0]  # at once: threads share it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tracelens import grammars
@@ -144,10 +145,9 @@ class Log:
         """Cut lines into the texts of records: (offset of the first line, text)."""
         if cls.counted:
             return list(enumerate(lines))
-        if cls.cuts is None:
+        if cls.cuts is None or len(lines) == 1:
             return [(0, "\n".join(lines))]
-        begins = cls.cuts.match
-        starts = [0, *(offset for offset, line in enumerate(lines) if offset and begins(line))]
+        starts = [0, *(at for at in compress(range(len(lines)), map(cls.cuts.match, lines)) if at)]
         ends = [*starts[1:], len(lines)]
         return [
             (start, "\n".join(lines[start:end])) for start, end in zip(starts, ends, strict=True)

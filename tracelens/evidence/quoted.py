@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from isal import igzip_lib
 
 from tracelens.evidence.record import Record
 from tracelens.evidence.tables import Place, Seen, Times
 
-__all__ = ["SeenLong", "anew", "unseen"]
+__all__ = ["LONG", "MAX_QUOTE", "Packed", "SeenLong", "anew", "packed", "unseen"]
 
 #: Characters of a record's text that are kept for quoting; those from which on it is packed.
 MAX_QUOTE = 16_384
 LONG = 1_000
 
 
-class Packed:
+class Packed(NamedTuple):
     """A text in a tenth of its room."""
 
-    __slots__ = ("_data",)
-
-    def __init__(self, text: str) -> None:
-        self._data = igzip_lib.compress(text.encode("utf-8", "surrogatepass"), 1)
+    data: bytes
+    #: What stands before it, as it is.
+    head: str = ""
 
     def unpacked(self) -> str:
         """Return the text."""
-        return igzip_lib.decompress(self._data).decode("utf-8", "surrogatepass")
+        rest: str = igzip_lib.decompress(self.data).decode("utf-8", "surrogatepass")
+        return (self.head + rest)[:MAX_QUOTE]
+
+
+def packed(text: str) -> Packed:
+    """Return ``text``, of which no more is quoted than :data:`MAX_QUOTE` characters."""
+    return Packed(igzip_lib.compress(text[:MAX_QUOTE].encode("utf-8", "surrogatepass"), 1))
 
 
 class SeenLong(Seen[Any]):
@@ -41,21 +46,21 @@ class SeenLong(Seen[Any]):
 
     @text.setter
     def text(self, text: str | Packed) -> None:
-        self._packed = text if isinstance(text, Packed) else Packed(text)
+        self._packed = text if isinstance(text, Packed) else packed(text)
 
     def about(
         self, record: Any, places: list[Place], count: int = 1, times: Times | None = None
     ) -> Seen[Any]:
         """Return a row of another record of the same text, packed as it is."""
-        packed: Any = self._packed
-        return SeenLong(record, count, places, packed, times)
+        quote: Any = self._packed
+        return SeenLong(record, count, places, quote, times)
 
 
 def anew(seen: Seen[Any]) -> Seen[Any]:
     """Return the row as it is when it was not seen yet."""
     if isinstance(seen, SeenLong):
-        packed: Any = seen._packed
-        return SeenLong(seen.record, 0, [], packed)
+        quote: Any = seen._packed
+        return SeenLong(seen.record, 0, [], quote)
     return Seen(seen.record, 0, [], seen.text)
 
 
@@ -63,5 +68,5 @@ def unseen(records: tuple[Record, ...], text: str) -> tuple[Seen[Any], ...]:
     """Return a row, not seen yet, for each of the records of a text."""
     if len(text) < LONG:
         return tuple(Seen(record, 0, [], text) for record in records)
-    packed: Any = Packed(text[:MAX_QUOTE]) if records else None
-    return tuple(SeenLong(record, 0, [], packed) for record in records)
+    quote: Any = packed(text) if records else None
+    return tuple(SeenLong(record, 0, [], quote) for record in records)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from tracelens.evidence.keys import Key, key_of
+from tracelens.evidence.limits import Unread
+from tracelens.evidence.quoted import LONG, Packed, SeenLong, packed, unseen
+from tracelens.evidence.tables import Seen
 
 if TYPE_CHECKING:
+    from tracelens.evidence.keys import Written
     from tracelens.evidence.log import Log
     from tracelens.evidence.record import Record
 
@@ -14,21 +18,40 @@ __all__ = ["Said"]
 
 
 class Said:
-    """The records of payloads; the evidence that owns this keeps them anyway."""
+    """The records of payloads, and the payloads packed; who owns this keeps both anyway."""
 
     def __init__(self) -> None:
-        self._records: dict[tuple[str, Key], tuple[Record, ...]] = {}
+        self._held: dict[tuple[str, bytes], tuple[tuple[Record, ...], Packed]] = {}
 
     def __reduce__(self) -> tuple[type[Said], tuple[()]]:
         """Stay behind where evidence goes to another process."""
         return Said, ()
 
-    def parse(self, log: type[Log], text: str) -> tuple[Record, ...]:
-        """Return what ``log`` makes of a text."""
-        name, payload = log.told_by(text)
-        if not name:
-            return log.parse(text)
-        key = name, key_of(payload)
-        if (held := self._records.get(key)) is None:
-            held = self._records[key] = log.parse(text)
-        return held
+    def read(
+        self,
+        log: type[Log],
+        written: Written,
+        plainly: Callable[[str], tuple[Record, ...] | Unread],
+    ) -> tuple[Seen[Any], ...] | Unread:
+        """Return a row, not seen yet, for each of the records of a structured record.
+
+        Args:
+            log: Its kind.
+            written: The structured record.
+            plainly: Returns what its text says.
+        """
+        head = written.head
+        name, _ = log.told_by(head)
+        held = self._held.get((name, written.said)) if name else None
+        if held is None:
+            text = written.text
+            records = plainly(text)
+            if isinstance(records, Unread):
+                return records
+            if not name or len(text) < LONG:
+                return unseen(records, text)
+            held = records, packed(text[len(head) :])
+            self._held[name, written.said] = held
+        records, payload = held
+        quote: Any = payload._replace(head=head)
+        return tuple(SeenLong(record, 0, [], quote) for record in records)

@@ -11,11 +11,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 from tracelens.evidence import limits
 from tracelens.evidence.blaming import Faults
-from tracelens.evidence.keys import Key, key_of, lines_of, size_of
+from tracelens.evidence.keys import Key, Written, key_of, lines_of, size_of
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
 from tracelens.evidence.processes import Processes, Span
@@ -29,6 +30,8 @@ from tracelens.grammars import Unreadable
 __all__ = ["Evidence"]
 
 R = TypeVar("R", bound=Record)
+#: What was made of a text.
+_Held = tuple[Seen[Any], ...] | Unread
 
 #: Distinct texts that say nothing, remembered so that they need not be read again.
 MAX_SILENT = 20_000
@@ -42,7 +45,7 @@ class Evidence:
 
     def __init__(self) -> None:
         #: (kind, what tells the text apart) -> what the grammar made of it.
-        self._texts: dict[tuple[str, Key], tuple[Seen[Any], ...] | Unread] = {}
+        self._texts: dict[tuple[str, Key], _Held] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
         self._limits = Limits()
         self._said = Said()
@@ -111,7 +114,7 @@ class Evidence:
     def add(
         self,
         log: type[Log],
-        text: str,
+        text: str | Written,
         place: Place,
         *,
         lines: int,
@@ -131,7 +134,10 @@ class Evidence:
             if excess := self._limits.excess(log.name):
                 self._pass_over(log.name, excess, lines, place.line)
                 return
-            held = self._read(log, text, place) if records is None else unseen(records, text)
+            if records is not None and isinstance(text, str):
+                held = unseen(records, text)
+            else:
+                held = self._read(log, text, place)
             held = self._kept(log, key, held)
             if held is None:
                 return
@@ -149,9 +155,7 @@ class Evidence:
         for seen in held:
             seen.add(place, count, times, counted=log.counted)
 
-    def _kept(
-        self, log: type[Log], key: tuple[str, Key], held: tuple[Seen[Any], ...] | Unread
-    ) -> tuple[Seen[Any], ...] | Unread | None:
+    def _kept(self, log: type[Log], key: tuple[str, Key], held: _Held) -> _Held | None:
         """Keep what a new text says; None for one that is the program's own."""
         self._logs[log.name] = log
         if isinstance(held, Unread):
@@ -175,7 +179,8 @@ class Evidence:
         if self._limits.refuse(key[0]):
             self._texts[key] = unread
             return unread
-        held = self._texts.setdefault((key[0], _OTHERS), replace(unread, others=True, whole=""))
+        if (held := self._texts.get((key[0], _OTHERS))) is None:
+            held = self._texts[key[0], _OTHERS] = replace(unread, others=True, whole="")
         assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
         return held
 
@@ -185,9 +190,8 @@ class Evidence:
 
     def spare_line(self, end: int) -> bool:
         """Leave line ``end``, which was cut, to itself: read what refused it without it."""
-        refused = ((k, u) for k, u in self._texts.items() if isinstance(u, Unread))
-        for key, held in refused:
-            if held.place is not None and held.ends_at(end):
+        for key, held in self._texts.items():
+            if isinstance(held, Unread) and held.place is not None and held.ends_at(end):
                 log, rest = self._logs[key[0]], held.whole.rpartition("\n")[0]
                 if rest and isinstance(self._read(log, rest, held.place), Unread):
                     return False
@@ -258,15 +262,20 @@ class Evidence:
         entry[0] += lines
         entry[1] = min(entry[1], line)
 
-    def _read(self, log: type[Log], text: str, place: Place) -> tuple[Seen[Any], ...] | Unread:
+    def _read(self, log: type[Log], text: str | Written, place: Place) -> _Held:
+        if isinstance(text, Written):
+            return self._said.read(log, text, lambda plain: self._parsed(log, plain, place))
+        found = self._parsed(log, text, place)
+        return found if isinstance(found, Unread) else unseen(found, text)
+
+    def _parsed(self, log: type[Log], text: str, place: Place) -> tuple[Record, ...] | Unread:
         try:
-            records = self._said.parse(log, text)
+            records = log.parse(text)
         except Unreadable as error:
             told = (log.name, _OTHERS) not in self._texts or self._limits.tells(log.name)
             reason = str(error) if told else ""  # it is dear, and among many nobody reads it
-            return Unread(
-                log.name, text[:2000], 0, 0, place.line, reason, place, log.builtin, whole=text
-            )
+            start, ours = text[:2000], log.builtin
+            return Unread(log.name, start, 0, 0, place.line, reason, place, ours, whole=text)
         except RecursionError:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
             return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
@@ -277,7 +286,7 @@ class Evidence:
             return Unread(log.name, text[:2000], 0, 0, place.line, reason)
         if not log.builtin:
             log.check_own(records)
-        return unseen(records, text)
+        return records
 
     @property
     def unread(self) -> list[Unread]:
@@ -301,8 +310,7 @@ class Evidence:
                 if theirs and (excess := self._limits.excess(kind)):
                     self._take_back(kind, text, theirs, excess, shift)
                     continue
-                ours = tuple(map(anew, theirs))
-                self._texts[kind, text] = ours
+                ours = self._texts[kind, text] = tuple(map(anew, theirs))
                 self._limits.keep(kind, size_of(text))
             for mine, seen in zip(ours, theirs, strict=True):
                 mine.absorb(seen, shift, counted=kind in self._counted)
@@ -370,7 +378,7 @@ class Evidence:
         rows = [seen.completed(self) for _, seen in found if seen.count]
         for seen in rows:
             if len(seen.places) > 1:
-                seen.places.sort(key=_position)
+                seen.places.sort(key=itemgetter(0, 1))  # input and line
         rows = self.processes.once(rows)
         return kind.distinct(rows)
 
@@ -387,10 +395,6 @@ class Evidence:
     def processes(self) -> Processes:
         """Which logs are of the same process. Only for evidence that is complete."""
         return Processes(self.spans, self.structured, self.numbers)
-
-
-def _position(place: Place) -> tuple[str, int]:
-    return place.input, place.line
 
 
 def _unknown(function: Callable[..., Any]) -> None:

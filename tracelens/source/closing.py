@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tracelens.evidence import Evidence, Place, limits
+from tracelens.evidence.keys import Written
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, StructuredLog, believed
@@ -140,9 +141,8 @@ def hand_over_structured(
     if tick is not None:
         evidence.tick(log, place, tick, raw.lines)
     elif skimmed is None or skimmed.is_event:
-        payload = raw.payload[1:].replace(b"\n\t", b"\n")
-        text = (raw.head + payload)[:-1].decode("utf-8", "replace")
-        evidence.add(log, text, place, lines=raw.lines)
+        written = Written(raw.head, raw.payload, raw.lines)
+        evidence.add(log, written, place, lines=raw.lines)
     elif skimmed.unknown:
         said = raw.head.decode("utf-8", "replace")
         evidence.add_known(f"{log.name} {skimmed.unknown}", raw.lines, raw.line, said)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from operator import itemgetter
 
 from tracelens.source.kinds import Kinds
 from tracelens.source.literals import Literals
 from tracelens.source.shapes import Shapes
 from tracelens.source.signs import TRIGGERS
-from tracelens.source.unclaimed import ANYWHERE, CONTROLS, WORDS, Unclaimed
+from tracelens.source.unclaimed import ANYWHERE, CONTROLS, WORDS, Unclaimed, start
 
 __all__ = ["OwnLines"]
 
 _TAB = ord("\t")
 _TRIGGERS = frozenset(TRIGGERS)
-#: What lines of records begin with, and how much of them that is; the mark of an artifact, which
-#: says of what kind a record is, and how far into a line it stands.
+#: What lines of records begin with; the mark of an artifact, which says of what kind a record is,
+#: and how far into a line it stands.
 _STAMP = re.compile(rb"[VIWECF]\d{4} \d\d:")
-_stamp = itemgetter(slice(0, 9))
 _ARTIFACT, _REACH = b"[__", 200
 #: The same where torch, or what starts it, says the rank before.
 _RANKED = re.compile(rb"(?:\[(?:rank|default)\d{1,5}\]: ?){1,3}[VIWECF]\d{4} \d\d:")
@@ -34,6 +32,8 @@ class OwnLines:
         self._shapes = Shapes()
         self._literals = Literals((*TRIGGERS, *WORDS))
         self._lines: list[bytes] = []
+        #: What each of them begins with.
+        self._starts: list[bytes] = []
         #: The literals in the lines in hand.
         self._present: list[bytes] = []
         #: Which of them are certainly the program's, once somebody has asked.
@@ -46,21 +46,24 @@ class OwnLines:
         #: Which of the lines in hand tell of a failure.
         self.hot: list[int] = []
 
-    def begin(self, lines: list[bytes], *, counted: bool) -> bool:
+    def begin(self, lines: list[bytes], text: bytes | None, *, counted: bool) -> bool:
         """Take the next lines in hand; tell whether one of them may tell of a failure.
 
         Whether payloads are among them is in :attr:`has_payloads` then.
 
         Args:
             lines: They follow one another.
+            text: All of them, where somebody has it.
             counted: They were all counted, and nothing more will be asked about them.
         """
         self._mostly = self._count * 2 > len(self._lines)
         self._lines, self._count, self._certain, self._present = lines, 0, None, []
         self.has_payloads = True
         if not counted:
+            self._starts = list(map(start, lines))
             others = self._without_artifact(lines)
-            text = b"".join(others)
+            if text is None or others is not lines:
+                text = b"".join(others)
             self.has_payloads = b"\n\t" in text or text.startswith(b"\t")
             if self.has_payloads:  # they are no program's
                 text = b"".join([line for line in others if line[0] != _TAB])
@@ -74,7 +77,7 @@ class OwnLines:
 
     def _without_artifact(self, lines: Sequence[bytes]) -> Sequence[bytes]:
         """Leave out lines of records that name an artifact: no program's, and no failure's."""
-        begins = set(map(_stamp, lines))
+        begins = set(self._starts)
         stamps = {one for one in begins if _STAMP.match(one)}
         if any(one.startswith(_RANK) for one in begins):
             lines = [
@@ -87,7 +90,7 @@ class OwnLines:
         return [
             line
             for line in lines
-            if line.find(_ARTIFACT, 0, _REACH) < 0 or _stamp(line) not in stamps
+            if line.find(_ARTIFACT, 0, _REACH) < 0 or start(line) not in stamps
         ]
 
     def reach(self, at: int, stop: int) -> int:
@@ -104,7 +107,7 @@ class OwnLines:
 
     def _ask(self) -> list[bool]:
         present = [one for one in ANYWHERE if one in self._present]
-        return self._unclaimed.among(self._lines, self.hot, present)
+        return self._unclaimed.among(self._lines, self._starts, self.hot, present)
 
     def learn(self, line: bytes) -> None:
         """Remember a line that turned out to be the program's."""

@@ -87,10 +87,15 @@ class Segmenter:
         """Go on in another process, with its ``kinds``."""
         self.kinds = self._records.kinds = kinds
 
-    def feed(self, lines: list[bytes]) -> None:
-        """Read the next ``lines``, each with its newline."""
+    def feed(self, lines: list[bytes], text: bytes | None = None) -> None:
+        """Read the next ``lines``, each with its newline.
+
+        Args:
+            lines: They follow one another.
+            text: All of them, where somebody has it.
+        """
         if self.wrap or not lines:
-            self._look_at(lines, [(0, len(lines))])
+            self._look_at(lines, [(0, len(lines))], text)
             for line in lines:
                 self.lines += 1
                 self._other(line[:-1], self.lines)
@@ -98,7 +103,7 @@ class Segmenter:
         firsts = b"" if self.tally.pure else bytes(map(itemgetter(0), lines))
         end = 0
         stretches = self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines)
-        self._look_at(lines, stretches)
+        self._look_at(lines, stretches, text)
         for start, stop in stretches:
             if start != end:
                 self._current = IDLE  # the record in hand was interrupted
@@ -112,9 +117,11 @@ class Segmenter:
         if self.tally.is_full:
             self._fold()
 
-    def _look_at(self, lines: list[bytes], stretches: list[tuple[int, int]]) -> None:
+    def _look_at(
+        self, lines: list[bytes], stretches: list[tuple[int, int]], text: bytes | None
+    ) -> None:
         """Find what tells something wherever it stands in those of ``lines`` in hand."""
-        may_tell = self._own.begin(lines, counted=not stretches)
+        may_tell = self._own.begin(lines, text, counted=not stretches)
         if stretches == [(0, len(lines))] and not self._own.has_payloads:
             first = self.lines + 1
             numbers = range(first, first + len(lines))

@@ -25,19 +25,19 @@ class TextSegmenter(Segmenter):
 
     def read(self, stream: Stream, reader: Reader, *, structured: bool) -> None:
         """Read all lines of ``reader``, of a log that may be ``structured``."""
-        if not structured:
-            for lines in stream.blocks(reader):
-                self.feed(lines)
-            return
+        feed = self.feed_text if structured else self._feed_lines
         for text in stream.texts(reader):
-            self.feed_text(text)
+            feed(text)
             stream.lines = self.lines
+
+    def _feed_lines(self, text: bytes) -> None:
+        self.feed(BytesIO(text).readlines(), text)
 
     def feed_text(self, text: bytes) -> None:
         """Read the next lines, each with its newline."""
         found = envelopes(text) if self._may_be_structured(text) else None
         if found is None:
-            self.feed(BytesIO(text).readlines())
+            self._feed_lines(text)
             return
         self._own.pass_over()
         self.tally.pure = False

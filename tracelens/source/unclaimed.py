@@ -15,7 +15,7 @@ from operator import itemgetter
 from tracelens.source.kinds import Kinds
 from tracelens.source.openings import Openings
 
-__all__ = ["ANYWHERE", "CONTROLS", "WORDS", "Unclaimed"]
+__all__ = ["ANYWHERE", "CONTROLS", "WORDS", "Unclaimed", "start"]
 
 #: Bytes of a line's beginning that are looked at.
 LENGTH = 10
@@ -31,7 +31,8 @@ CONTROLS = (b"\r", b"\x1b")
 WORDS = (b"torch.", b"_verbose,", b".py:", b".py(", b"Warning:", b"Backward")
 ANYWHERE = (*WORDS, *CONTROLS)
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_start = itemgetter(slice(0, LENGTH))
+#: What a line begins with.
+start = itemgetter(slice(0, LENGTH))
 
 
 class Unclaimed:
@@ -47,17 +48,23 @@ class Unclaimed:
     def _openings(self) -> Openings:
         return Openings(self._kinds.openings(), [one.decode() for one in ANYWHERE])
 
-    def among(self, lines: list[bytes], hot: Sequence[int], present: Sequence[bytes]) -> list[bool]:
+    def among(
+        self,
+        lines: list[bytes],
+        starts: list[bytes],
+        hot: Sequence[int],
+        present: Sequence[bytes],
+    ) -> list[bool]:
         """Tell of each of ``lines`` whether it is certainly the program's.
 
         Args:
             lines: Whole lines that follow one another.
+            starts: What each of them begins with.
             hot: Which of them tell of a failure; they are never certain.
             present: Which of :data:`ANYWHERE` they hold.
         """
         if len(lines) < WORTH or self._kinds.packs:
             return []
-        starts = list(map(_start, lines))
         distinct = set(starts)
         new = distinct - self._free - self._taken
         if len(new) > MAX_NEW * len(lines):
@@ -67,8 +74,8 @@ class Unclaimed:
             self._taken.clear()
             self._told.clear()
             new = distinct
-        for start in new:
-            (self._free if self._is_free(start) else self._taken).add(start)
+        for one in new:
+            (self._free if self._is_free(one) else self._taken).add(one)
         all_free = distinct <= self._free
         flags = [True] * len(lines) if all_free else list(map(self._free.__contains__, starts))
         for at in (*hot, *_holders(lines, present)):
@@ -81,8 +88,8 @@ class Unclaimed:
             self._taken.discard(line)
             self._free.add(line)
 
-    def _is_free(self, start: bytes) -> bool:
-        masked = start.translate(_DIGITS)
+    def _is_free(self, begun: bytes) -> bool:
+        masked = begun.translate(_DIGITS)
         if masked not in self._told:
             text = masked.removesuffix(b"\n").decode("latin-1")
             end = next((at for at, char in enumerate(text) if ord(char) > 126), len(text))
