@@ -43,8 +43,9 @@ class Lines:
     def __init__(self, graphs: Table[FxGraph]) -> None:
         self._graphs: defaultdict[tuple[str, str, str], list[FxGraph]] = defaultdict(list)
         self._read: dict[int, Calls] = {}
-        self._by_name: dict[tuple[str, str, str], defaultdict[str, list[Origin]]] = {}
-        self._by_label: dict[tuple[str, str, str], defaultdict[str, list[tuple[int, Origin]]]] = {}
+        #: By graphs, which compilations may share.
+        self._by_name: dict[tuple[int, ...], defaultdict[str, list[Origin]]] = {}
+        self._by_label: dict[tuple[int, ...], defaultdict[str, list[tuple[int, Origin]]]] = {}
         for place, seen in graphs.events():
             self._graphs[_key(place)].append(seen.record)
 
@@ -103,20 +104,23 @@ class Lines:
 
     def _labelled(self, key: tuple[str, str, str]) -> Mapping[str, list[tuple[int, Origin]]]:
         """Return the nodes of the traced graphs of a compilation by name: (position, line)."""
-        held = self._by_label.get(key)
+        traced = [graph for graph in self._graphs.get(key, []) if graph.traced]
+        shared = tuple(map(id, traced))
+        held = self._by_label.get(shared)
         if held is None:
-            held = self._by_label[key] = defaultdict(list)
-            traced = [graph for graph in self._graphs.get(key, []) if graph.traced]
+            held = self._by_label[shared] = defaultdict(list)
             for at, (node, origin) in enumerate(self._calls(traced)):
                 held[node.label].append((at, origin))
         return held
 
     def _named(self, key: tuple[str, str, str]) -> dict[str, list[Origin]]:
         """Return where the graphs of a compilation compute each operator, by its names."""
-        held = self._by_name.get(key)
+        graphs = self._graphs.get(key, [])
+        shared = tuple(map(id, graphs))
+        held = self._by_name.get(shared)
         if held is None:
-            held = self._by_name[key] = defaultdict(list)
-            for node, origin in self._calls(self._graphs.get(key, [])):
+            held = self._by_name[shared] = defaultdict(list)
+            for node, origin in self._calls(graphs):
                 for name in _names(node):
                     held[name].append(origin)
         return held
