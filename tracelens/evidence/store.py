@@ -138,8 +138,7 @@ class Evidence:
                 held = unseen(records, text)
             else:
                 held = self._read(log, text, place)
-            held = self._kept(log, key, held)
-            if held is None:
+            if (held := self._kept(log, key, held)) is None:
                 return
         if isinstance(held, Unread):
             held.count += count
