@@ -147,6 +147,9 @@ CHECK = "assert_size_stride(buf0, (256, 512), (512, 1), 'torch.ops.mkl._mkl_line
 DTYPES = """\
 def get_args():
     arg0_1 = rand_strided((256, 64), (64, 1), device='cpu', dtype=torch.float32)"""
+BMM = MM.replace("mm(", "bmm(")
+CONV = "buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1,), groups=1, bias=None)"
+SIGNAL = "assert_size_stride(buf0, (8, 32, 512), (16384, 512, 1), 'torch.ops.aten.convolution')"
 TABLE = (
     "AUTOTUNE packed_linear(256x64, 1459233x1, 512x64)\n  _mkl_linear 0.1 ms 100.0%\n"
     "  cpp_CppMicroGemmFP32Vec_0 0.2 ms 50.0%\n"
@@ -160,11 +163,24 @@ ARM = "onednn_verbose,v1,info,cpu,isa:AArch64 SVE (256 bits)\n"
         ([BIG, MM], "", "", Severity.INFO, "IND004"),
         ([BIG, MM], FROZEN, "", Severity.INFO, "Although the model is frozen"),
         ([BIG, MM], "# AOT ID: ['0_forward']", "", Severity.NONE, "Nothing can take it in"),
+        ([BIG, BMM], "", "", Severity.NONE, "Freezing packs no weights for it"),
+        ([BIG, BMM], FROZEN, "", Severity.NONE, "Freezing packs no weights for it"),
+        ([CONV, SIGNAL], DTYPES, "", Severity.INFO, "this one is 1-d"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", "", Severity.WARNING, "calls MKL"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", TABLE, Severity.INFO, "AUTOTUNE measured"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", ARM, Severity.NONE, "AArch64"),
     ],
-    ids=["unfrozen", "plain", "training", "mkl", "tuned", "arm"],
+    ids=[
+        "unfrozen",
+        "plain",
+        "training",
+        "batched",
+        "batched-frozen",
+        "1-d",
+        "mkl",
+        "tuned",
+        "arm",
+    ],
 )
 def test_the_cause_decides(
     tmp_path: Path, *, product: list[str], before: str, bare: str, severity: Severity, words: str

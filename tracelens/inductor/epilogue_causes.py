@@ -10,6 +10,8 @@ from tracelens.report import Severity
 
 __all__ = ["Cause", "cause_of", "moved", "reason", "severity", "why"]
 
+#: Products of one matrix per batch entry: mostly of two activations, so that there is no weight.
+_BATCHED = {"bmm", "baddbmm"}
 #: Bytes per call of the graph that are worth a warning: more than a core's first cache holds.
 LARGE = 64 << 10
 
@@ -23,6 +25,7 @@ class Cause(Enum):
     UNFROZEN = "unfrozen"
     PLAIN = "plain"
     RANK = "rank"
+    BATCHED = "batched"
     MKL = "mkl"
     INT8 = "int8"
     ONEDNN = "onednn"
@@ -46,7 +49,8 @@ def cause_of(found: Unfused, winners: Winners, *, acl: bool, training: bool) -> 
         Cause.INT8: found.call.op == "_weight_int8pack_mm",
         Cause.MKL: found.call.op == "_mkl_linear",
         Cause.ONEDNN: found.call.target.startswith("torch.ops.mkldnn."),
-        Cause.RANK: frozen and is_1d_convolution(found),
+        Cause.BATCHED: found.call.op in _BATCHED and not training,
+        Cause.RANK: is_1d_convolution(found) and (frozen or not training),
         Cause.PLAIN: frozen,
         Cause.TRAINING: training,
     }
@@ -87,6 +91,8 @@ def reason(cause: Cause, pairs: list[Unfused], call_ms: float = 0.0) -> str | No
             "the model is being trained on a CPU, so its weights cannot be packed, and Inductor "
             "generates no template for them"
         )
+    if cause is Cause.BATCHED:
+        return "a batched product is a plain ATen call on a CPU, frozen or not"
     count, known = moved(pairs)
     if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record, call_ms):
         return "so few bytes stay in a cache, or are a small part of what the graph moves"
@@ -108,8 +114,9 @@ _WHY = {
     "plain ATen call, which takes nothing along.",
     Cause.PLAIN: "Although the model is frozen, this is a plain ATen call, which takes nothing "
     "along: oneDNN does not take this data type on this machine.",
-    Cause.RANK: "Although the model is frozen, this is a plain ATen call, which takes nothing "
-    "along: Inductor packs the weights of 2-d and 3-d convolutions, and this one is 1-d.",
+    Cause.BATCHED: "Freezing packs no weights for it.",
+    Cause.RANK: "Frozen or not, this is a plain ATen call, which takes nothing along: Inductor "
+    "packs the weights of 2-d and 3-d convolutions, and this one is 1-d.",
     Cause.MKL: "A frozen float32 linear layer calls MKL, which takes nothing along; even the bias "
     "is added by the separate kernel.",
     Cause.ONEDNN: "oneDNN was called without a post-op: Inductor has none for what follows.",

@@ -61,8 +61,9 @@ class UnfusedEpilogue(Rule):
     ## When it is harmless
     When the result is small, or a trace shows that a call takes more than 200 times as long as
     moving it, when the AUTOTUNE table shows that the library was faster than the templates that
-    could have fused it, in training on a CPU, where no template exists, and on AArch64 builds with
-    the Arm Compute Library, which register no fusions on purpose.
+    could have fused it, in training on a CPU, where no template exists, for batched products on a
+    CPU, which freezing does not change, and on AArch64 builds with the Arm Compute Library, which
+    register no fusions on purpose.
 
     ## What to do
     For inference on a CPU, freeze the model: oneDNN then takes activations and sums along. Frozen
@@ -177,8 +178,8 @@ class UnfusedEpilogue(Rule):
         Remedy(
             id="conv-2d",
             text="Where it matters, make the 1-d convolution and what follows it 2-d, of height 1, "
-            "with the same weights: oneDNN then takes activations along.",
-            when="a frozen 1-d convolution",
+            "with the same weights: in a frozen model oneDNN then takes activations along.",
+            when="a 1-d convolution",
             applies=lambda data: data.cause == "rank",
             code="x = torch.nn.functional.conv2d(x.unsqueeze(2), weight.unsqueeze(2), bias)\n"
             "x = torch.nn.functional.gelu(x).squeeze(2)  # or what else follows",
