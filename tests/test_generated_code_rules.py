@@ -8,6 +8,7 @@ import pytest
 
 from tracelens.engine import judge, select_rules
 from tracelens.report import Finding, Severity
+from tracelens.rules.ind.cpp_kernel_not_vectorised import CppKernelNotVectorised
 from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "rules"
@@ -94,3 +95,16 @@ def test_the_same_finding_has_the_same_id_with_and_without_modules() -> None:
     folder = "IND005-cpp-kernel-not-vectorised"
     whole, alone = only(folder, "fires-index-wraps-around"), only(folder, "fires-kernel-code-alone")
     assert whole.id == alone.id
+
+
+@pytest.mark.parametrize(("torch", "told"), [(None, False), ((2, 4, 1), True)])
+def test_a_newer_torch_is_advised_where_the_version_is_known(
+    torch: tuple[int, ...] | None, *, told: bool
+) -> None:
+    (rule,) = select_rules(["IND005"])
+    remedy = next(one for one in rule.remedies if one.id == "newer-torch")
+    data = CppKernelNotVectorised.Data(
+        cause="scalar", kernels=("cpp_fused_add_0",), functions=(), elements=1 << 23, torch=torch
+    )
+    assert remedy.applies(data) is told
+    assert remedy.until == "2.4"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cpp import CppKernel
@@ -16,12 +17,13 @@ from tracelens.logs._loops import strips
 from tracelens.logs._stack import StackFrame
 from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
+from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.words import listed
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.schedule import VectorizationDisabled
 
@@ -80,7 +82,7 @@ class CppKernelNotVectorised(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
 
-    class Data(FindingData):
+    class Data(InRun):
         """Loops that compute element by element, of the graph where they go over most elements."""
 
         #: ``none`` at all, ``lanes``, ``wraps``, ``gathers``, ``double`` or ``scalar``.
@@ -139,8 +141,8 @@ class CppKernelNotVectorised(Rule):
         Remedy(
             id="newer-torch",
             text="Newer torch vectorizes more: integers since 2.5, masks since 2.4.",
-            when="no reason in the code, and torch before 2.5",
-            applies=lambda data: data.cause == "scalar",
+            when="no reason in the code, and torch before 2.5: the log has to say so",
+            applies=lambda data: data.cause == "scalar" and data.torch is not None,
             until="2.4",
             proof="https://github.com/pytorch/pytorch/pull/122961",
         ),
@@ -154,6 +156,7 @@ class CppKernelNotVectorised(Rule):
         self,
         kernels: Table[CppKernel],
         *,
+        run: Table[RunFacts],
         disabled: Table[VectorizationDisabled],
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
@@ -176,7 +179,7 @@ class CppKernelNotVectorised(Rule):
             heavy = heaviest(group, lambda one: one.seen.record.graph, lambda one: one.elements)
             severity = _severity(heavy)
             if severity is not Severity.NONE:
-                yield self._finding(cause, heavy, severity, lines, reasons[:1])
+                yield self._finding(cause, heavy, severity, lines, reasons[:1], run=run)
 
     def _finding(
         self,
@@ -185,6 +188,8 @@ class CppKernelNotVectorised(Rule):
         severity: Severity,
         lines: Lines,
         reasons: list[EvidenceLine],
+        *,
+        run: Table[RunFacts],
     ) -> Finding:
         found.sort(key=lambda one: -one.elements)
         first = found[0].seen.record
@@ -193,7 +198,8 @@ class CppKernelNotVectorised(Rule):
             words = [*found[0].functions, *first.fused.split("_")]
             frames = lines.of(first.module, ops=words)
         functions = tuple(dict.fromkeys(name for one in found for name in one.functions))
-        data = self.Data(
+        data = self.Data.of(
+            run,
             cause=cause,
             kernels=tuple(dict.fromkeys(one.seen.record.kernel for one in found)),
             functions=functions,
