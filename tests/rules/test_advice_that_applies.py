@@ -88,7 +88,9 @@ def test_a_number_is_passed_as_what_the_line_can_take(
     source: str, line: str, expected: list[str], tmp_path: Path
 ) -> None:
     reasons = [f"{source} == {n}  # {line}  # proj/net.py:15 in forward" for n in range(2, 8)]
-    assert ids(told("RCP004", recompiled("forward", *reasons), tmp_path)) == expected
+    found = told("RCP004", recompiled("forward", *reasons), tmp_path)
+    assert ids(found) == expected
+    assert ("dynamic=False" in found.message) == (source == "k")
 
 
 @pytest.mark.parametrize(

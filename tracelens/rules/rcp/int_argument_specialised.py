@@ -168,8 +168,7 @@ class IntArgumentSpecialised(RecompileRule):
                 source,
                 title=f"`{function}` is compiled again for every value of the integer `{source}`",
                 message=f"`{source}` was {', '.join(numbers[:MAX_VALUES])}{more} and then another "
-                f"value: {len(steps)} recompiles. An integer becomes a symbol when it changes for "
-                f"the first time; {_WHY[known].format(source)}",
+                f"value: {len(steps)} recompiles. {_why(data, known=known)}",
                 severity=self.severity if certain else Severity.INFO,
                 confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
                 count=len(steps),
@@ -202,3 +201,11 @@ def _is_handed_on(data: RecompileData) -> bool:
     name = re.escape(data.source)
     code = _PARAMETERS.sub("", data.code)
     return bool(re.search(rf"[(\[,=:] ?{name} ?[)\],:]", code))
+
+
+def _why(data: RecompileData, *, known: bool) -> str:
+    """Say why the number did not become a symbol."""
+    if _is_global(data):
+        return "An integer of the module is a constant of the compiled code."
+    why = _WHY[known].format(data.source)
+    return f"An integer becomes a symbol when it changes for the first time; {why}"
