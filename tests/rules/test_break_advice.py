@@ -244,3 +244,44 @@ def test_a_branch_on_a_drawn_number_is_selected(
         assert "torch-random" not in ids(found)
     else:
         assert "select" not in ids(found)
+
+
+@pytest.mark.parametrize(
+    ("reason", "way"),
+    [
+        (
+            SKIPPED.format(module="tqdm.std", name="tqdm.__new__"),
+            [(OWN, 7, "forward", "for i in bar(range(3)):")],
+        ),
+        (
+            SKIPPED.format(module="torch._C._VariableFunctions", name="_pack"),
+            [(OWN, 30, "main", "f(x)"), (OWN, 7, "forward", "x = torch._pack(x)")],
+        ),
+    ],
+)
+def test_neither_an_object_nor_the_forward_pass_becomes_an_operator(
+    tmp_path: Path, reason: str, way: list[tuple[str, int, str, str]]
+) -> None:
+    assert ids(broken(tmp_path, reason, *way)) == ["call-outside"]
+
+
+@pytest.mark.parametrize(
+    ("function", "first"), [("_hasattr_static", "leave-call-out"), ("forward", "disable")]
+)
+def test_an_error_in_a_package_names_the_program_s_own_call(
+    tmp_path: Path, function: str, first: str
+) -> None:
+    """A module of the package is nothing that its user can leave out."""
+    log = tmp_path / "run.log"
+    log.write_text(
+        f'Traceback (most recent call last):\n  File "{OWN}", line 90, in <module>\n    main()\n'
+        "torch._dynamo.exc.InternalTorchDynamoError: NotImplementedError: \n\nfrom user code:\n"
+        + stack(
+            (OWN, 7, "centers", "km = cluster(z.detach().numpy())"),
+            (PACKAGE, 90, function, "return getattr_static(obj, attr)"),
+            (PACKAGE, 40, "_inner", "return obj.attr"),
+        )
+    )
+    (finding,) = (f for f in analyze(str(log)).shown if f.code == "ERR018")
+    assert ids(finding)[0] == first
+    assert "reached from proj/model.py:7" in finding.message

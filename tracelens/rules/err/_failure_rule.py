@@ -28,6 +28,7 @@ __all__ = [
     "FailureData",
     "FailureRule",
     "Traced",
+    "direct_call",
     "disabled",
     "gist",
     "without_compiling",
@@ -263,13 +264,27 @@ def _told(data: FailureData, why: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _from(data: FailureData) -> str:
-    """Name the program's own line that leads into a package."""
+def caller(data: FailureData) -> Traced | None:
+    """Return the program's own line that leads into a package, where the error is in one."""
     if not user_code.package(data.file):
-        return ""
+        return None
     own = [one for one in data.stack if "-packages/" not in one.file.replace("\\", "/")]
     near = [one for one in own if user_code.distance(one.file, one.function) == 0]
-    return f", reached from {user_code.short(near[-1].file, near[-1].line)}" if near else ""
+    return near[-1] if near else None
+
+
+def direct_call(data: FailureData) -> Traced | None:
+    """Return that line where it calls no module of the package that leads to the error."""
+    line = caller(data)
+    if line is None:
+        return None
+    after = data.stack[data.stack.index(line) + 1 :]
+    return None if any(one.function == "forward" for one in after) else line
+
+
+def _from(data: FailureData) -> str:
+    line = caller(data)
+    return f", reached from {user_code.short(line.file, line.line)}" if line else ""
 
 
 def _ended(said: str) -> str:

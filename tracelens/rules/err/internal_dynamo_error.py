@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import FailureData, FailureRule, disabled, gist
+from tracelens.rules.err._failure_rule import (
+    FailureData,
+    FailureRule,
+    direct_call,
+    disabled,
+    gist,
+)
 from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
@@ -15,6 +22,15 @@ __all__ = ["InternalDynamoError"]
 def _looks_up(data: FailureData) -> bool:
     said = f"{data.exception} {data.message}"
     return any(name in said for name in ("PackageNotFound", "ModuleNotFound", "ImportError"))
+
+
+def _left_out(data: FailureData) -> str:
+    line = direct_call(data)
+    at = user_code.short(line.file, line.line) if line else ""
+    return (
+        f"The call at {at} leads there: leave it out of what is compiled, and compile what comes "
+        "before and after it."
+    )
 
 
 class InternalDynamoError(FailureRule):
@@ -60,6 +76,14 @@ class InternalDynamoError(FailureRule):
             code="model(*inputs)  # eagerly, before torch.compile(model)",
             basis="tested",
             proof="tests/advice/ERR018/call-first.py",
+        ),
+        Remedy(
+            "leave-call-out",
+            _left_out,
+            when="the error is in an installed package that a line of the program's own calls",
+            applies=lambda d: direct_call(d) is not None,
+            basis="source",
+            proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
         ),
         Remedy(
             "disable",

@@ -55,12 +55,14 @@ def wrapped(data: BreakData) -> str:
     if is_foreign(data):
         at = next((n for n, line in enumerate(data.stack) if line.function == data.function), 0)
         inner = at > 0 and not data.stack[at - 1].function.startswith("<")
-        return data.function if inner and data.function.isidentifier() else ""
+        named = data.function.isidentifier() and data.function != "forward"
+        return data.function if inner and named else ""
     name = called(data) or data.name
     *owners, last = name.split(".")
     of = data.name.rpartition(".")[0].rpartition(".")[2]
     is_method = of[:1].isupper() or (owners and owners[-1][:1].isupper())
-    return last if last.isidentifier() and not is_method and not last[:1].isupper() else ""
+    is_class = last[:1].isupper() or data.name.rpartition(".")[2].startswith("__")
+    return last if last.isidentifier() and not is_method and not is_class else ""
 
 
 def _last(name: str) -> str:
