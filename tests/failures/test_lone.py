@@ -77,6 +77,15 @@ EXPLAINED = (
     r'1. generic_jump TensorVariable()\n  File "/home/ana/proj/bar.py", line 19, in bar\n    if b.sum() < 0:\n \n'
     "', [[...]], [GraphModule()], [[<built-in method abs>]])\n"
 )
+RANKED = (
+    "[rank0] torch._dynamo hit config.cache_size_limit (8)\n   function: 'forward' (model.py:52)\n"
+    "   last reason: tensor 'L['x']' size mismatch at index 1. expected 384, actual 512\n"
+)
+OVERWRITTEN = (
+    '  File "/home/ana/proj/layers.py", line 71, in fill\n    self.table = emb.cos(). To prevent'
+    " overwriting, clone the tensor outside of torch.compile() or call"
+    f" torch.compiler.cudagraph_mark_step_begin() before each model invocation.\n{FROM_USER}"
+)
 #: The text, the code that is first, and words of what is said.
 TEXTS = {
     "a name": ("Unsupported context manager\n", "GBR007", "context manager"),
@@ -90,6 +99,8 @@ TEXTS = {
     "an export": (EXPORT, "DYN002", "Dim"),
     "an export that is cut": (EXPORT, "DYN002", "ends before the message"),
     "explain of torch 2.0": (EXPLAINED, "GBR002", "bar.py:19"),
+    "a limit of a rank": (RANKED, "RCP001", "`forward` hit the limit of 8"),
+    "the end of a message": (OVERWRITTEN, "CGR006", "clone"),
     "nccl": (NCCL.format("unhandled system error"), "ERR000", "NCCL_DEBUG=INFO"),
     "nccl, wrong use": (NCCL.format("invalid usage"), "ERR000", "LOCAL_RANK"),
     "a watchdog": (WATCHDOG, "ERR029", "watchdog ended the process"),

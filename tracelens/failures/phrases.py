@@ -242,7 +242,10 @@ PHRASES = (
         r"(?P<allocator>cudaMallocAsync)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|curr_block->next==nullptr|checkPoolLiveAllocations"
         r"|accessedtensor\(?s?\)?.{0,4000}?isnottrackedasoutput|allocationsinthecudagraphpool",
     ),
-    Phrase("output-overwritten", r"tensoroutputofCUDAGraphsthathasbeenoverwritten"),
+    Phrase(
+        "output-overwritten",
+        r"tensoroutputofCUDAGraphsthathasbeenoverwritten|Topreventoverwriting,clonethetensor",
+    ),
     Phrase(
         "inference-tensor",
         r"Inferencetensors(?:donottrackversioncounter|cannotbesavedforbackward)"

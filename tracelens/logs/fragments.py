@@ -45,14 +45,14 @@ class Fragments(Log):
     partial = True
     begins = re.compile(
         # Told apart at a glance from most lines of programs.
-        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgEHDRSO]))(?:"
+        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgEHDRSO[]))(?:"
         rf"{_REST}|"
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
         rf"| {{0,8}}(?:last reason: )?\d{{1,6}}/\d{{1,6}}: (?:{_REASON})"
         r"| {0,8}tensor '[^\n]{1,300}' (?:size|stride|dtype|rank|requires_grad|dispatch key set)"
         r" mismatch(?: at index \d+)?\. expected "
-        r"| {1,8}torch\._dynamo hit config\.\w{1,60} \(\d"
+        r"|(?: {1,8}|\[rank\d{1,4}\] )torch\._dynamo hit config\.\w{1,60} \(\d"
         r"|WON'T CONVERT \S+ \S+ line \d+|Graph break from `Tensor\.|Graph Break Reason: \S"
         r"|Reason: Unsupported: \S"
         r"|create_(?:symbol s|unbacked_sym\w+ [uz])\d+ |eval [^\n]{1,300} \[guard added\]"
@@ -182,7 +182,7 @@ def named_break(text: str) -> str:
 
 
 def _limit(text: str) -> _Whole:
-    return _Whole("recompile_limits", dedent(text), 0)
+    return _Whole("recompile_limits", text[text.index("torch._dynamo") :], 0)
 
 
 def _shapes(text: str) -> _Whole:
