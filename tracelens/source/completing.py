@@ -31,7 +31,7 @@ _OF_LIBRARY = re.compile(r"[/\\]torch[/\\]|site-packages|dist-packages")
 _REASON = re.compile(r"(?m)^ {0,8}- \d{1,6}/\d{1,6}:")
 #: What only an exception ends with: what it says was no graph break, then.
 _RAISED = re.compile(r"(?m)^\s*(?:from user code:|Set TORCHDYNAMO|Original traceback:)")
-BREAKS, FAILURES = "graph_breaks", "failures"
+BREAKS, FAILURES, FRAGMENTS = "graph_breaks", "failures", "fragments"
 
 
 class _Whole(NamedTuple):
@@ -61,6 +61,8 @@ def complete(evidence: Evidence) -> None:
 
 def _explained(evidence: Evidence) -> None:
     """Read what is explained of a break whose name is cut off, where nothing says it was raised."""
+    if FRAGMENTS not in evidence.kinds:  # a table that was made here would stay as it is
+        return
     rests = [row for row in evidence.table(Fragment) if row.record.what == "rest"]
     texts = [row.record.text for row in rests]
     if FAILURES in evidence.kinds or any(map(_RAISED.search, texts)):
