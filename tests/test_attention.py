@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tracelens.engine import select_rules
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded
+from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded, reason
 from tracelens.logs.output_code import OutputCode, OutputModule
 
 #: A kernel that writes a value per row and the weights.
@@ -37,6 +40,7 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
         "cpp_fused__softmax_clamp_min_div_linalg_vector_norm_8": "exp(0)",
         "cpp_fused__softmax_add_div_sum_9": "exp(0)",
         "cpp_fused__softmax_cumsum_10": "exp(0)",
+        "cpp_fused__softmax_div_mul_tanh_11": "exp(0)",
     }.items()
 )
 
@@ -84,6 +88,35 @@ def test_weights_that_are_normalized_once_more_are_no_attention() -> None:
     for kernel in ("softmax_clamp_min_div_linalg_vector_norm_8", "softmax_add_div_sum_9"):
         assert found(FIRST, f"cpp_fused__{kernel}(buf0, buf1)", LAST, "return (buf2, )") == []
     assert found(FIRST, "cpp_fused__softmax_cumsum_10(buf0, buf1)", LAST, "return (buf2, )")
+
+
+def test_capped_scores_have_a_cause_of_their_own() -> None:
+    """scaled_dot_product_attention would leave the tanh out; nothing on a CPU is faster."""
+    tanh = FIRST, "cpp_fused__softmax_div_mul_tanh_11(buf0, buf1)", LAST, "return (buf2, )"
+    (one,) = found(*tanh)
+    assert cause_of(one) is Cause.CAPPED
+    assert reason(Cause.CAPPED, one, fused=False)
+    (plain,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
+    assert cause_of(plain) is Cause.WRITTEN_OUT
+    assert reason(Cause.WRITTEN_OUT, plain, fused=False) is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "device", "told"),
+    [
+        ("capped", "cuda", ["flex"]),
+        ("capped", "cpu", []),
+        ("written out", "cuda", ["sdpa", "flex"]),
+        ("written out", "cpu", ["sdpa"]),
+    ],
+)
+def test_flex_attention_is_for_scores_that_change_and_for_no_cpu(
+    cause: str, device: str, told: list[str]
+) -> None:
+    (rule,) = select_rules(["IND017"])
+    known = {"attentions": 1, "bytes": None, "keys": 512, "needs_tf32": False}
+    data = rule.Data.model_validate({"cause": cause, "device": device, **known})
+    assert [advice.id for advice in rule.advise(data)] == told
 
 
 def test_dropout_and_a_call_that_torch_took_apart_show_in_the_name() -> None:

@@ -41,6 +41,7 @@ def only(folder: str, name: str) -> Finding:
         ("IND012-device-copy-in-graph", "fires-one-small-tensor", Severity.INFO),
         ("IND017-attention-not-fused", "fires-x-transformers", Severity.WARNING),
         ("IND017-attention-not-fused", "fires-short-sequence", Severity.INFO),
+        ("IND017-attention-not-fused", "quiet-capped-scores", Severity.NONE),
         ("IND017-attention-not-fused", "fires-dropout", Severity.INFO),
         ("IND017-attention-not-fused", "fires-three-dimensions", Severity.WARNING),
         ("IND017-attention-not-fused", "fires-called-with-three", Severity.WARNING),
@@ -64,7 +65,7 @@ def test_severity_follows_from_the_evidence(folder: str, name: str, severity: Se
         ("IND006-omp-region-inside-serial-loop", "fires-narrow", 16, "total"),
         ("IND008-layout-conversion-kernels", "fires-contiguous", 17, "swapped"),
         ("IND009-atomic-scatter", "fires-index-add", 18, "messages"),
-        ("IND017-attention-not-fused", "fires-clipped-scores", 18, "clipped"),
+        ("IND017-attention-not-fused", "fires-masked-with-where", 24, "split"),
     ],
 )
 def test_the_line_of_the_program_is_named(folder: str, name: str, line: int, function: str) -> None:

@@ -66,6 +66,11 @@ class Unfused(msgspec.Struct, frozen=True):
         return self.scores.size[-1] if self.scores.size else None
 
     @property
+    def is_capped(self) -> bool:
+        """Whether the scores go through a ``tanh`` first: only flex_attention can do that."""
+        return "tanh" in self.kernel.fused
+
+    @property
     def has_dropout(self) -> bool:
         """Whether random weights are dropped between softmax and product."""
         return any(word in self.kernel.fused for word in ("dropout", "bernoulli", "rand"))

@@ -22,6 +22,8 @@ class Cause(Enum):
     WRITTEN_OUT = "written out"
     #: It drops weights at random, which the fused CPU kernel cannot.
     DROPOUT = "dropout"
+    #: It caps the scores, which only flex_attention can.
+    CAPPED = "capped"
     #: It needs the weights for something else, too, and a fused kernel does not return them.
     SHARED = "shared"
     #: It is scaled_dot_product_attention with other than four dimensions.
@@ -36,6 +38,8 @@ def cause_of(found: Unfused) -> Cause:
         return Cause.DROPOUT
     if found.is_shared:
         return Cause.SHARED
+    if found.is_capped:
+        return Cause.CAPPED
     if not found.is_decomposed:
         return Cause.WRITTEN_OUT
     return Cause.DECOMPOSED if found.dimensions in {None, FUSED} else Cause.DIMENSIONS
@@ -77,6 +81,11 @@ def _why(cause: Cause, found: Unfused) -> str:
             f"{found.dimensions} dimensions. The fused kernels take four, (batch, heads, length, "
             "size), so torch decomposed it."
         )
+    if cause is Cause.CAPPED:
+        return (
+            "The program caps the scores with tanh, for which scaled_dot_product_attention has no "
+            "argument."
+        )
     if cause is Cause.SHARED:
         return "Something else reads the weights, too, and a fused kernel would not return them."
     if cause is Cause.DECOMPOSED:
@@ -87,8 +96,10 @@ def _why(cause: Cause, found: Unfused) -> str:
     return "Weights are dropped at random, for which there is no fused CPU kernel."
 
 
-def reason(cause: Cause, *, fused: bool) -> str | None:
+def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
     """Return why there is nothing to do; ``fused``: the log has a fused kernel, too."""
+    if cause is Cause.CAPPED and found.kernel.device == "cpu":
+        return "on a CPU, flex_attention is no faster than this, and does not train"
     if cause is Cause.DROPOUT and fused:
         return "the same log has the fused kernel where nothing is dropped"
     return None
