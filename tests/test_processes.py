@@ -90,6 +90,14 @@ def test_both_logs_together_are_not_more(mode: str) -> None:
     assert both == {**alone, "CompilationMetrics": traced["CompilationMetrics"]}
 
 
+def test_what_was_looked_up_before_the_logs_were_joined_is_forgotten() -> None:
+    text, structured = map(evidence, logs("breaks"))
+    both = sizes(evidence(*logs("breaks")))
+    sizes(text)
+    text.merge(structured)
+    assert sizes(text) == both
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_order_of_the_inputs_does_not_matter(mode: str) -> None:
     text, structured = logs(mode)

@@ -85,7 +85,7 @@ class Evidence:
         #: Where -> (what is missing there, the line).
         self.gaps: dict[Place, tuple[str, str]] = {}
         #: Returns the tables of a function that what is installed is known of, else None.
-        self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] = _unknown
+        self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] = lambda _: None
 
     def blaming(self, log: type[Log]) -> AbstractContextManager[None]:
         """Return a context that notes what the code of a pack's ``log`` raises, and ends with it.
@@ -295,7 +295,9 @@ class Evidence:
 
     def merge(self, other: Evidence, *, shift: int = 0) -> None:
         """Add ``other``, whose lines come ``shift`` lines later."""
-        self.__dict__.pop("_by_type", None)
+        for made in ("_by_type", "processes"):  # of what was complete until now
+            self.__dict__.pop(made, None)
+        self._derived.clear()
         self._counted |= other._counted
         for (kind, text), theirs in other._texts.items():
             ours = self._texts.get((kind, text))
@@ -394,7 +396,3 @@ class Evidence:
     def processes(self) -> Processes:
         """Which logs are of the same process. Only for evidence that is complete."""
         return Processes(self.spans, self.structured, self.numbers)
-
-
-def _unknown(function: Callable[..., Any]) -> None:
-    del function

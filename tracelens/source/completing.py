@@ -61,7 +61,7 @@ def complete(evidence: Evidence) -> None:
 
 def _explained(evidence: Evidence) -> None:
     """Read what is explained of a break whose name is cut off, where nothing says it was raised."""
-    if FRAGMENTS not in evidence.kinds:  # a table that was made here would stay as it is
+    if FRAGMENTS not in evidence.kinds:  # most logs: nothing is looked up
         return
     rests = [row for row in evidence.table(Fragment) if row.record.what == "rest"]
     texts = [row.record.text for row in rests]
