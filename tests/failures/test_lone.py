@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import Finding, Severity, TracelensError, analyze
+from tracelens.failures.elsewhere import built_by_pip
+from tracelens.logs.failures import Traced
 
 FROM_USER = '\nfrom user code:\n   File "/home/ana/proj/model.py", line 31, in forward\n    if x.sum() > 0:\n'
 BRANCH = (
@@ -135,6 +137,37 @@ def test_a_wheel_is_not_mended_by_leaving_compiling_out(tmp_path: Path) -> None:
     said = _first(WHEEL, tmp_path).model_dump_json()
     assert "TORCH_COMPILE_DISABLE" not in said
     assert "subprocess-exited" not in said
+
+
+@pytest.mark.parametrize(
+    ("lines", "package"),
+    [
+        (["Building wheels for collected packages: flash-attn", "  Building wheel for flash-attn (setup.py) ... error", "  ERROR: Failed building wheel for flash-attn"], "flash-attn"),
+        (["ERROR: Could not build wheels for flash-attn, which is required"], "flash-attn"),
+        (["ERROR: Failed to build installable wheels for some pyproject.toml based projects (zope.interface, x)"], "zope.interface"),
+        (["  Building wheel for one (setup.py): finished with status 'done'", "  Building wheel for two-three (pyproject.toml): started", "  error: subprocess-exited-with-error"], "two-three"),
+        (["  Building wheel for one (setup.py) ... done", "  error: subprocess-exited-with-error"], ""),
+        (["  Building wheel for one (setup.py): started", "RuntimeError: no compiler"], ""),
+        (["Failed to build engine", "RuntimeError: no compiler"], ""),
+    ],
+)  # fmt: skip
+def test_the_package_is_the_one_that_pip_could_not_build(lines: list[str], package: str) -> None:
+    assert built_by_pip(lines, []).get("wheel", "") == package
+
+
+def test_an_error_of_the_compiler_is_not_of_the_package_that_was_built_before() -> None:
+    frame = Traced(file="/home/ana/venv/lib/python3.11/site-packages/torch/_inductor/cpp_builder.py", number=3, function="f", at=1)  # fmt: skip
+    assert not built_by_pip(["  ERROR: Failed building wheel for one"], [frame])
+
+
+@pytest.mark.parametrize("indent", ["", " ", "\t", "    "])
+def test_an_explanation_is_read_however_it_is_indented(indent: str, tmp_path: Path) -> None:
+    text = (
+        f"  Hint: use torch.cond\n{indent}Explanation: Detected data-dependent branching (e.g.)\n"
+    )
+    assert _first(text, tmp_path).code == "GBR002"
+    logged = "".join(f"{BREAKS}{line}\n" for line in ("a break", text.splitlines()[1], "the end"))
+    assert _first(logged, tmp_path).code == "GBR002"
 
 
 @pytest.mark.parametrize(

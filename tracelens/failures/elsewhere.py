@@ -6,15 +6,18 @@ import re
 from collections.abc import Sequence
 
 from tracelens.failures.home import line_of
+from tracelens.failures.stages import is_compiler
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
 __all__ = ["built_by_pip", "quoted", "refusal"]
 
-#: What pip and setuptools print where a package cannot be built.
+_NAME = r"([A-Za-z0-9](?:[\w.-]{0,60}[A-Za-z0-9])?)(?![\w-])"
+#: What pip prints of a package that cannot be built, and of one that it begins with.
 _WHEEL = re.compile(
-    r"(?:[Ff]ailed (?:building|to build)(?: installable)? wheels? for|Building wheels? for"
-    r"|Could not build wheels for|Failed to build) (?P<name>[A-Za-z][\w.-]{1,60}?)\b[,. ]?"
+    rf"(?:[Ff]ailed (?:building|to build) wheels? for|Could not build wheels for) {_NAME}"
+    rf"|Failed to build installable wheels for [\w. -]{{1,60}}\({_NAME}"
 )
+_BEGUN = re.compile(rf"(?:Building wheel for|^\s*Failed to build) {_NAME}(?![^\n]{{0,60}}\bdone\b)")
 _PIP = "subprocess-exited-with-error"
 #: A message in quotation marks or as code, in a sentence that says when it may come.
 _QUOTED = re.compile(
@@ -25,9 +28,13 @@ _QUOTED = re.compile(
 _MARK = re.compile(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
 
 
-def built_by_pip(lines: Sequence[str]) -> dict[str, str]:
+def built_by_pip(lines: Sequence[str], frames: Sequence[Traced]) -> dict[str, str]:
     """Return the package that pip could not build, where it is that what failed."""
-    found = [match["name"] for line in lines if (match := _WHEEL.search(line))]
+    if any(is_compiler(one.place) for one in frames):
+        return {}
+    found = [match[1] or match[2] for line in lines if (match := _WHEEL.search(line))]
+    if not found and any(_PIP in line for line in lines):
+        found = [match[1] for line in lines if (match := _BEGUN.search(line))][-1:]
     return {"wheel": found[0]} if found else {}
 
 

@@ -143,7 +143,7 @@ def told(episode: Episode) -> Told | None:
         cause=cause,
         facts=facts
         | _met(cause, frames)
-        | built_by_pip(lines)
+        | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
         | ({"cut": raising(episode) or "yes"} if cut else {})
         | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),

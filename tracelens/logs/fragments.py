@@ -15,7 +15,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 
-__all__ = ["Fragment", "Fragments", "named_break"]
+__all__ = ["EXPLAINS", "Fragment", "Fragments", "named_break"]
 
 #: How the reason of a recompile begins.
 _REASON = (
@@ -154,6 +154,8 @@ def _breaks(text: str) -> _Whole:
     return _Whole("graph_breaks", text, 0)
 
 
+#: What stands before an explanation of a graph break.
+EXPLAINS = "Explanation: "
 #: What torch explains of a graph break, and what it calls the break.
 _EXPLAINED = (
     (re.compile(r"tracing `Tensor\.(?:item|tolist)"), "Tensor.item() call"),
@@ -177,7 +179,7 @@ _EXPLAINED = (
 
 def named_break(text: str) -> str:
     """Return the name of the break that ``text`` explains first; empty if unsure."""
-    said = text.partition("Explanation: ")[2].partition("\n")[0]
+    said = text.partition(EXPLAINS)[2].partition("\n")[0]
     return next((name for found, name in _EXPLAINED if found.search(said)), "")
 
 

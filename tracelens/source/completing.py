@@ -16,7 +16,7 @@ from tracelens.evidence import Evidence
 from tracelens.evidence.limits import Unread
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, kind
-from tracelens.logs.fragments import Fragment, named_break
+from tracelens.logs.fragments import EXPLAINS, Fragment, named_break
 
 __all__ = ["MAX_LINES", "complete"]
 
@@ -68,7 +68,7 @@ def _explained(evidence: Evidence) -> None:
     if FAILURES in evidence.kinds or any(map(_RAISED.search, texts)):
         return
     for row, text in zip(rests, texts, strict=True):
-        for whole in _graph_break(f"  {text.lstrip()}"):
+        for whole in _graph_break(text):
             records = _parsed(kind(BREAKS), whole)
             evidence.add(kind(BREAKS), text, row.places[0], lines=0, records=records)
 
@@ -115,9 +115,9 @@ def _graph_break(text: str) -> Iterator[_Whole]:
         cut = text.count("\n", 0, raised.start())
         yield _Whole(f"{head}\nReason: Unsupported: {raised['kind']}", 1, cut)
     elif name := named_break(text):
-        at = text.index("  Explanation: ")
+        at = text.index(EXPLAINS)
         cut = text.count("\n", 0, at)
-        yield _Whole(f"{head}\nGraph Break Reason: {name}\n{text[at:]}", 2, cut)
+        yield _Whole(f"{head}\nGraph Break Reason: {name}\n  {text[at:]}", 2, cut)
 
 
 def _recompile(text: str) -> Iterator[_Whole]:
