@@ -142,6 +142,22 @@ def test_a_failure_comes_first(one: Report) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("severity", "data", "begins"),
+    [
+        (Severity.ERROR, {"ended_program": True}, "The program failed: "),
+        (Severity.ERROR, {}, "The program failed: "),
+        (Severity.ERROR, {"suppressed": True}, "An error was suppressed: "),
+        (Severity.INFO, {}, "One thing to look at: "),
+    ],
+)
+def test_a_program_failed_only_where_its_error_was_no_suppressed_one_and_no_quoted_one(
+    one: Report, severity: Severity, data: dict[str, bool], begins: str
+) -> None:
+    told = finding("ERR017", severity=severity, data=data)
+    assert _first.verdict(with_(one, told)).startswith(begins)
+
+
 def test_the_bar_adds_up(one: Report) -> None:
     frames = [
         {"frame": "0/0", "compile_s": 6.0},

@@ -50,13 +50,21 @@ def verdict(report: Report) -> str:
     if not told:
         return _words.headline(report)
     first = " ".join(told[0].title.split())
-    if told[0].data.get("ended_program") or told[0].code.startswith("ERR"):
-        rest = f"; {_words.plural(len(told) - 1, 'more finding')}" if len(told) > 1 else ""
+    rest = f"; {_words.plural(len(told) - 1, 'more finding')}" if len(told) > 1 else ""
+    if told[0].data.get("suppressed"):
+        return f"An error was suppressed: {first}{rest}"
+    if _is_failure(told[0]):
         who = "The program" if len(report.runs) < 2 else "A program"
         return f"{who} failed: {first}{rest}"
     if len(told) == 1:
         return f"One thing to look at: {first}{_its_cost(told[0])}"
     return f"{_costs(told)}; first to fix{_though(told)}: {first}"
+
+
+def _is_failure(finding: Finding) -> bool:
+    """Whether a finding is why the program failed; a message that a guide quotes is none."""
+    is_told = finding.code.startswith("ERR") and finding.severity is not Severity.INFO
+    return is_told or bool(finding.data.get("ended_program"))
 
 
 def _though(told: tuple[Finding, ...]) -> str:
