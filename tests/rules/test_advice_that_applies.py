@@ -79,6 +79,8 @@ def test_only_the_state_that_changed_is_told_to_stay(
         ("G['STEP']", "for _ in range(STEP):", ["no-loop"]),
         ("k", "return norms.topk(k).values", ["default-dynamic"]),
         ("k", "return torch.zeros(4, k, 3)", ["default-dynamic"]),
+        ("k", "return x.view(-1, 2 * k)", ["default-dynamic"]),
+        ("k", "return x[: k + 1]", ["default-dynamic"]),
         ("k", "f = torch.compile(lambda x, k: x + k)", ["default-dynamic", "pass-tensor"]),
         ("k", "return x + k", ["default-dynamic", "pass-tensor"]),
         ("k", "return f(x / k)", ["default-dynamic", "pass-tensor"]),
@@ -91,6 +93,7 @@ def test_a_number_is_passed_as_what_the_line_can_take(
     found = told("RCP004", recompiled("forward", *reasons), tmp_path)
     assert ids(found) == expected
     assert ("dynamic=False" in found.message) == (source == "k")
+    assert ("global integer" in found.message) == (source != "k")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.dynamo.reporting import reports
 from tracelens.report import Finding
 
 OWN = "/home/ana/proj/model.py"
@@ -111,6 +112,19 @@ def test_only_a_check_of_nan_is_taken_for_a_check(tmp_path: Path, line: str, fir
     assert ids(broken(tmp_path, BRANCH, (OWN, 7, "forward", line)))[0] == first
 
 
+def test_a_branch_on_nan_that_may_mend_it_is_left_out_by_no_word(tmp_path: Path) -> None:
+    """Half precision is clamped where it overflows: without that the results are others."""
+    line = (OWN, 7, "forward", "if torch.isinf(hidden).any():")
+    found = {one.id: one for one in broken(tmp_path, BRANCH, line).advice}
+    assert list(found)[:3] == ["raise-in-graph", "check-in-eager", "select"]
+    assert all("only raises" in found[name].text for name in list(found)[:2])
+    assert "torch.where(torch.isinf(hidden).any()" in (found["select"].code or "")
+    shown = (OWN, 7, "forward", 'if torch.isinf(hidden).any(): raise ValueError("overflow")')
+    raised = {one.id: one for one in broken(tmp_path, BRANCH, shown).advice}
+    assert "select" not in raised
+    assert raised["check-in-eager"].text == "Or leave the check to runs that are not compiled."
+
+
 def test_what_may_be_a_check_is_told_both_ways_and_never_left_out(tmp_path: Path) -> None:
     found = ids(broken(tmp_path, BRANCH, (OWN, 7, "forward", "if (x < 0).any():")))
     assert found.index("select") < found.index("may-raise-in-graph")
@@ -191,6 +205,41 @@ def test_a_line_that_only_reports_is_left_to_eager_runs(tmp_path: Path) -> None:
     assert ids(broken(tmp_path, FRAME, *used))[0] == "leave-call-out"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.log_alpha_optimizer.step()",
+        "log_alpha.backward()",
+        "x.log_()",
+        "self.log_std.clamp_(-5, 2)",
+        "warning_count.add_(1)",
+        "log_probs.append(x.item())",
+        "info.update(loss=x.item())",
+        "self.log.update(loss=x.item())",
+    ],
+)
+def test_what_changes_something_is_no_report_for_its_name(line: str) -> None:
+    """Left to runs that are not compiled, nothing would be trained."""
+    assert reports(line) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("pbar.update(1)", "update"),
+        ("pbar.set_postfix(loss=loss.item())", "set_postfix"),
+        ('wandb.log({"loss": loss.item()})', "log"),
+        ('self.logger.experiment.add_scalar("loss", loss)', "add_scalar"),
+        ('logging.getLogger(__name__).error("x")', "error"),
+        ('self.log("loss", loss)', "log"),
+        ("log_metrics(loss.item())", "log_metrics"),
+        ("print(x)", "print"),
+    ],
+)
+def test_what_writes_somewhere_is_a_report(line: str, name: str) -> None:
+    assert reports(line) == name
+
+
 def test_a_failure_under_fullgraph_is_advised_by_the_line_as_a_break_is(tmp_path: Path) -> None:
     found = failed(tmp_path, FRAME, *WAY)
     assert ids(found)[0] == "report-in-eager"
@@ -198,7 +247,7 @@ def test_a_failure_under_fullgraph_is_advised_by_the_line_as_a_break_is(tmp_path
     assert "reached from proj/model.py:7" in found.message
     line = (OWN, 7, "check", "if torch.isnan(x).any():")
     checked = failed(tmp_path, BRANCH, (OWN, 30, "forward", "self.check(x)"), line)
-    assert ids(checked) == ["raise-in-graph", "check-in-eager", "check-outside", "allow"]
+    assert ids(checked) == ["raise-in-graph", "check-in-eager", "select", "allow", "leave-out"]
     assert "~torch.isnan(x).any()" in code(checked, "raise-in-graph")
 
 
@@ -228,10 +277,14 @@ DRAWN = """Unsupported method call
 @pytest.mark.parametrize(
     ("line", "given"),
     [
-        ("if self.training and rng.random() < self.p:", "torch.rand(()) < self.p"),
+        ("if rng.random() < self.p:", "torch.rand(()) < self.p"),
         ("if 0.5 >= rng.random():", "0.5 >= torch.rand(())"),
         ("x = x * rng.random()", None),
         ("if rng.random(3) is y:", None),
+        ("if not (rng.random() < self.p):", None),
+        ("if self.always or rng.random() < self.p:", None),
+        ("if rng.uniform(low=-1.0, high=1.0) < self.p:", None),
+        ("if rng.random() < self.p and rng.random() < self.q:", None),
     ],
 )
 def test_a_branch_on_a_drawn_number_is_selected(
@@ -244,6 +297,16 @@ def test_a_branch_on_a_drawn_number_is_selected(
         assert "torch-random" not in ids(found)
     else:
         assert "select" not in ids(found)
+
+
+def test_what_else_the_branch_asks_for_is_asked_still(tmp_path: Path) -> None:
+    """Layers are dropped in training alone."""
+    line = "if self.training and rng.random() < self.p:"
+    (select,) = code(broken(tmp_path, DRAWN, (OWN, 7, "forward", line)), "select").split("\n")[1:]
+    assert select == "    x = torch.where(torch.rand(()) < self.p, if_true, if_false)"
+    assert code(broken(tmp_path, DRAWN, (OWN, 7, "forward", line)), "select").startswith(
+        "if self.training:\n"
+    )
 
 
 @pytest.mark.parametrize(

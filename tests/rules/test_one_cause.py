@@ -45,6 +45,7 @@ def test_an_object_made_anew_in_each_call_is_no_harmless_turn() -> None:
     assert finding.count == 4
     assert finding.severity == "warning"
     assert "deallocated" in finding.message
+    assert [one.id for one in finding.advice] == ["same-object"]
 
 
 def test_the_limit_belongs_to_what_kept_changing() -> None:

@@ -97,6 +97,8 @@ def test_without_guards_it_is_said_that_other_arguments_may_have_the_size(tmp_pa
     (advice,) = told("RCP003", recompiled("forward", reason), tmp_path).advice
     assert advice.code == "torch._dynamo.maybe_mark_dynamic(x, 0)"
     assert "other arguments of that size" in advice.text
+    waits = told("RCP003", recompiled("resume", reason.replace("'x'", "'___stack0'")), tmp_path)
+    assert "mark-dynamic" not in ids(waits)  # no name of the program's
     alone = FIXTURES / "RCP003-first-dynamic-recompile" / "fires-first-change.log"
     (found,) = (one for one in analyze(str(alone)).findings if one.code == "RCP003")
     assert "other arguments" not in found.advice[0].text  # guards show that there are none

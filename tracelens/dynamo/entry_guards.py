@@ -11,9 +11,10 @@ from tracelens.logs.recompiles import Source
 
 __all__ = ["Dimension", "entry_of", "is_tensor", "of_compilation", "symbolic"]
 
-#: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module.
+#: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module,
+#: and nothing that waited on the stack for the graph to go on.
 _TENSOR = re.compile(
-    r"check_tensor\(L\['(?!self')(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6}),"
+    r"check_tensor\(L\['(?!self'|___)(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6}),"
 )
 _SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
 

@@ -7,10 +7,13 @@ import re
 
 __all__ = ["is_statement", "kept_eager", "reports"]
 
-#: Names of objects and functions that write somewhere, and give nothing back.
-_REPORTS = re.compile(
-    r"(?:\b|_)(?:console|debug|info|log|logger|logging|loguru|pbar|print|tensorboard|tqdm|wandb"
-    r"|warn|warning)(?:\b|_)|writer\.add_"
+#: Objects that write somewhere, functions and methods that do, and methods of such objects.
+_WRITERS = re.compile(
+    r"(?:\b|_)(?:console|logger|logging|loguru|pbar|progress|tensorboard|tqdm|wandb|writer)$"
+)
+_WRITES = re.compile(r"_*(?:debug|info|log|p?print|warn|warning)(?:_\w*[^\W_])?$")
+_TAKES = re.compile(
+    r"(?:add|set|track|write)_\w*[^\W_]$|(?:critical|error|exception|refresh|update|write)$"
 )
 
 
@@ -31,10 +34,23 @@ def reports(code: str) -> str:
     Without such a line the results are the same.
     """
     call = is_statement(code)
-    name = ast.unparse(call.func) if call is not None else ""
-    return name.rpartition(".")[2] if _REPORTS.search(name.lower()) else ""
+    func = call.func if call is not None else None
+    name = getattr(func, "attr", getattr(func, "id", ""))
+    if not isinstance(func, ast.Attribute):
+        return name if _WRITES.match(name) else ""
+    of_writer = any(_WRITERS.search(one) for one in _names(func.value))
+    writes = _WRITES.match(name) or (of_writer and _TAKES.match(name))
+    return name if writes else ""
 
 
 def kept_eager(code: str) -> str:
     """Return such a line, left to runs that are not compiled."""
     return f"if not torch.compiler.is_compiling():\n    {code.strip()}"
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [
+        getattr(one, "attr", getattr(one, "id", "")).lower()
+        for one in ast.walk(node)
+        if isinstance(one, ast.Attribute | ast.Name)
+    ]

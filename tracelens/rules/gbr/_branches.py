@@ -49,12 +49,16 @@ def _checks(data: BreakData, words: frozenset[str]) -> bool:
 
 
 def computes(data: BreakData) -> bool:
-    """Whether it is an ``if`` that operators of tensors can stand for: no check, no ``break``."""
-    if not branches(data, "if") or is_check(data) or condition(data) is None or data.leaves:
+    """Whether it is an ``if`` that operators of tensors may stand for: no ``raise``, no ``break``.
+
+    What asks for NaN may raise, and may put something else in its place: ``torch.clamp``.
+    """
+    if not branches(data, "if") or condition(data) is None or data.leaves:
         return False
     statement = _statement(data)
     return not isinstance(
-        getattr(statement, "body", [None])[0], ast.Break | ast.Continue | ast.Return
+        getattr(statement, "body", [None])[0],
+        ast.Break | ast.Continue | ast.Raise | ast.Return,
     )
 
 

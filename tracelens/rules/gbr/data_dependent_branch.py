@@ -93,7 +93,11 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "check-in-eager",
-            "Or leave the check to runs that are not compiled.",
+            lambda data: (
+                "Or leave the check to runs that are not compiled."
+                if not computes(data)
+                else "Or, if it only raises, leave the check to runs that are not compiled."
+            ),
             when="an `assert`, or an `if` that raises or whose condition looks like a check, in "
             "code of your own",
             applies=lambda data: (
@@ -118,8 +122,12 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "select",
-            "Compute both sides and select, where they are cheap.",
-            when="an `if` in code of your own that is no check",
+            lambda data: (
+                "If it computes, as `torch.clamp` does: compute both sides and select."
+                if is_check(data)
+                else "Compute both sides and select, where they are cheap."
+            ),
+            when="an `if` in code of your own that may compute",
             applies=computes,
             code=lambda data: f"torch.where({condition(data)}, if_true, if_false)",
             basis="tested",
@@ -130,7 +138,7 @@ class DataDependentBranch(SiteRule):
             "Let the compiled code branch, where both sides are expensive: both are functions of "
             "the same tensors, and return tensors of the same shape.",
             when="an `if` in code of your own that is no check",
-            applies=computes,
+            applies=lambda data: computes(data) and not is_check(data),
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
             basis="tested",

@@ -34,26 +34,41 @@ def _chosen(data: BreakData) -> str | None:
         body = ast.parse(f"{code} pass" if code.endswith(":") else code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    for node in ast.walk(body[0]):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            sides = [_drawn(side) for side in (node.left, node.comparators[0])]
-            if any(sides):
-                left, right = (
-                    "torch.rand(())" if drawn else ast.unparse(side)
-                    for drawn, side in zip(sides, (node.left, node.comparators[0]), strict=True)
-                )
-                sign = ast.unparse(ast.Compare(ast.Name("a"), node.ops, [ast.Name("b")]))[1:-1]
-                return f"torch.where({left}{sign}{right}, if_true, if_false)"
-    return None
+    test = body[0].test if isinstance(body[0], ast.If) else None
+    both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+    parts = test.values if both and isinstance(test, ast.BoolOp) else [test]
+    given = [_selected(part) for part in parts]
+    if sum(one is not None for one in given) != 1:
+        return None
+    select = next(one for one in given if one)
+    rest = [part for part, one in zip(parts, given, strict=True) if one is None and part]
+    if any(_drawn(node) for part in rest for node in ast.walk(part)):
+        return None
+    if not rest:
+        return select
+    kept = rest[0] if len(rest) == 1 else ast.BoolOp(ast.And(), rest)
+    return f"if {ast.unparse(kept)}:\n    x = {select}"
 
 
-def _drawn(node: ast.expr) -> bool:
+def _selected(node: ast.expr | None) -> str | None:
+    """Return a comparison with a number that is drawn, as a choice between two tensors."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    sides = node.left, node.comparators[0]
+    if _drawn(sides[0]) == _drawn(sides[1]):
+        return None
+    left, right = ("torch.rand(())" if _drawn(side) else ast.unparse(side) for side in sides)
+    sign = ast.unparse(ast.Compare(ast.Name("a"), node.ops, [ast.Name("b")]))[1:-1]
+    return f"torch.where({left}{sign}{right}, if_true, if_false)"
+
+
+def _drawn(node: ast.AST) -> bool:
     """Whether it is a call that draws a number between 0 and 1."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in {"rand", "random", "random_sample", "uniform"}
-        and not node.args
+        and not (node.args or node.keywords)
     )
 
 

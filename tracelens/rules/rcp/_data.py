@@ -9,6 +9,7 @@ from itertools import pairwise
 from tracelens.logs.recompiles import (
     Aliasing,
     Check,
+    Deallocated,
     GlobalState,
     IdentityCheck,
     KeysCheck,
@@ -55,7 +56,7 @@ class Guard(FindingData):
 
     #: ``size``, ``stride``, ``dtype`` ... of a tensor; ``value``, ``range``, ``relation``,
     #: ``identity``, ``type``, ``length``, ``keys``, ``attributes``, ``global_state``,
-    #: ``aliasing``; ``other``.
+    #: ``aliasing``, ``deallocated``; ``other``.
     kind: str
     #: ``L`` for a local, ``G`` for a global, empty where the log leaves it out.
     scope: str = ""
@@ -171,6 +172,11 @@ def _(check: IdentityCheck) -> Guard:
 
 
 @guard_of.register
+def _(check: Deallocated) -> Guard:
+    return _on(check, "deallocated")
+
+
+@guard_of.register
 def _(check: TypeCheck) -> Guard:
     expected = check.held or str(check.object_id or "")
     return _on(check, "type", expected=expected, actual=check.found)
@@ -210,7 +216,7 @@ def _(check: Aliasing) -> Guard:
 
 
 def _on(
-    check: ValueCheck | IdentityCheck | TypeCheck | LengthCheck | KeysCheck,
+    check: ValueCheck | IdentityCheck | Deallocated | TypeCheck | LengthCheck | KeysCheck,
     kind: str,
     **fields: str,
 ) -> Guard:

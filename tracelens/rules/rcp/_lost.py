@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tracelens.dynamo.breaks import sites
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
@@ -29,18 +28,22 @@ def caller_of(group: Group, breaks: Table[GraphBreak]) -> str:
     Dynamo numbers functions as it first compiles them: what it compiles because its caller runs
     eagerly has a higher number.
     """
-    history = group.history
-    for site in sites(breaks):
-        for place, seen in site.events:
-            number = place.frame.partition("/")[0]
-            if not seen.record.skips_frame or not _is_before(number, history.frame):
-                continue
-            for cause in seen.record.causes:
-                lost = cause.context
-                if lost is not None and lost.function and lost.file == history.file:
-                    return lost.function
-    return ""
+    frame = group.history.frame
+    number, function = breaks.derived(_first_lost).get(group.history.file, (0, ""))
+    return function if frame.isdecimal() and number < int(frame) else ""
 
 
-def _is_before(number: str, frame: str) -> bool:
-    return number.isdecimal() and frame.isdecimal() and int(number) < int(frame)
+def _first_lost(breaks: Table[GraphBreak]) -> dict[str, tuple[int, str]]:
+    """Return the first function of each file that was given up, and its number."""
+    found: dict[str, tuple[int, str]] = {}
+    for place, seen in breaks.events():
+        number = place.frame.partition("/")[0]
+        if not seen.record.skips_frame or not number.isdecimal():
+            continue
+        for cause in seen.record.causes:
+            lost = cause.context
+            if lost is not None and lost.function:
+                known = found.setdefault(lost.file, (int(number), lost.function))
+                if int(number) < known[0]:
+                    found[lost.file] = int(number), lost.function
+    return found

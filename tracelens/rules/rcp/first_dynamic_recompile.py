@@ -141,7 +141,11 @@ class FirstDynamicRecompile(RecompileRule):
             "mark-dynamic",
             _mark,
             when="a dimension of an argument that is a tensor",
-            applies=lambda data: data.is_variable and data.dimension is not None,
+            applies=lambda data: (
+                data.is_variable
+                and data.dimension is not None
+                and not data.source.startswith("___")
+            ),
             code=_lines,
             since="2.3",
             basis="tested",

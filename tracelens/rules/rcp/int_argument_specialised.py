@@ -93,8 +93,8 @@ class IntArgumentSpecialised(RecompileRule):
         Remedy(
             "pass-argument",
             lambda data: (
-                f"Pass `{data.source}` as an argument of the function: an integer of the module is "
-                "a constant, and an argument becomes a symbol."
+                f"Pass `{data.source}` as an argument of the function: a global integer is a "
+                "constant, and an argument becomes a symbol."
             ),
             when="a global, that the code only computes with",
             applies=lambda data: _is_global(data) and not _is_structure(data),
@@ -197,8 +197,9 @@ def _is_global(data: RecompileData) -> bool:
 
 
 def _is_handed_on(data: RecompileData) -> bool:
-    """Whether an operator gets the number as it is, such as ``topk(k)``: few take a tensor."""
-    name = re.escape(data.source)
+    """Whether an operator gets it, as in ``topk(k)`` or ``x[: 2 * k]``: few take a tensor."""
+    sign = " ?[-+*/%]{1,2} ?"
+    name = rf"(?:\d{{1,9}}{sign})?{re.escape(data.source)}(?:{sign}\d{{1,9}})?"
     code = _PARAMETERS.sub("", data.code)
     return bool(re.search(rf"[(\[,=:] ?{name} ?[)\],:]", code))
 
@@ -206,6 +207,6 @@ def _is_handed_on(data: RecompileData) -> bool:
 def _why(data: RecompileData, *, known: bool) -> str:
     """Say why the number did not become a symbol."""
     if _is_global(data):
-        return "An integer of the module is a constant of the compiled code."
+        return "A global integer is a constant of the compiled code."
     why = _WHY[known].format(data.source)
     return f"An integer becomes a symbol when it changes for the first time; {why}"

@@ -14,7 +14,7 @@ from tracelens.logs.recompiles import Deallocated, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["ObjectIdentityGuard"]
@@ -81,7 +81,11 @@ class ObjectIdentityGuard(RecompileRule):
     remedies = (
         Remedy(
             "same-object",
-            "Pass the same object in every call, or share one between the layers.",
+            lambda data: (
+                "Keep the object, and pass the same one in every call."
+                if _is_gone(data)
+                else "Pass the same object in every call, or share one between the layers."
+            ),
             when="the line does not compare it with a member of a class",
             applies=lambda data: not _CHOSEN.search(data.code),
             basis="tested",
@@ -92,6 +96,8 @@ class ObjectIdentityGuard(RecompileRule):
             "Or choose by it before the call: write one function per object, each a `def` of its "
             "own, and compile those. Two calls of `torch.compile` on one function share its "
             "entries.",
+            when="objects that stay: one that is gone was made for the call",
+            applies=lambda data: not _is_gone(data),
             basis="tested",
             proof="tests/advice/RCP008/one-per-object.py",
         ),
@@ -120,6 +126,10 @@ class ObjectIdentityGuard(RecompileRule):
                 severity=_severity(group, objects),
                 harmless=None if gone else _harmless(group, objects),
             )
+
+
+def _is_gone(data: RecompileData) -> bool:
+    return any(guard.kind == "deallocated" for guard in data.guards[:1])
 
 
 def _turns(name: str, group: Group, objects: int) -> str:
