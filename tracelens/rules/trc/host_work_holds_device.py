@@ -145,7 +145,7 @@ class HostWorkHoldsDevice(Rule):
         shown = f"`{where.function}`" if where is not None else f"`{name}`"
         many = plural(pauses, "pause")
         there = (
-            f" Longest in `{inner.frame}`, which it calls: {length(inner.ms)}."
+            f" Longest in `{inner.frame}`, which it calls: {length(min(inner.ms, ms))}."
             if where is not None and inner.frame not in {"", name}
             else ""
         )
