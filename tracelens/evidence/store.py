@@ -85,7 +85,7 @@ class Evidence:
         #: Where -> (what is missing there, the line).
         self.gaps: dict[Place, tuple[str, str]] = {}
         #: Returns the tables of a function that what is installed is known of, else None.
-        self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] = lambda _: None
+        self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] | None = None
 
     def blaming(self, log: type[Log]) -> AbstractContextManager[None]:
         """Return a context that notes what the code of a pack's ``log`` raises, and ends with it.
@@ -372,7 +372,7 @@ class Evidence:
 
     def _rows(self, kind: type[R]) -> Iterable[Seen[R]]:
         if issubclass(kind, Joined):
-            known = self.subscribed(kind.join)
+            known = self.subscribed(kind.join) if self.subscribed else None
             return kind.join(**(arguments(kind.join, self) if known is None else known))
         of_kind = [found for type_, found in self._by_type.items() if issubclass(type_, kind)]
         found = of_kind[0] if len(of_kind) == 1 else sorted(chain.from_iterable(of_kind))
