@@ -119,6 +119,7 @@ PHRASES = (
         + r"|cannotfind(?:-l|lib)(?P<library>(?!gomp|omp)[\w.+-]{1,40}?)(?::|collect2|\b)"
         r"|unabletofindlibrary-l(?P<library_2>(?!gomp|omp)\w{1,30})|librarynotfoundfor-l(?P<library_3>(?!omp)\w{1,30})"
         r"|cannotexecute['‘’`]?(?P<tool>cc1plus|cc1|as|ld|collect2)|error:unabletoexecutecommand"
+        r"|Nosuchfileordirectory:['\"](?P<tool_2>(?:/[\w./-]{1,80}/)?ldconfig)['\"]"
         r"|lib(?P<library_4>cuda(?:\.so(?:\.1)?)?)cannotfound|libcuda\.socannotfound"
         r"|version[`'‘](?P<glibc>(?:GLIBCXX|GLIBC|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption"
         r"|errorLNK(?:2001|2019):unresolvedexternalsymbol|undefinedreferenceto",

@@ -12,6 +12,7 @@ from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.logs import Joined
+from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -31,7 +32,12 @@ class CompiledFrame(Joined):
 
     @classmethod
     def join(
-        cls, recompiles: Table[Recompile], *, limits: Table[RecompileLimit], frames: Table[Frame]
+        cls,
+        recompiles: Table[Recompile],
+        *,
+        limits: Table[RecompileLimit],
+        frames: Table[Frame],
+        failures: Table[Failure],
     ) -> Iterator[Seen[CompiledFrame]]:
         """Yield one per compilation that any log mentions."""
         ids: dict[str, Place] = {}
@@ -39,6 +45,8 @@ class CompiledFrame(Joined):
             for place, seen in table.events():
                 frame = seen.record.id if isinstance(seen.record, Frame) else place.frame
                 ids.setdefault(frame, place)
+        for place, _ in failures.where(lambda one: one.is_limit).events():
+            ids.setdefault(place.frame, place)
         for frame, place in ids.items():
             yield Seen(cls(id=frame), 1, [place], "")
 

@@ -169,6 +169,11 @@ class Failure(Record):
         return self.error, self.topic, self.message
 
     @property
+    def is_limit(self) -> bool:
+        """Whether a function was compiled too often where it must not run eagerly."""
+        return self.error.rpartition(".")[2] in {"FailOnRecompileLimitHit", "FailOnCacheLimitHit"}
+
+    @property
     def is_torch(self) -> bool:
         """Whether torch raised it, or it is about what torch compiled."""
         return (

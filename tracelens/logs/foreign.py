@@ -41,6 +41,10 @@ class Foreign(Log):
         r"|class op\d{1,6}_loop_body:$| {4,40}buf\d{1,6}\.(?:layout|users) = "
         r"| {4,40}\w{1,40} = (?:ops\.\w{1,40}\(|self\.get_index\()"
         r"| {4,10}(?:Create Function: [A-Z_]{4,40}$|Object Weakref: |Guarded Class Weakref: )"
+        # The report of draft_export.
+        r"|WARNING: \d{1,4} issue\(s\) found during export, and "
+        r"| {0,4}\d{1,4}\. (?:(?:Missing|Mismatched) fake kernel|Guard Added|Data dependent error"
+        r"|Constraint violation error)\.$"
         # Intel's unitrace and onetrace.
         r"|\"?Kernel\"?, {1,20}Calls, {1,20}Time \(ns\), "
         # oneDNN's own script that sums its lines up.
@@ -125,6 +129,8 @@ class ForeignLine(Record):
     verbose_table: Flag = False
     #: A compilation's numbers, as Python prints the object.
     metrics: Flag = False
+    #: What ``torch.export.draft_export`` reports.
+    draft_export: Flag = False
 
     @property
     def tool(self) -> str:

@@ -74,6 +74,7 @@ class Recompiles(HeadedLog):
     cuts = re.compile(r"\(?['\"]?Recompiling function ")
     opens = ("Recompiling function ",)
     opens_always = True
+    continues = re.compile(r"\s*(?:$|- |triggered by the following guard|guard \d+ failures:)")
 
     @classmethod
     def frame_of(cls, text: str) -> str:
@@ -148,7 +149,8 @@ class Recompile(Record):
 
     at: int = 0
     function: str
-    file: str
+    #: Empty where it was left out of what was pasted.
+    file: str = ""
     line: int = 0
     failures: tuple[GuardFailure, ...] = ()
 

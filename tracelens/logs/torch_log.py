@@ -30,7 +30,11 @@ class TorchLog(Log):
 _NUMBERED = re.compile(r"\] \[(\d+/\d+(?:_\d+)?)\]", re.ASCII)
 _ANY_ID = "0/0"
 #: What Dynamo and Inductor were called before they became parts of torch.
-_BEFORE = {"torchdynamo": "torch._dynamo", "torchinductor": "torch._inductor"}
+_BEFORE = {
+    "Torchdynamo": "torch._dynamo",
+    "torchdynamo": "torch._dynamo",
+    "torchinductor": "torch._inductor",
+}
 
 
 def _moved(logger: str) -> str:

@@ -47,7 +47,7 @@ TORCH = re.compile(
     rb"(?P<site>[^\]\n]{1,400}\]"
     rb"(?: " + _ID + rb")?(?: " + _ARTIFACT + rb")?)"
     rb"|(?:\[(?P<clock21>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] )?"
-    rb"(?P<site21>(?:" + _ID + rb" )?torch[\w.]{0,200}: \[[A-Z]{4,8}\])"
+    rb"(?P<site21>(?:" + _ID + rb" )?[Tt]orch[\w.]{0,200}: \[[A-Z]{4,8}\])"
     rb"|(?P<bare>(?:(?:\.{3}/)?torch[\w./\\-]{1,200}:\d+\] )?(?:"
     + _ID
     + rb" )?"

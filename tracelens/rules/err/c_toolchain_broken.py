@@ -46,6 +46,10 @@ def _lacks(data: FailureData) -> str:
     return "torch" if any(mark in symbol for mark in ("c10", "at", "torch", "aoti")) else ""
 
 
+def _lacks_ldconfig(data: FailureData) -> bool:
+    return data.facts.get("tool", "").endswith("ldconfig")
+
+
 def _library(name: str) -> str:
     """Return the name of a library with its beginning: of ``-lcuda``, ``libcuda``."""
     return name if name.startswith(("lib", "-l", "python")) or "." in name[:-3] else f"lib{name}"
@@ -112,6 +116,24 @@ class CToolchainBroken(FailureRule):
             env="LIBRARY_PATH=/usr/lib/x86_64-linux-gnu",
             applies=lambda d: "cuda" in d.facts.get("library", ""),
             when="-lcuda",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            "ldconfig",
+            "Triton asks `ldconfig` where the driver's library is: add its folder to PATH.",
+            env="PATH=$PATH:/sbin:/usr/sbin",
+            applies=_lacks_ldconfig,
+            when="ldconfig is not found",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            "name-driver",
+            "Or name the folder of libcuda.so.1: newer versions of Triton then do not ask.",
+            env="TRITON_LIBCUDA_PATH=/usr/lib/x86_64-linux-gnu",
+            applies=_lacks_ldconfig,
+            when="ldconfig is not found",
             basis="untestable",
             proof="needs a GPU",
         ),
@@ -221,6 +243,7 @@ class CToolchainBroken(FailureRule):
                 and not d.on_windows
                 and "cuda" not in d.facts.get("library", "")
                 and "glibc" not in d.facts
+                and not _lacks_ldconfig(d)
             ),
             when="Linux",
             basis="untestable",
@@ -248,6 +271,8 @@ class CToolchainBroken(FailureRule):
             )
         if facts.get("library"):
             return f"the linker does not find the library `{_library(facts['library'])}`"
+        if _lacks_ldconfig(data):
+            return "Triton does not find `ldconfig`, which it asks where the driver's library is"
         if facts.get("glibc"):
             return (
                 "the C++ library is older than the compiler that built the kernel:"

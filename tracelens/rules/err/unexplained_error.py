@@ -181,7 +181,8 @@ class UnexplainedError(FailureRule):
         """Yield one finding per failure; what a rule of another family explains is left to it."""
         topics = {row.record.topic for row in errors}
         told = {cause for cause, topic in _TOPICS.items() if topic in topics}
-        told |= {"recompile-limit"} if len(limits) else set()
+        limited = len(limits) or any(row.record.is_limit for row in errors)
+        told |= {"recompile-limit"} if limited else set()
         met = len(clashes) or any(row.record.topic == "openmp-runtime" for row in said)
         told |= {"two-openmp"} if met else set()
         told |= {"no-choices"} if any(no_choice(row.record) for row in errors) else set()

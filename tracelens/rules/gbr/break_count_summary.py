@@ -172,7 +172,8 @@ def _listed(group: list[BreakSite]) -> str:
     record = group[0].record
     types = ", ".join(dict.fromkeys(_cut(site.record.text) for site in group))
     told = f"{records(group)}, {types}" if types else str(records(group))  # cut before the reason
-    return f"{user_code.short(record.file, record.line)} ({told})"
+    at = user_code.short(record.file, record.line) or "a place that the log does not tell"
+    return f"{at} ({told})"
 
 
 def _adds_nothing(ranked: list[list[BreakSite]]) -> str:

@@ -16,7 +16,7 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import Line, cold_start
-from tracelens.words import few
+from tracelens.words import few, plural
 
 __all__ = ["ColdStartSideEffect"]
 
@@ -136,14 +136,15 @@ class ColdStartSideEffect(Rule):
             )[-1:],
             state=state,
         )
-        listed = ", ".join(user_code.short(s.line.file, s.line.line) for s in cold[:MAX_LISTED])
+        places_told = [user_code.short(s.line.file, s.line.line) for s in cold[:MAX_LISTED]]
+        listed = ", ".join(filter(None, places_told))
         named = f" It also sets {', '.join(f'`{one}`' for one in state[:MAX_LISTED])}, for which "
         named += "functions are compiled again."
         yield self.finding(
             *(name for site in cold for name in site.identity[:2]),
             title="the first call sets up hooks inside the compiled code, which breaks the graph",
-            message=f"{data.records} graph breaks are in code that installs hooks, at {listed}."
-            + (named if state else ""),
+            message=f"{plural(data.records, 'graph break is', 'graph breaks are')} in code that "
+            f"installs hooks{', at ' if listed else ''}{listed}." + (named if state else ""),
             severity=Severity.WARNING if any(site.skipped for site in cold) else None,
             confidence=Confidence.MEDIUM,
             count=data.records,

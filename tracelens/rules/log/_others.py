@@ -153,6 +153,21 @@ _FOREIGN = {
             env="ONEDNN_VERBOSE=profile,dispatch",
         ),
     ),
+    "draft_export": (
+        "the report of torch.export.draft_export",
+        (
+            "draft_export went on where torch.export would have raised, and lists each place: a "
+            "custom operator without a fake kernel, or with one that gives other results; a value "
+            "that only data tells; or a size that is a constant, though it was to be dynamic. Its "
+            "own program holds only for such inputs until each is mended."
+        ),
+        Advice(
+            text="Mend each entry of the list, then export: what is still wrong is then an error. "
+            "`torch.library.register_fake` for an operator, `torch._check` for a value, and "
+            "Dim.AUTO or the constant for a size.",
+            code="torch.export.export(model, args, strict=False)",
+        ),
+    ),
     "metrics": (
         "the numbers of single compilations",
         (

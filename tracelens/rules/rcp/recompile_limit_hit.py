@@ -39,8 +39,6 @@ _REASON = ("last reason:", "reasons:")
 AVOIDABLE = frozenset({"RCP002", "RCP004", "RCP005", "RCP007"})
 #: Causes whose values are ids of objects: they say nothing to a reader but how many there are.
 IDENTITIES = frozenset({"RCP008", "RCP009", "RCP030"})
-#: What torch raises where it must not go on eagerly: the newer and the older name.
-FATAL = frozenset({"FailOnRecompileLimitHit", "FailOnCacheLimitHit"})
 
 
 #: A cause, in how many recompiles it occurs, and the values that entries were made for.
@@ -177,6 +175,27 @@ torch._dynamo hit config.recompile_limit (8)
             yield self._finding(
                 hits, history, frames, trees, fatal=any(place in fatal for place, _ in hits)
             )
+        if not groups:
+            yield from self._raised(failures)
+
+    def _raised(self, failures: Table[Failure]) -> Iterator[Finding]:
+        """Yield what the exception alone tells: neither the function nor what changed is in it."""
+        for seen in failures.where(lambda one: one.is_limit):
+            data = LimitData(
+                cause="", function="", file="", line=0, limit=0, is_hit=True, ended_program=True
+            )
+            yield self.finding(
+                title="a function hit the limit of its entries, which ended the program",
+                message="Dynamo compiled a function as often as it may, and no entry fitted the "
+                "call; under fullgraph=True that is an exception. Which function, and what changed "
+                "from call to call, is not in the log.",
+                confidence=Confidence.MEDIUM,
+                count=seen.count,
+                evidence=[seen.quote()],
+                advice=self.advise(data),
+                data=data,
+            )
+            return
 
     def _finding(
         self,
@@ -215,7 +234,7 @@ def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place
     """Return those of ``places`` after which torch raised an exception instead of going on."""
     found = set()
     for at, seen in failures.events():
-        if seen.record.error.rpartition(".")[2] in FATAL:
+        if seen.record.is_limit:
             before = [p for p in places if p.input == at.input and p.line < at.line]
             found.update(sorted(before, key=lambda place: place.line)[-1:])
     return found

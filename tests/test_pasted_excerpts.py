@@ -1,0 +1,163 @@
+"""A few lines of a log, cut or changed by hand: the rule that they tell of answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, Severity, TracelensError, analyze
+
+LISTED = """\
+Graph Count: 9
+Graph Break Count: 8
+Op Count: 51
+Break Reasons:
+  Break Reason 1:
+    Reason: Tensor.item
+    User Stack:
+      <FrameSummary file /home/ana/proj/model.py, line 8, in forward>
+  Break Reason 2:
+    Reason: builtin: print [<class 'torch._dynamo.variables.tensor.TensorVariable'>]
+    User Stack:
+      <FrameSummary file /home/ana/proj/model.py, line 9, in forward>
+  ... (6 more)
+"""
+AGAIN = "[0/1] [__recompiles] "
+LDCONFIG = "[2024-02-02 23:08:11,903] torch._dynamo.convert_frame: [WARNING] "
+OLD_BREAK = "[WARNING] Graph break: generic_jump TensorVariable() from user code at:"
+
+
+def _first(text: str, tmp_path: Path) -> Finding:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    report = analyze(str(path))
+    shown = [*report.told, *report.findings]
+    return shown[0]
+
+
+def test_an_explanation_with_commas_lists_breaks(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(LISTED, encoding="utf-8")
+    told = {(one.code, one.where.line) for one in analyze(str(path)).told if one.where}
+    assert {("GBR001", 8), ("GBR003", 9)} <= told
+
+
+def test_a_recompile_without_its_place_has_its_reason(tmp_path: Path) -> None:
+    text = (
+        f"{AGAIN}Recompiling function forward in ...\n"
+        f"{AGAIN}    triggered by the following guard failure(s):\n{AGAIN}    - 0/0: \n"
+    )
+    found = _first(text, tmp_path)
+    assert (found.code, found.where) == ("RCP021", None)
+    assert "`forward`" in found.title
+
+
+def test_what_the_program_prints_below_a_recompile_is_its_own(tmp_path: Path) -> None:
+    text = (
+        "Recompiling function forward in /home/ana/proj/model.py:8\n"
+        "    triggered by the following guard failure(s):\n"
+        "    - 0/0: tensor 'L['x']' size mismatch at index 0. expected 8, actual 16\n"
+        "    [0/1] step 3 is over\n    Time: 0.40\n"
+    )
+    assert _first(text, tmp_path).code == "RCP003"
+
+
+@pytest.mark.parametrize("name", ["Torchdynamo", "torchdynamo", "torch._dynamo.symbolic_convert"])
+@pytest.mark.parametrize("blanks", ["", " " * 60])
+def test_a_graph_break_of_2022_is_none_of_the_failures(
+    name: str, blanks: str, tmp_path: Path
+) -> None:
+    text = (
+        f'{name}: {OLD_BREAK}{blanks}\n  File "/home/ana/proj/main.py", line 363, in <module>\n'
+        '    main()\n  File "/home/ana/proj/common.py", line 1072, in run\n'
+    )
+    assert _first(text, tmp_path).code == "GBR002"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True. Excessive",
+        "FailOnRecompileLimitHit: recompile_limit reached with one_graph=True. Excessive",
+        "FailOnCacheLimitHit: cache_size_limit reached",
+    ],
+)
+def test_the_error_about_the_limit_is_the_limit(error: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"torch._dynamo.exc.{error}\n", encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert (found.code, found.severity) == ("RCP001", Severity.ERROR)
+    assert found.data["ended_program"]
+    assert [advice.env for advice in found.advice] == ['TORCH_LOGS="recompiles"']
+
+
+def test_another_error_of_dynamos_is_no_limit(tmp_path: Path) -> None:
+    text = "torch._dynamo.exc.InternalTorchDynamoError: KeyError: 'recompile'\n"
+    assert _first(text, tmp_path).code != "RCP001"
+
+
+def test_a_missing_ldconfig_is_no_bug_of_inductor(tmp_path: Path) -> None:
+    text = (
+        f"{LDCONFIG}torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+        f"{LDCONFIG}FileNotFoundError: [Errno 2] No such file or directory: 'ldconfig'\n"
+        f"{LDCONFIG}WON'T CONVERT forward /home/ana/proj/model.py line 65 \n"
+    )
+    found = _first(text, tmp_path)
+    assert (found.code, "`ldconfig`" in found.title) == ("ERR006", True)
+    assert [advice.env for advice in found.advice][:2] == [
+        "PATH=$PATH:/sbin:/usr/sbin",
+        "TRITON_LIBCUDA_PATH=/usr/lib/x86_64-linux-gnu",
+    ]
+
+
+def test_a_missing_ldconfig_of_the_program_is_its_own(tmp_path: Path) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/proj/setup.py", line 3, in <module>\n    libraries()\n'
+        "FileNotFoundError: [Errno 2] No such file or directory: 'ldconfig'\n"
+    )
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    try:
+        told = analyze(str(path)).told
+    except TracelensError:
+        return
+    assert "ERR006" not in {one.code for one in told}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WARNING: 2 issue(s) found during export, and it was not able to soundly produce a graph.",
+        "1. Missing fake kernel.",
+        "1. Mismatched fake kernel.",
+        "2. Data dependent error.",
+        "12. Guard Added.",
+        "1. Constraint violation error.",
+    ],
+)
+def test_a_report_of_draft_export_is_named(line: str, tmp_path: Path) -> None:
+    found = _first(f"{line}\n    torch.ops.shop.price is in the program.\n", tmp_path)
+    assert "draft_export" in found.title
+
+
+@pytest.mark.parametrize(
+    "line", ["1. Missing kernels.", "WARNING: 2 issue(s) found", "1. Data error."]
+)
+def test_other_lists_are_no_report_of_draft_export(line: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError):
+        _first(f"{line}\n", tmp_path)
+
+
+def test_breaks_without_a_place_are_said_to_have_none(tmp_path: Path) -> None:
+    reasons = ("generic_jump TensorVariable()", "call_method NNModuleVariable() hook [] {}")
+    path = tmp_path / "pasted.txt"
+    path.write_text(
+        "".join(
+            f"torchdynamo: [WARNING] Graph break: {one} from user code at:\n" for one in reasons
+        )
+    )
+    messages = [one.message for one in analyze(str(path)).findings if one.code == "GBR012"]
+    assert messages
+    assert all("place: (" not in one and "; (" not in one for one in messages)
