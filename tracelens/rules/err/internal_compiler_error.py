@@ -18,6 +18,11 @@ _CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
 _SYMBOL = re.compile(r"\bs\d{1,9}\b")
 
 
+def _is_foreign(data: FailureData) -> bool:
+    """Whether a backend raised that is none of torch's stages, and the log names it."""
+    return data.stage == "backend" and bool(data.facts.get("backend"))
+
+
 class InternalCompilerError(FailureRule):
     """AOTAutograd, Inductor or a backend failed on a graph: a bug of the compiler.
 
@@ -103,6 +108,19 @@ class InternalCompilerError(FailureRule):
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         ),
         Remedy(
+            "other-backend",
+            lambda data: (
+                f"The backend `{data.facts.get('backend', 'name')}` raised: that is its author's "
+                "to mend. Inductor compiles where no backend is named."
+            ),
+            when="a backend other than Inductor",
+            applies=_is_foreign,
+            code="torch.compile(model)",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/ERR017/other-backend.py",
+        ),
+        Remedy(
             "suppress",
             "Until it is mended, let what fails run eagerly, and keep the rest compiled.",
             setting="torch._dynamo.config.suppress_errors = True",
@@ -119,6 +137,8 @@ class InternalCompilerError(FailureRule):
                 'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
                 " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
             ),
+            when="the stages of torch",
+            applies=lambda data: not _is_foreign(data),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -126,6 +146,8 @@ class InternalCompilerError(FailureRule):
             "torch's own bisector finds the pass that breaks it.",
             code="python -m torch._inductor.compiler_bisector run python program.py",
             since="2.6",
+            when="the stages of torch",
+            applies=lambda data: not _is_foreign(data),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -133,6 +155,8 @@ class InternalCompilerError(FailureRule):
             "The minifier writes a small program that shows it, to attach to a report.",
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
+            when="the stages of torch",
+            applies=lambda data: not _is_foreign(data),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
