@@ -151,13 +151,43 @@ def test_other_lists_are_no_report_of_draft_export(line: str, tmp_path: Path) ->
 
 
 def test_breaks_without_a_place_are_said_to_have_none(tmp_path: Path) -> None:
-    reasons = ("generic_jump TensorVariable()", "call_method NNModuleVariable() hook [] {}")
+    reason = "call_method NNModuleVariable() hook [] {}"
     path = tmp_path / "pasted.txt"
-    path.write_text(
-        "".join(
-            f"torchdynamo: [WARNING] Graph break: {one} from user code at:\n" for one in reasons
-        )
+    path.write_text(f"torchdynamo: [WARNING] Graph break: {reason} from user code at:\n")
+    (found,) = [one for one in analyze(str(path)).findings if one.code == "GBR012"]
+    assert found.message.startswith("By place: a place that the log does not tell (1, call_method")
+
+
+def test_an_operator_that_reads_data_while_traced_is_named_without_its_head(
+    tmp_path: Path,
+) -> None:
+    text = (
+        'sor(..., size=()), True), **{}): got RuntimeError("The tensor has a non-zero number of '
+        "elements, but its data is not allocated yet.\\nIf you're using torch.compile/export/fx, "
+        "it is likely that we are erroneously tracing into a custom kernel. To fix this, please "
+        'wrap the custom kernel into an opaque custom op.")\n\nfrom user code:\n'
+        '   File "/home/ana/proj/points.py", line 107, in sample\n'
+        "    return torch.ops.points.sample(src)\n\n"
+        "Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace\n"
     )
-    messages = [one.message for one in analyze(str(path)).findings if one.code == "GBR012"]
-    assert messages
-    assert all("place: (" not in one and "; (" not in one for one in messages)
+    found = _first(text, tmp_path)
+    assert found.code == "ERR015"
+    assert found.title == (
+        "an operator has no implementation for fake tensors: The tensor has a non-zero number of "
+        "elements, but its data is not allocated yet."
+    )
+    assert "@torch.library.custom_op" in (found.advice[0].code or "")
+
+
+def test_an_autotune_table_with_remarks_is_read(tmp_path: Path) -> None:
+    text = (
+        "AUTOTUNE addmm(64x32, 32x16)\n  bias_addmm   0.0198 ms 100.0%   <- what eager calls\n"
+        "  triton_mm_2  0.0211 ms  92.4%  # a template\n"
+        "SingleProcess AUTOTUNE benchmarking takes 6.84 seconds for addmm\n"
+    )
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    report = analyze(str(path))
+    (row,) = report.tables["autotune"]
+    assert report.coverage.unread_lines == 0
+    assert (row["op"], row["winner"]) == ("addmm", "bias_addmm")

@@ -316,7 +316,7 @@ PHRASES = (
     ),
     Phrase(
         "fake-tensors",
-        r"DynamofailedtorunFXnodewithfaketensors|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
+        r"DynamofailedtorunFXnodewithfaketensors|erroneouslytracingintoacustomkernel|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|Failedrunningcall_(?:function|method|module).{0,4000}?FakeTensor\("
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",

@@ -17,6 +17,7 @@ _GOT = re.compile(r"got \w+\(['\"](.+?)['\"]?\)?(?:\n|$)")
 _LACKS = re.compile(
     r"Meta tensors|fake impl|Operator does not support running with fake tensors"
     r"|UnsupportedOperatorException|Cannot access data pointer"
+    r"|tracing into a custom kernel"
 )
 #: An operator, as its definition and as the node of the graph name it.
 _CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
@@ -27,7 +28,7 @@ def _said(data: FailureData) -> str:
     """Return what the operation itself said; without it, all that there is."""
     found = _GOT.search(data.message)
     if found:
-        return found[1]
+        return found[1].replace("\\n", "\n")
     head, _, rest = data.message.partition("\n")
     return rest if rest and "(*(" in head else data.message
 
@@ -117,7 +118,9 @@ class ProgramErrorUnderFakeTensors(FailureRule):
                 '@torch.library.custom_op("mylib::my_op", mutates_args=())'
                 "  # and my_op.register_fake(...)"
             ),
-            applies=lambda d: "data pointer" in d.message,
+            applies=lambda d: any(
+                words in d.message for words in ("data pointer", "tracing into a custom kernel")
+            ),
             when="the data pointer of a fake tensor",
             since="2.4",
             basis="untestable",
