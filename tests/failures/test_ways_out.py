@@ -39,6 +39,7 @@ def test_what_inductor_cannot_compile_runs_eagerly_before_it_is_bisected(tmp_pat
     assert found.code == "ERR017"
     assert found.advice[0].id == "suppress"
     assert found.advice[0].env == "TORCHDYNAMO_SUPPRESS_ERRORS=1"
+    assert "`backward()`" in found.advice[0].text  # a graph that no call of the function compiles
     assert "bisect" in [one.id for one in found.advice]
 
 

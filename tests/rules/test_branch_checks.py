@@ -60,10 +60,10 @@ def test_a_check(code: str, in_graph: str | None, in_eager: str | None) -> None:
 @pytest.mark.parametrize(
     ("code", "check", "select"),
     [
-        (f"if {NAN}:", True, False),
+        (f"if {NAN}:", True, True),
         ("if x.sum() > 0:", False, True),
         ("if not flag:", False, True),
-        ("if x.sum() > 0: return x + 1", False, True),
+        ("if x.sum() > 0: return x + 1", False, False),
         ("if x.sum() > 0: raise ValueError", True, False),
         ("if x.any(): x = x + 1", False, True),
         ("if x.mean() > 100: break", False, False),

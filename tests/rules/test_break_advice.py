@@ -87,6 +87,24 @@ def test_what_keeps_a_number_keeps_no_gradient(tmp_path: Path) -> None:
     assert code(found, "keep-tensor") == line.replace(".item()", ".detach()")
 
 
+@pytest.mark.parametrize(
+    ("line", "is_kept"),
+    [
+        ("x = x[: lengths.max().item()]", False),
+        ("mask = torch.arange(lengths.max().item())", False),
+        ("x = x.view(n.item(), -1)", False),
+        ("return Output(loss=loss.item())", True),
+        ("scale = w.max().item() * self.gain[0]", True),
+        ("y = f(x) * s.item()", True),
+    ],
+)
+def test_a_tensor_in_place_of_a_size_is_read_all_the_same(
+    tmp_path: Path, line: str, is_kept: bool
+) -> None:
+    found = broken(tmp_path, ITEM, (OWN, 7, "forward", line))
+    assert ("keep-tensor" in ids(found)) == is_kept
+
+
 def test_a_call_that_wants_a_number_is_given_no_tensor(tmp_path: Path) -> None:
     line = 'self.writer.add_scalar("loss", loss.item())'
     found = broken(tmp_path, ITEM, (OWN, 7, "loss", line))

@@ -122,7 +122,8 @@ class InternalCompilerError(FailureRule):
         ),
         Remedy(
             "suppress",
-            "Until it is mended, let what fails run eagerly, and keep the rest compiled.",
+            "Until it is mended, let what fails run eagerly, and keep the rest compiled. What "
+            "fails in `backward()`, or under `fullgraph=True`, raises all the same.",
             setting="torch._dynamo.config.suppress_errors = True",
             env="TORCHDYNAMO_SUPPRESS_ERRORS=1",
             since="2.0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import ClassVar
 
@@ -34,7 +35,26 @@ def _kept(data: BreakData) -> str | None:
         return None
     if is_statement(code) and "append(" not in code:  # whatever is called wants a number
         return None
-    return code.replace(".item()", ".detach()")
+    return None if _hands_on(code) else code.replace(".item()", ".detach()")
+
+
+def _hands_on(code: str) -> bool:
+    """Whether a call or an index gets the number: ``x[: n.item()]`` reads it all the same."""
+    try:
+        nodes = list(ast.walk(ast.parse(code.strip())))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    taken: list[ast.AST] = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    for node in nodes:
+        if isinstance(node, ast.Call) and not _keeps(ast.unparse(node.func)):
+            taken += [*node.args, *(word.value for word in node.keywords)]
+    return any(".item()" in ast.unparse(node) for node in taken)
+
+
+def _keeps(function: str) -> bool:
+    """Whether it is a container's: a class, or what adds to a list."""
+    last = function.rpartition(".")[2]
+    return last[:1].isupper() or last in {"append", "dict", "list", "tuple"}
 
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.

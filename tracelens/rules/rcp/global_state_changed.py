@@ -22,7 +22,12 @@ __all__ = ["GlobalStateChanged"]
 #: What changes between training and validation.
 MODES = frozenset({"grad_mode", "autocast", "inference_mode"})
 #: What a program sets once, and how it is called.
-SET_ONCE = {"num_threads": "the number of threads", "default_dtype": "the default dtype"}
+SET_ONCE = {
+    "num_threads": "the number of threads",
+    "default_dtype": "the default dtype",
+    "allow_tf32": "TF32",
+    "deterministic_algorithms": "deterministic algorithms",
+}
 
 
 def _advice(data: RecompileData) -> str:
