@@ -196,3 +196,29 @@ def test_a_guide_that_speaks_of_a_message_reports_no_end(tmp_path: Path) -> None
 def test_a_message_that_somebody_got_is_a_failure(tmp_path: Path) -> None:
     first = _first("AssertionError: Torch not compiled with CUDA enabled\n", tmp_path)
     assert first.severity == Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Question 3: which one?\nExplanation: The answer is B, since water boils.\n",
+        "error: pathspec\nHint: did you forget to add the file?\nHint: run it again\n",
+    ],
+)
+def test_explanations_and_hints_of_other_programs_are_theirs(text: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(text, encoding="utf-8")
+    with pytest.raises(TracelensError, match="nothing from torch"):
+        analyze(str(log))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  Explanation: Cannot use this here.\n  Hint: Avoid calling this method.\n",
+        "  Hint: Set `torch._dynamo.config.capture_scalar_outputs = True`.\n",
+        "  Explanation: Dynamo does not know how to go on.\n",
+    ],
+)
+def test_those_of_dynamo_are_told(text: str, tmp_path: Path) -> None:
+    assert _first(text, tmp_path).code == "LOG001"

@@ -199,3 +199,16 @@ def test_a_pause_names_what_the_program_calls_in_it(tmp_path: Path) -> None:
     assert finding.where is not None
     assert finding.where.function == "step"
     assert f"Longest in `{inner}`, which it calls: " in finding.message
+
+
+def test_what_is_called_in_a_pause_takes_no_longer_than_the_pause(tmp_path: Path) -> None:
+    inner = "torch/serialization.py(1183): _save"
+    events = [op("aten::mm", 0.0, 100.0)]
+    events.append(span("python_function", "train.py(125): step", 100.0, 60_000.0))
+    events.append(span("python_function", inner, 101.0, 59_990.0))
+    events += [span("python_function", f"a.py({n}): g", 102.0 + n, 0.5) for n in range(5_000)]
+    events.append(op("aten::mm", 60_100.0, 100.0))
+    message = found(tmp_path, events, with_stack=1)["TRC024"].message
+    whole = message.partition("`step`: ")[2].partition(" of ")[0]
+    assert whole != "60 ms"
+    assert f"Longest in `{inner}`, which it calls: {whole}." in message

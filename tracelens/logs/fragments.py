@@ -7,7 +7,7 @@ is in that kind's tables, and :class:`Fragment` says what was missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -33,6 +33,11 @@ _REST = (
     r"|env TORCHDYNAMO_CAPTURE_|GraphModule: class GraphModule\()"
 )
 
+#: What tells an explanation or a hint of Dynamo's from those of other programs.
+_OF_DYNAMO = re.compile(
+    r"[Tt]orch|TORCH|[Dd]ynamo|[Tt]ensor|[Gg]raph|[Tt]rac(?:e|ing)\b|[Cc]ompil|[Dd]ata-dependent"
+    r"|Developer debug context: |from user code:|Original traceback:|While executing %"
+)
 #: How the line about a frame begins that runs eagerly.
 _LEFT_OUT = "WON'T CONVERT"
 
@@ -86,6 +91,17 @@ class Fragments(Log):
         records = super().parse(text)
         found = [record for record in records if isinstance(record, Fragment)]
         return (*records, *(told for one in found for told in _read(one)))
+
+    @classmethod
+    def owns(cls, records: Sequence[Record]) -> bool:
+        """Leave explanations and hints of other programs to them: torch's tell more than one."""
+        found = [record for record in records if isinstance(record, Fragment)]
+        return len(found) < len(records) or any(
+            one.what != "rest"
+            or (EXPLAINS in one.text and "Hint: " in one.text)
+            or _OF_DYNAMO.search(one.text)
+            for one in found
+        )
 
 
 class Fragment(Record):
