@@ -114,8 +114,11 @@ class Names:
 
     def meet(self, category: str | None, name: str, number: int) -> Entry:
         """Return what to do with an event of that name, which is the ``number``-th of the trace."""
+        raw = category, name
+        if raw in self.known:  # of an event that began and ended in two
+            return self.known[raw]
         entry = self._find(category, name, number)
-        self._know((category, name), entry)
+        self._know(raw, entry)
         if not self._closed:
             self._characters += len(name)
             self._closed = len(self.known) >= MAX_NAMES or self._characters >= MAX_CHARACTERS
