@@ -191,3 +191,27 @@ def test_an_autotune_table_with_remarks_is_read(tmp_path: Path) -> None:
     (row,) = report.tables["autotune"]
     assert report.coverage.unread_lines == 0
     assert (row["op"], row["winner"]) == ("addmm", "bias_addmm")
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("generic_jump TensorVariable()", "GBR002"),
+        ("call_function BuiltinVariable(print) [ConstantVariable(str)] {}", "GBR003"),
+        ("var_getattr: TensorVariable(), data", "GBR012"),
+        ("call_method UserDefinedObjectVariable(Cfg) __iter__ [] {}", "GBR012"),
+    ],
+)
+def test_the_bare_reason_of_an_older_version_is_a_graph_break(
+    reason: str, code: str, tmp_path: Path
+) -> None:
+    found = _first(f"{reason}\n", tmp_path)
+    assert (found.code, found.where) == (code, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["call_function of a BuiltinVariable(x)", "var_getattr: data", "generic_jump jumps"]
+)
+def test_other_words_are_no_reason_of_a_graph_break(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError):
+        _first(f"{text}\n", tmp_path)

@@ -38,6 +38,10 @@ _OF_DYNAMO = re.compile(
     r"[Tt]orch|TORCH|[Dd]ynamo|[Tt]ensor|[Gg]raph|[Tt]rac(?:e|ing)\b|[Cc]ompil|[Dd]ata-dependent"
     r"|Developer debug context: |from user code:|Original traceback:|While executing %"
 )
+
+#: How reasons of graph breaks begin up to torch 2.6.
+_OLD_REASONS = ("call_function ", "call_method ", "generic_jump ", "var_getattr: ")
+
 #: How the line about a frame begins that runs eagerly.
 _LEFT_OUT = "WON'T CONVERT"
 
@@ -50,7 +54,7 @@ class Fragments(Log):
     partial = True
     begins = re.compile(
         # Told apart at a glance from most lines of programs.
-        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgEHDRSO[]))(?:"
+        r"(?=[ \t]{0,40}+(?:\d{1,6}/|- \d|[tlWGceo|+@d#fbgvEHDRSO[]))(?:"
         rf"{_REST}|"
         rf"[ \t]{{0,8}}- \d{{1,6}}/\d{{1,6}}:(?: *$| (?:{_REASON}))"
         r"| {0,8}triggered by the following guard failure\(s\):"
@@ -60,6 +64,7 @@ class Fragments(Log):
         r"|(?: {1,8}|\[rank\d{1,4}\] )torch\._dynamo hit config\.\w{1,60} \(\d"
         r"|WON'T CONVERT \S+ \S+ line \d+|Graph break from `Tensor\.|Graph Break Reason: \S"
         r"|Reason: Unsupported: \S"
+        r"|(?:call_function|call_method|generic_jump|var_getattr:) [A-Z]\w{2,60}Variable\("
         r"|create_(?:symbol s|unbacked_sym\w+ [uz])\d+ |eval [^\n]{1,300} \[guard added\]"
         r"|[ \t]{0,8}(?:\| ){0,60}\+- (?:RootGuardManager|(?:Dict)?GuardManager: source="
         r"|KeyValueManager pair"
@@ -167,6 +172,8 @@ def _bare(line: str) -> str:
 def _breaks(text: str) -> _Whole:
     if text.startswith(("Graph Break Reason:", "Reason:")):
         return _Whole("graph_breaks", f"Graph break in user code at ?:0\n{text}", 1)
+    if text.startswith(_OLD_REASONS):
+        return _Whole("graph_breaks", f"Graph break in user code at ?:0\nReason: {text}", 1)
     return _Whole("graph_breaks", text, 0)
 
 
