@@ -21,7 +21,7 @@ from tracelens.report import Advice, EvidenceLine, Finding, Report, Severity, Wh
 from tracelens.report.compare import compare
 
 ROOT = Path(__file__).parents[2]
-LOG = next((ROOT / "fixtures" / "rules").glob("RCP008-*/fires*.log"))
+LOG = ROOT / "fixtures/rules/RCP008-object-identity-guard/fires-function-per-layer.log"
 HOME = "/" + "home"
 FILE = f"{HOME}/ana/acme/falcon.py"
 TORCH = f"{HOME}/ana/v/lib/python3.11/site-packages/torch/nn/modules/linear.py"
