@@ -16,7 +16,6 @@ from tracelens.evidence import Evidence
 from tracelens.evidence.limits import Unread
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, kind
-from tracelens.logs.fragments import EXPLAINS, Fragment, named_break
 
 __all__ = ["MAX_LINES", "complete"]
 
@@ -63,6 +62,8 @@ def _explained(evidence: Evidence) -> None:
     """Read what is explained of a break whose name is cut off, where nothing says it was raised."""
     if FRAGMENTS not in evidence.kinds:  # most logs: nothing is looked up
         return
+    from tracelens.logs.fragments import Fragment  # noqa: PLC0415 -- few logs have such texts
+
     rests = [row for row in evidence.table(Fragment) if row.record.what == "rest"]
     texts = [row.record.text for row in rests]
     if FAILURES in evidence.kinds or any(map(_RAISED.search, texts)):
@@ -105,6 +106,8 @@ def _placed(record: Record) -> Record:
 
 def _graph_break(text: str) -> Iterator[_Whole]:
     """Set the place that the user's frames tell, or none, before the reason."""
+    from tracelens.logs.fragments import EXPLAINS, named_break  # noqa: PLC0415 -- the same
+
     own = [one for one in _FRAME.finditer(text) if not _OF_LIBRARY.search(one["file"])]
     place = f"{own[-1]['file']}:{own[-1]['line']}" if own else "?:0"
     head = f"Graph break in user code at {place}"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
-from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.runs import Runs, Spent, groups, times
 from tracelens.onednn.summary import quote
@@ -18,6 +17,7 @@ from tracelens.words import length, percent
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.frames.compile_seconds import CompileSeconds
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
