@@ -336,6 +336,30 @@ def test_an_exception_without_a_message_is_quoted_by_its_name(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    "pool",
+    [
+        "/home/ana/proj/m.py",
+        "/home/ana/venv/lib/python3.11/site-packages/torch/_inductor/async_compile.py",
+    ],
+)
+def test_a_pool_of_the_program_is_no_pool_of_compile_workers(tmp_path: Path, pool: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "W1122 10:47:23.888000 903 torch/_dynamo/convert_frame.py:1994] [0/8] torch._dynamo hit "
+        "config.recompile_limit (8)\n"
+        * ("_inductor" not in pool)
+        + "Traceback (most recent call last):\n"
+        f'  File "{pool}", line 5, in wait\n    x.result()\n'
+        '  File "/usr/lib/python3.11/concurrent/futures/_base.py", line 401, in __get_result\n'
+        "    raise self._exception\n"
+        "concurrent.futures.process.BrokenProcessPool: A process in the process pool was "
+        "terminated abruptly while the future was running or pending.\n"
+    )
+    codes = [finding.code for finding in analyze(str(log)).findings]
+    assert ("ERR024" in codes) == ("_inductor" in pool)
+
+
+@pytest.mark.parametrize(
     ("words", "code"),
     [("ref:any", "ONE001"), ("simple:any", "ONE005"), ("brgemm", "ONE007"), ("padding", "TUN011")],
 )

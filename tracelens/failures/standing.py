@@ -59,6 +59,9 @@ NEAR = 100
 #: Files of torch that run the C++ compiler and read what it prints.
 _RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
 _TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"})
+#: What Python says of any pool of processes, a web server's as well.
+_POOL = re.compile(r"BrokenProcessPool|process pool was terminated abruptly")
+_COMPILES = re.compile(r"nductor|compile_worker|[Tt]riton")
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: What stands in the log of a function that was left out, where its first line is cut off.
 _LET_GO = (
@@ -71,8 +74,10 @@ def stands(
     cause: str, at: int, episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]
 ) -> bool:
     """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
-    elsewhere = is_elsewhere(cause, item_at(episode, at), episode)
-    return not elsewhere and _stands(cause, at, episode, raised, frames)
+    item = item_at(episode, at)
+    elsewhere = is_elsewhere(cause, item, episode)
+    of_program = bool(_POOL.search(line_of(item))) and not _compiles(episode, frames)
+    return not elsewhere and not of_program and _stands(cause, at, episode, raised, frames)
 
 
 def _stands(
@@ -154,6 +159,12 @@ def _is_told(episode: Episode, raised: Sequence[Raised]) -> bool:
         or episode.leaves_out
         or any(_SAYS.search(line_of(one)) and not one.logged for one in episode.items)
     )
+
+
+def _compiles(episode: Episode, frames: Sequence[Traced]) -> bool:
+    """Tell whether processes of a pool compiled for torch."""
+    lines = map(line_of, episode.items)
+    return any(is_compiler(one.place) for one in frames) or any(map(_COMPILES.search, lines))
 
 
 def _has_context(episode: Episode, at: int) -> bool:
