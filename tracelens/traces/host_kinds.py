@@ -48,7 +48,10 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"|lift_fresh|resolve_(?:conj|neg))$|^detach_?$"
             ),
         ),
-        ("reduction", r"::(?:sum|mean|std|var|max|min|amax|amin|topk|sort|argmax|cumsum|any|all)"),
+        (
+            "reduction",
+            r"::(?:sum|mean|std|var|max|min|amax|amin|topk|sort|argmax|cumsum|any|all)(?![a-z])",
+        ),
         ("unfolding", r"::(?:im2col|col2im)$"),
         ("interpolation", r"::_?(?:upsample|grid_sampler)"),
         ("elementwise", r"^aten::"),

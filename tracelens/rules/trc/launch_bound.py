@@ -170,7 +170,6 @@ class LaunchBound(Rule):
             on_cpu=True,
             reads=small.reads,
         )
-        each = length(small.each_ms)
         reads = small.reads > 0
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
         return self.finding(
@@ -178,13 +177,12 @@ class LaunchBound(Rule):
             title=(
                 f"single elements of tensors are read {small.reads:,} times, an operator each"
                 if small.reads
-                else f"{small.calls:,} operators take {each} each: calling them is what costs"
+                else f"{small.calls:,} operators do little: calling them is what costs"
             ),
             message=(
-                f"The trace of {length(whole.ms)} holds {small.calls:,} operators, {each} for each "
-                "in all. That is the price of calling them from Python, however little they "
-                f"compute: {length(small.left_ms)}, without what longer operators take and the "
-                "profiler can have added."
+                f"The trace of {length(whole.ms)} holds {small.calls:,} operators. Without what "
+                f"longer ones take and the profiler can have added, {length(small.left_ms)} are "
+                "the price of calling them from Python, however little they compute."
             ),
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
