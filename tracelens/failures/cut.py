@@ -11,7 +11,7 @@ from tracelens.failures.stages import is_compiler
 from tracelens.failures.words import is_error
 from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
-from tracelens.logs.fragments import named_break
+from tracelens.logs.fragments import EXPLAINS, named_break
 
 __all__ = ["explained", "function_cause", "is_cut", "is_end", "named", "raising"]
 
@@ -55,8 +55,8 @@ _STOPPED = re.compile(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
 _MINIFIES = "Writing minified repro to"
 _ENTERS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
 _IN_TORCH = re.compile(r"[/\\]torch[/\\]")
-#: How a graph break is explained below its name, and what lists put around that.
-_EXPLAINS, _DRESS = "Explanation: ", " -*>`#'\"\t"
+#: What lists put around the name of a graph break.
+_DRESS = " -*>`#'\"\t"
 _SUPPRESS = "You can suppress this exception"
 _TRACEBACK = "Traceback (most recent call last)"
 
@@ -79,7 +79,7 @@ def function_cause(frames: Sequence[Traced]) -> str:
 
 def explained(episode: Episode, at: int) -> int:
     """Return the item that names the break which item ``at`` explains; ``at`` where none does."""
-    if at and line_of(episode.items[at]).lstrip().startswith(_EXPLAINS):
+    if at and line_of(episode.items[at]).lstrip().startswith(EXPLAINS):
         name = line_of(episode.items[at - 1]).strip(_DRESS)
         return at - 1 if is_break(name) else at
     return at
@@ -87,9 +87,9 @@ def explained(episode: Episode, at: int) -> int:
 
 def named(first: str) -> list[str]:
     """Return the first lines of a message: what an explanation alone is of comes before it."""
-    if not first.startswith(_EXPLAINS):
+    if not first.startswith(EXPLAINS):
         return [bare if is_break(bare := first.strip(_DRESS)) else first]
-    return [name, first] if (name := named_break(first)) else [first.removeprefix(_EXPLAINS)]
+    return [name, first] if (name := named_break(first)) else [first.removeprefix(EXPLAINS)]
 
 
 def _compiles(path: str) -> bool:
