@@ -153,6 +153,7 @@ def test_a_compile_log_imports_little_else(cache: Path) -> None:
     assert "output_code" in kinds(modules)
     assert len(kinds(modules)) <= 16, kinds(modules)
     assert not kinds(modules) & {"chrome_trace", "cudagraphs", "graph_code", "onednn_verbose"}
+    assert "tracelens.failures.reading" not in modules, "nothing failed"
 
 
 def test_a_log_of_guards_imports_nothing_of_generated_code(cache: Path) -> None:

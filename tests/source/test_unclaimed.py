@@ -40,7 +40,8 @@ def program(lines: int, seed: int = 1) -> list[bytes]:
 
 def test_what_a_training_loop_prints_is_nobody_elses() -> None:
     lines = program(2_000)
-    assert all(Unclaimed(kinds()).among(lines, list(map(start, lines)), [], []))
+    starts = list(map(start, lines))
+    assert all(Unclaimed(kinds()).among(lines, starts, set(starts), [], []))
 
 
 def test_a_line_of_which_something_may_come_is_not_certain() -> None:
@@ -48,7 +49,8 @@ def test_a_line_of_which_something_may_come_is_not_certain() -> None:
     lines[70] = b"V1120 10:45:41.174000 123 torch/_dynamo/guards.py:1] [0/0] [__guards] GUARDS:\n"
     lines[71] = b"epoch 1 | onednn_verbose,v1,primitive,exec,cpu,matmul\n"
     lines[72] = b"AUTOTUNE mm(8x8, 8x8)\n"
-    flags = Unclaimed(kinds()).among(lines, list(map(start, lines)), [73], [b"_verbose,"])
+    starts = list(map(start, lines))
+    flags = Unclaimed(kinds()).among(lines, starts, set(starts), [73], [b"_verbose,"])
     assert [at for at, certain in enumerate(flags) if not certain] == [70, 71, 72, 73]
 
 
@@ -119,6 +121,16 @@ def test_what_cannot_match_is_not_admitted() -> None:
     )
     assert not any(map(openings.admit, ("epoch 00 |", "abce", "0000-00x", "  * L")))
     assert all(map(openings.admit, ("step", "step ab", "  - L[", "abc", "0x")))
+
+
+def test_literals_are_found_after_texts_that_lack_their_letters() -> None:
+    """What one text lacks says nothing of the next, however many were alike."""
+    held = Literals(TRIGGERS)
+    quiet = b"step 1 loss 0.5\n" * 40
+    for literal in TRIGGERS:
+        for _ in range(20):
+            assert held.among(quiet) == []
+        assert literal in held.among(quiet + literal + b"\n" + quiet)
 
 
 @given(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -25,6 +24,8 @@ def supports_links() -> bool:
 
 def target(name: str) -> str | None:
     """Return the address of a file that is there, or of the page of a rule; None for neither."""
+    import socket
+
     page = Path(__file__).parents[2] / "docs" / "rules" / f"{name}.md"
     try:
         path = page if name.isalnum() else Path(name).expanduser()

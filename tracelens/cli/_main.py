@@ -8,7 +8,6 @@ import gc
 import itertools
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +30,7 @@ COMPLETES = "_TRACELENS_COMPLETE"
 
 #: Garbage is collected less often than Python does by itself: what a run makes, it keeps, and
 #: looking through it again and again is a fifth of the time that a small log takes.
-COLLECT = (100_000, 20, 100)
+COLLECT = (1_000_000, 20, 100)
 
 
 def execute(given: Sequence[str]) -> int:
@@ -52,6 +51,8 @@ def execute(given: Sequence[str]) -> int:
             if isinstance(error, SystemExit) and error.code:  # the reader of a pipe has gone away
                 raise
             if "--debug" in everywhere:
+                import traceback
+
                 traceback.print_exc()
             code = _complain(error)
     if not flush() and rest[:1] != ["run"]:
@@ -123,6 +124,8 @@ def _complain(error: BaseException) -> int:
         message, code = misuse(), 2
         hint = f"{context.command_path if context else 'tracelens'} --help"
     else:
+        import traceback
+
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
         message, code = f"internal error: {type(error).__name__}: {error} ({where})", 3

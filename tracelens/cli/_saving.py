@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -59,7 +58,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         SourceError: It cannot be written.
     """
     # A name of our own: of any length that the folder takes, and never a link that lies there.
-    part = path.with_name(f".tracelens-{os.getpid()}-{secrets.token_hex(4)}.part")
+    part = path.with_name(f".tracelens-{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         mode = path.stat().st_mode & 0o7777 if path.exists() else None
         with contextlib.ExitStack() as stack:

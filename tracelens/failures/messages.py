@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tracelens.failures.stages import Stage
+    from tracelens.failures.record import Stage
 
 __all__ = [
     "BREAK",

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Seen, Table
-from tracelens.failures.causes import GENERAL
-from tracelens.failures.reading import LAST_LINES, Told, told
-from tracelens.failures.stages import Stage, backend_stage, own_stage, stage
 from tracelens.logs import Joined
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Episode
 
-__all__ = ["Failure"]
+if TYPE_CHECKING:
+    from tracelens.failures.reading import Told
+
+__all__ = ["Failure", "Stage"]
+
+#: Where it happened. ``backend``: in one that is not torch's own; ``program``: outside of
+#: everything compiled; ``unknown``: nothing tells.
+Stage = Literal[
+    "dynamo",
+    "aot",
+    "inductor",
+    "triton",
+    "toolchain",
+    "autotune",
+    "backend",
+    "runtime",
+    "collective",
+    "program",
+    "unknown",
+]
 
 
 class Failure(Joined):
@@ -59,6 +76,11 @@ class Failure(Joined):
 
         What says little is left out where the same input tells more.
         """
+        if not len(episodes):
+            return
+        from tracelens.failures.causes import GENERAL  # noqa: PLC0415 -- most logs hold no failure
+        from tracelens.failures.reading import told  # noqa: PLC0415 -- the same
+
         rows = []
         for seen in episodes:
             about = told(seen.record)
@@ -72,14 +94,17 @@ class Failure(Joined):
 
     @classmethod
     def _made(cls, about: Told, episode: Episode, text: str) -> Failure:
+        from tracelens.failures import stages  # noqa: PLC0415 -- most logs hold no failure
+        from tracelens.failures.reading import LAST_LINES  # noqa: PLC0415 -- the same
+
         user = about.user
         after = episode.after
         return cls(
             cause=about.cause,
-            stage=own_stage(about.paths, about.message)
+            stage=stages.own_stage(about.paths, about.message)
             if about.own
-            else backend_stage(
-                stage(
+            else stages.backend_stage(
+                stages.stage(
                     about.cause,
                     about.paths,
                     " ".join((*about.chain, about.message)),

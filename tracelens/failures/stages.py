@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from tracelens.failures.messages import raised_by
+from tracelens.failures.record import Stage
 from tracelens.failures.words import spoken
 
 __all__ = [
@@ -18,22 +18,6 @@ __all__ = [
     "own_stage",
     "place_stage",
     "stage",
-]
-
-#: ``backend``: in one that is not torch's own; ``program``: outside of everything compiled;
-#: ``unknown``: nothing tells.
-Stage = Literal[
-    "dynamo",
-    "aot",
-    "inductor",
-    "triton",
-    "toolchain",
-    "autotune",
-    "backend",
-    "runtime",
-    "collective",
-    "program",
-    "unknown",
 ]
 
 #: Causes that are at one stage always.

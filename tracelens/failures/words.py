@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tracelens.failures.stages import Stage
+    from tracelens.failures.record import Stage
 
 __all__ = ["fails", "is_error", "of_torch", "spoken"]
 

@@ -8,6 +8,7 @@ repeat, else words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -18,7 +19,8 @@ _DIGITS = b"0123456789"
 MAX_LINES, MAX_WORDS = 40_000, 40_000
 #: Bytes per line up to which lines are remembered.
 MAX_LENGTH = 400
-#: Texts whose lines are not remembered, since those of the last one were too unlike others.
+#: Texts whose lines are not remembered, since those of the last one were too unlike others; texts
+#: that are told by the letters that one of them lacked.
 PAUSE = 16
 #: Literals up to which each is searched for by itself.
 FEW = 8
@@ -37,13 +39,19 @@ class Literals:
         self._quiet: set[bytes] = set()
         self._telling: dict[bytes, list[bytes]] = {}
         self._pause = 0
+        #: Letters that a text lacked, and the few literals that texts without them may hold.
+        self._lacking: list[bytes] = []
+        self._left: list[bytes] = []
+        #: Texts that are yet to be told by them.
+        self._owed = 0
 
     def among(self, text: bytes) -> list[bytes]:
         """Return the literals that are in ``text``."""
-        absent = {letter for letter in self._letters if letter not in text}
-        left = [one for one, letters in self._spelt if absent.isdisjoint(letters)]
-        if len(left) <= FEW:
-            return [one for one in left if one in text]
+        self._owed -= 1
+        if self._owed < 0 or any(letter in text for letter in self._lacking):
+            self._learn(text)
+        if len(self._left) <= FEW:
+            return [one for one in self._left if one in text]
         bare = text.translate(None, _DIGITS)
         if self._pause or len(text) > MAX_LENGTH * text.count(b"\n"):
             self._pause -= self._pause > 0
@@ -58,6 +66,18 @@ class Literals:
         if not found:
             self._lines |= new
         return found
+
+    def _learn(self, text: bytes) -> None:
+        """Note which literals ``text`` may hold, and the fewest letters that say so of the next."""
+        absent = {letter for letter in self._letters if letter not in text}
+        self._left = [one for one, letters in self._spelt if absent.isdisjoint(letters)]
+        self._owed = PAUSE if len(self._left) <= FEW else 0
+        self._lacking = []
+        rest = [held for _, letters in self._spelt if (held := absent & letters)]
+        while rest and self._owed:
+            best, _ = Counter(letter for held in rest for letter in held).most_common(1)[0]
+            self._lacking.append(best)
+            rest = [held for held in rest if best not in held]
 
     def _suspects(self, words: list[bytes]) -> set[bytes]:
         """Return the literals of which a word may be among ``words``."""

@@ -32,8 +32,9 @@ class OwnLines:
         self._shapes = Shapes()
         self._literals = Literals((*TRIGGERS, *WORDS))
         self._lines: list[bytes] = []
-        #: What each of them begins with.
+        #: What each of them begins with, and what some of them do.
         self._starts: list[bytes] = []
+        self._begun: set[bytes] = set()
         #: The literals in the lines in hand.
         self._present: list[bytes] = []
         #: Which of them are certainly the program's, once somebody has asked.
@@ -46,7 +47,9 @@ class OwnLines:
         #: Which of the lines in hand tell of a failure.
         self.hot: list[int] = []
 
-    def begin(self, lines: list[bytes], text: bytes | None, *, counted: bool) -> bool:
+    def begin(
+        self, lines: list[bytes], text: bytes | None, starts: list[bytes], *, counted: bool
+    ) -> bool:
         """Take the next lines in hand; tell whether one of them may tell of a failure.
 
         Whether payloads are among them is in :attr:`has_payloads` then.
@@ -54,17 +57,20 @@ class OwnLines:
         Args:
             lines: They follow one another.
             text: All of them, where somebody has it.
+            starts: What each of them begins with; empty where nobody has looked.
             counted: They were all counted, and nothing more will be asked about them.
         """
         self._mostly = self._count * 2 > len(self._lines)
         self._lines, self._count, self._certain, self._present = lines, 0, None, []
         self.has_payloads = True
         if not counted:
-            self._starts = list(map(start, lines))
+            self._starts = starts or list(map(start, lines))
+            self._begun = set(self._starts)
             others = self._without_artifact(lines)
             if text is None or others is not lines:
                 text = b"".join(others)
-            self.has_payloads = b"\n\t" in text or text.startswith(b"\t")
+            # Most texts hold no tab, and a single character is found much faster than two.
+            self.has_payloads = b"\t" in text and (b"\n\t" in text or text.startswith(b"\t"))
             if self.has_payloads:  # they are no program's
                 text = b"".join([line for line in others if line[0] != _TAB])
             controls = (one for one in CONTROLS if one in text)
@@ -77,7 +83,7 @@ class OwnLines:
 
     def _without_artifact(self, lines: Sequence[bytes]) -> Sequence[bytes]:
         """Leave out lines of records that name an artifact: no program's, and no failure's."""
-        begins = set(self._starts)
+        begins = self._begun
         stamps = {one for one in begins if _STAMP.match(one)}
         if any(one.startswith(_RANK) for one in begins):
             lines = [
@@ -107,7 +113,7 @@ class OwnLines:
 
     def _ask(self) -> list[bool]:
         present = [one for one in ANYWHERE if one in self._present]
-        return self._unclaimed.among(self._lines, self._starts, self.hot, present)
+        return self._unclaimed.among(self._lines, self._starts, self._begun, self.hot, present)
 
     def learn(self, line: bytes) -> None:
         """Remember a line that turned out to be the program's."""

@@ -36,6 +36,7 @@ from tracelens.source.records import (
     tail_of,
 )
 from tracelens.source.tally import Tally
+from tracelens.source.unclaimed import start as start_of
 from tracelens.source.watch import Watch
 
 __all__ = ["Segmenter"]
@@ -95,19 +96,20 @@ class Segmenter:
             text: All of them, where somebody has it.
         """
         if self.wrap or not lines:
-            self._look_at(lines, [(0, len(lines))], text)
+            self._look_at(lines, [], [(0, len(lines))], text)
             for line in lines:
                 self.lines += 1
                 self._other(line[:-1], self.lines)
             return
-        firsts = b"" if self.tally.pure else bytes(map(itemgetter(0), lines))
+        starts = [] if self.tally.pure else list(map(start_of, lines))
+        firsts = bytes({start[0] for start in set(starts)})
         end = 0
         stretches = self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines)
-        self._look_at(lines, stretches, text)
+        self._look_at(lines, starts, stretches, text)
         for start, stop in stretches:
             if start != end:
                 self._current = IDLE  # the record in hand was interrupted
-            self._stretch(lines, firsts, start, stop)
+            self._stretch(lines, start, stop)
             end = stop
         if end != len(lines):
             self._current = IDLE
@@ -118,10 +120,14 @@ class Segmenter:
             self._fold()
 
     def _look_at(
-        self, lines: list[bytes], stretches: list[tuple[int, int]], text: bytes | None
+        self,
+        lines: list[bytes],
+        starts: list[bytes],
+        stretches: list[tuple[int, int]],
+        text: bytes | None,
     ) -> None:
         """Find what tells something wherever it stands in those of ``lines`` in hand."""
-        may_tell = self._own.begin(lines, text, counted=not stretches)
+        may_tell = self._own.begin(lines, text, starts, counted=not stretches)
         if stretches == [(0, len(lines))] and not self._own.has_payloads:
             first = self.lines + 1
             numbers = range(first, first + len(lines))
@@ -130,11 +136,14 @@ class Segmenter:
             return
         self._own.hot = self.watch.look_at(lines, stretches, self.lines + 1, may_tell=may_tell)
 
-    def _stretch(self, lines: list[bytes], firsts: bytes, at: int, stop: int) -> None:
+    def _stretch(self, lines: list[bytes], at: int, stop: int) -> None:
         """Read ``lines`` from ``at`` to ``stop``; what goes on with the record in hand, at once."""
+        firsts = b""
         while at < stop:
             prefix, body, tail, *_ = self._current
             if lines[at].startswith(prefix):
+                if prefix == _TAB and not firsts:
+                    firsts = bytes(map(itemgetter(0), lines))
                 end = reach(lines, firsts, at + 1, stop, prefix)
                 skip = len(prefix)
                 run = lines[at:end]

@@ -82,7 +82,7 @@ class Tally:
 
         Args:
             lines: Lines that follow one another.
-            firsts: The first byte of each; empty when nobody has looked.
+            firsts: The bytes that they begin with; empty when nobody has looked.
             marks: Beginnings of counted lines.
             before: How many lines of the input stand before them.
 

@@ -52,6 +52,7 @@ class Unclaimed:
         self,
         lines: list[bytes],
         starts: list[bytes],
+        distinct: set[bytes],
         hot: Sequence[int],
         present: Sequence[bytes],
     ) -> list[bool]:
@@ -60,12 +61,12 @@ class Unclaimed:
         Args:
             lines: Whole lines that follow one another.
             starts: What each of them begins with.
+            distinct: The same, each of them once.
             hot: Which of them tell of a failure; they are never certain.
             present: Which of :data:`ANYWHERE` they hold.
         """
         if len(lines) < WORTH or self._kinds.packs:
             return []
-        distinct = set(starts)
         new = distinct - self._free - self._taken
         if len(new) > MAX_NEW * len(lines):
             return []
