@@ -13,7 +13,7 @@ TELLING = b"Traceback (most recent call last): Segmentation fault, exitcode -11,
 
 
 def begun(lines: list[bytes]) -> bool:
-    return OwnLines(Kinds(manifest.current().logs)).begin(lines, None, [], counted=False)
+    return OwnLines(Kinds(manifest.current().logs)).begin(lines, None, counted=False)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ class OwnLines:
         self._shapes = Shapes()
         self._literals = Literals((*TRIGGERS, *WORDS))
         self._lines: list[bytes] = []
-        #: What each of them begins with, and what some of them do.
+        #: Lines that were looked at last: what each begins with, and what any does.
+        self._seen: list[bytes] = []
         self._starts: list[bytes] = []
         self._begun: set[bytes] = set()
         #: The literals in the lines in hand.
@@ -47,9 +48,14 @@ class OwnLines:
         #: Which of the lines in hand tell of a failure.
         self.hot: list[int] = []
 
-    def begin(
-        self, lines: list[bytes], text: bytes | None, starts: list[bytes], *, counted: bool
-    ) -> bool:
+    def firsts(self, lines: list[bytes]) -> bytes:
+        """Look at what the next lines begin with; return the bytes that any of them begins with."""
+        self._seen = lines
+        self._starts = list(map(start, lines))
+        self._begun = set(self._starts)
+        return bytes({one[0] for one in self._begun})
+
+    def begin(self, lines: list[bytes], text: bytes | None, *, counted: bool) -> bool:
         """Take the next lines in hand; tell whether one of them may tell of a failure.
 
         Whether payloads are among them is in :attr:`has_payloads` then.
@@ -57,15 +63,14 @@ class OwnLines:
         Args:
             lines: They follow one another.
             text: All of them, where somebody has it.
-            starts: What each of them begins with; empty where nobody has looked.
             counted: They were all counted, and nothing more will be asked about them.
         """
         self._mostly = self._count * 2 > len(self._lines)
         self._lines, self._count, self._certain, self._present = lines, 0, None, []
         self.has_payloads = True
         if not counted:
-            self._starts = starts or list(map(start, lines))
-            self._begun = set(self._starts)
+            if self._seen is not lines:
+                self.firsts(lines)
             others = self._without_artifact(lines)
             if text is None or others is not lines:
                 text = b"".join(others)
@@ -83,9 +88,8 @@ class OwnLines:
 
     def _without_artifact(self, lines: Sequence[bytes]) -> Sequence[bytes]:
         """Leave out lines of records that name an artifact: no program's, and no failure's."""
-        begins = self._begun
-        stamps = {one for one in begins if _STAMP.match(one)}
-        if any(one.startswith(_RANK) for one in begins):
+        stamps = {one for one in self._begun if _STAMP.match(one)}
+        if any(one.startswith(_RANK) for one in self._begun):
             lines = [
                 line
                 for line in lines

@@ -36,7 +36,6 @@ from tracelens.source.records import (
     tail_of,
 )
 from tracelens.source.tally import Tally
-from tracelens.source.unclaimed import start as start_of
 from tracelens.source.watch import Watch
 
 __all__ = ["Segmenter"]
@@ -96,16 +95,15 @@ class Segmenter:
             text: All of them, where somebody has it.
         """
         if self.wrap or not lines:
-            self._look_at(lines, [], [(0, len(lines))], text)
+            self._look_at(lines, [(0, len(lines))], text)
             for line in lines:
                 self.lines += 1
                 self._other(line[:-1], self.lines)
             return
-        starts = [] if self.tally.pure else list(map(start_of, lines))
-        firsts = bytes({start[0] for start in set(starts)})
+        firsts = b"" if self.tally.pure else self._own.firsts(lines)
         end = 0
         stretches = self.tally.count(lines, firsts, self.kinds.counted_marks, self.lines)
-        self._look_at(lines, starts, stretches, text)
+        self._look_at(lines, stretches, text)
         for start, stop in stretches:
             if start != end:
                 self._current = IDLE  # the record in hand was interrupted
@@ -120,14 +118,10 @@ class Segmenter:
             self._fold()
 
     def _look_at(
-        self,
-        lines: list[bytes],
-        starts: list[bytes],
-        stretches: list[tuple[int, int]],
-        text: bytes | None,
+        self, lines: list[bytes], stretches: list[tuple[int, int]], text: bytes | None
     ) -> None:
         """Find what tells something wherever it stands in those of ``lines`` in hand."""
-        may_tell = self._own.begin(lines, text, starts, counted=not stretches)
+        may_tell = self._own.begin(lines, text, counted=not stretches)
         if stretches == [(0, len(lines))] and not self._own.has_payloads:
             first = self.lines + 1
             numbers = range(first, first + len(lines))
