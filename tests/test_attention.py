@@ -8,6 +8,7 @@ from tracelens.engine import select_rules
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded, reason
+from tracelens.inductor.attention_options import OPTIONS, in_library
 from tracelens.logs.output_code import OutputCode, OutputModule
 
 #: A kernel that writes a value per row and the weights.
@@ -160,6 +161,13 @@ def test_weights_that_are_kept_for_the_backward_are_not() -> None:
         inputs="primals_0, primals_1",
     )
     assert not one.is_shared
+
+
+def test_without_a_line_no_other_library_is_named() -> None:
+    """Options of libraries that the program may not use help nobody."""
+    said = in_library("", "", 0)
+    assert not any(package in said for package in OPTIONS)
+    assert "does not name the line" in said
 
 
 def test_a_loss_is_no_attention() -> None:

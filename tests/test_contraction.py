@@ -67,3 +67,20 @@ def test_values_of_another_size_than_queries_have_no_fused_kernel(size: int, att
     assert bool(found(first, softmax, LAST, "return (buf2, )")) is attends
     taken_apart = found(first, KEYS, SOFTMAX, LAST, "return (buf2, )")
     assert taken_apart[0].is_decomposed
+
+
+@pytest.mark.parametrize(
+    ("product", "attends"),
+    [
+        ("extern_kernels.baddbmm({w}, {w}, arg1_1, alpha=1, beta=1, out=buf2)", True),
+        ("extern_kernels.baddbmm({w}, arg1_1, {w}, alpha=1, beta=1, out=buf2)", False),
+        ("extern_kernels.baddbmm(arg0_1, {w}, arg1_1, alpha=1, beta=1, out=buf2)", True),
+        ("extern_kernels.baddbmm(arg1_1, arg1_1, {w}, alpha=1, beta=1, out=buf2)", False),
+        ("extern_kernels.bmm({w}, {w}, out=buf2)", True),
+    ],
+)
+def test_the_added_operand_may_be_a_factor_too(product: str, *, attends: bool) -> None:
+    """Rows that sum to one are attention's where the product sums over what it reads of a row."""
+    rows = "reinterpret_tensor(buf1, (8, 64, 64), (4096, 64, 1), 0)"
+    attentions = found(FIRST, KEYS, SOFTMAX, product.format(w=rows), "return (buf2, )")
+    assert bool(attentions) is attends

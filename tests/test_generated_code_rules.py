@@ -37,6 +37,9 @@ def only(folder: str, name: str) -> Finding:
         ("IND004-cpu-inference-not-frozen", "fires-aarch64-bfloat16", Severity.INFO),
         ("IND005-cpp-kernel-not-vectorised", "fires-index-wraps-around", Severity.WARNING),
         ("IND006-omp-region-inside-serial-loop", "fires-narrow", Severity.ERROR),
+        ("IND008-layout-conversion-kernels", "fires-contiguous", Severity.INFO),
+        ("IND008-layout-conversion-kernels", "quiet-reshape", Severity.NONE),
+        ("IND008-layout-conversion-kernels", "quiet-no-graph", Severity.NONE),
         ("IND012-device-copy-in-graph", "fires-mask-on-cpu", Severity.WARNING),
         ("IND012-device-copy-in-graph", "fires-one-small-tensor", Severity.INFO),
         ("IND017-attention-not-fused", "fires-x-transformers", Severity.WARNING),
@@ -73,6 +76,15 @@ def test_the_line_of_the_program_is_named(folder: str, name: str, line: int, fun
     assert where is not None
     assert where.file.startswith("/home/ana/proj/ind")
     assert (where.line, where.function) == (line, function)
+
+
+def test_a_copy_that_no_line_asks_for_has_no_advice() -> None:
+    """Who only sees generated code does not know what to leave out; a reshape has to copy."""
+    folder = "IND008-layout-conversion-kernels"
+    reasons = [only(folder, name).harmless or "" for name in ("quiet-no-graph", "quiet-reshape")]
+    assert "TORCH_LOGS=graph_code" in reasons[0]
+    assert "no line of the program asks" in reasons[1]
+    assert not only(folder, "quiet-reshape").advice
 
 
 def test_every_layer_is_counted() -> None:

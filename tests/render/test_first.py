@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tracelens.plugins import manifest
 from tracelens.render import Options, _first, _spent
-from tracelens.render._again import again, program
+from tracelens.render._again import _PLACED, again, program
 from tracelens.render.html import Html
 from tracelens.render.markdown import Markdown
 from tracelens.render.text import Text
@@ -428,6 +429,29 @@ def test_what_a_finding_tells_to_change_is_not_set(one: Report) -> None:
     assert advised is not None
     assert "TORCH_LOGS" not in advised.command
     assert told.advice
+
+
+def test_a_finding_without_a_line_is_recorded_again_with_the_graph(one: Report) -> None:
+    """Only where the log holds generated code, and no graph that would name its lines."""
+    told = with_(one, finding("IND017", where=None))
+    kinds: dict[str, int] = {"output_code": 3}
+    source = one.inputs[0].model_copy(update={"kinds": kinds})
+    advised = again(with_(told, *told.findings, inputs=(source,)))
+    assert advised is not None
+    assert advised.command.startswith('TORCH_LOGS="graph_code,output_code" python')
+    assert "1 finding has no line" in advised.why
+    for more in ("graph_code", "aot_graphs", "torch_trace"):
+        source = one.inputs[0].model_copy(update={"kinds": {**kinds, more: 1}})
+        advised = again(with_(told, *told.findings, inputs=(source,)))
+        assert advised is None or "no line" not in advised.why
+
+
+def test_rules_that_name_lines_of_generated_code_are_known() -> None:
+    asking = {"FxGraph", "LibraryCall", "LibraryRun"}
+    rules = manifest.current().rules
+    found = {rule.code for rule in rules if asking & {table.name for table in rule.tables}}
+    # A difference of results, and a summary, have no line of their own.
+    assert found - {"NUM001", "ONE019"} == _PLACED
 
 
 def test_the_command_is_shown_once_and_last(one: Report) -> None:

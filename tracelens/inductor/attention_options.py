@@ -27,8 +27,8 @@ def in_library(package: str, file: str, line: int) -> str:
     """
     if not file:
         return (
-            "Where a library writes it out, set its option: attn_implementation='sdpa' in "
-            "transformers, attn_flash=True in x-transformers. Otherwise let"
+            "The log does not name the line, which may be a library's: look for an option of its "
+            "first (flash, sdpa, fused). In code of your own, let"
         )
     if not package:
         return "Let"

@@ -99,7 +99,13 @@ def head_sizes(first: Step, last: Step, weights: Content, flow: Dataflow) -> set
 
 
 def _is_first(known: Sequence[Factor], weights: Content, read: Sequence[Content]) -> bool:
-    """Whether the weights are the first factor; a sum's other operand stands before both."""
+    """Whether the weights are the first factor; a sum's other operand stands before both.
+
+    That operand may be a factor as well, and is read once: names tell which content is which.
+    """
+    names = list(dict.fromkeys(one.name for one in known))
+    if len(names) == len(read) and len(known) > 1:
+        return read[names.index(known[-2].name)] is weights
     before = len(known[:-2])
     return weights in read[before : before + 1]
 

@@ -20,6 +20,13 @@ __all__ = ["Again", "again"]
 #: only these it is not known that it compiles anything.
 _NOT_COMPILED = {"chrome_trace", "key_averages", "mkl_verbose", "nsys_stats", "onednn_verbose"}
 _MACHINE = {"cpu_info", "recording", "shared_libraries", "variables"}
+#: What names the lines of generated code, and the rules that look for them.
+_GENERATED, _LINES = "output_code", "graph_code"
+_PLACED = frozenset(
+    "IND001 IND003 IND004 IND005 IND006 IND008 IND009 IND010 IND011 IND012 IND017 IND021 "
+    "ONE001 ONE002 ONE003 ONE004 ONE009 ONE010 ONE018 ONE021 ONE023".split()
+)
+_HAVE_LINES = {_LINES, "aot_graphs", "torch_trace", "chrome_trace"}
 _PROGRAM = "python your_program.py"
 #: A path that a shell takes as it is; a log may hold any.
 _PLAIN = re.compile(r"(?:~/)?[\w./+-]{1,300}\.py\Z", re.ASCII)
@@ -55,6 +62,9 @@ def again(report: Report) -> Again | None:
         for name, value in settings_of(switch):
             if compiles or not name.startswith("TORCH"):
                 settings.setdefault(name, []).extend(value.split(","))
+    unplaced = _unplaced(report, kinds)
+    if unplaced:
+        settings.setdefault("TORCH_LOGS", []).extend([_GENERATED, _LINES])
     for name in _advised(report) & settings.keys():
         del settings[name]
     codes = absent.codes if settings else []
@@ -62,6 +72,7 @@ def again(report: Report) -> Again | None:
         codes,
         len(unknown),
         f"{merged(settings)} {program(report)} > run.log 2>&1" if settings else "",
+        unplaced,
     )
 
 
@@ -93,10 +104,21 @@ def _advised(report: Report) -> set[str]:
     return {name for text in texts for name, _ in settings_of(text)}
 
 
-def _made(codes: list[str], unknown: int, command: str) -> Again | None:
+def _unplaced(report: Report, kinds: set[str]) -> int:
+    """Return how many findings about generated code have no line because no graph was logged."""
+    if _GENERATED not in kinds or kinds & _HAVE_LINES:
+        return 0
+    return sum(f.code in _PLACED and f.where is None for f in report.told)
+
+
+def _made(codes: list[str], unknown: int, command: str, unplaced: int = 0) -> Again | None:
     if not command:
         return None
     parts = [f"{_words.plural(len(codes), 'rule')} had nothing to look at"] if codes else []
     if unknown:
         parts.append(f"{_words.plural(unknown, 'cost')} {'is' if unknown == 1 else 'are'} unknown")
+    if unplaced:
+        parts.append(
+            f"{_words.plural(unplaced, 'finding')} {'has' if unplaced == 1 else 'have'} no line"
+        )
     return Again(f"{_words.joined(parts)}. Record the run again with:", command)

@@ -19,7 +19,7 @@ _ANALYZE = "give it the log of the run, not its files"
 _AS_TEXT = "give it the log as text"
 _UNPACK = "unpack it first"
 _RECORD = (
-    'record it with TORCH_LOGS="graph_breaks,recompiles,guards,output_code" '
+    'record it with TORCH_LOGS="graph_breaks,recompiles,guards,graph_code,output_code" '
     "ONEDNN_VERBOSE=1 python app.py > run.log 2>&1"
 )
 

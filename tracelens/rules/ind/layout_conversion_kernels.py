@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -36,11 +37,15 @@ MAX_QUOTED = 3
 #: What must be copied, wherever it comes from; ``empty`` and the like fill memory.
 _NEEDED = (
     *("arange", "cat", "copy_", "dropout", "embedding", "flip", "full", "gather", "index", "lift"),
-    *("ones", "pad", "rand", "repeat", "roll", "scatter", "split", "stack", "zeros"),
+    *("ones", "pad", "rand", "repeat", "roll", "scatter", "split", "stack", "to_copy", "zeros"),
 )
 _PRODUCTS = {"addmm", "baddbmm", "bias_addmm", "bmm", "mm"}
-#: Operators of the program that ask for a copy.
-_ASKED = ("contiguous", "clone", "reshape", "flatten", "conv2d", "conv1d", "conv3d", "to")
+#: Operators of the program that ask for a copy, and how a line that does so reads.
+_ASKED = ("contiguous", "clone", "conv2d", "conv1d", "conv3d", "to")
+_ASKS = re.compile(r"\b(?:contiguous|clone|memory_format)\b")
+#: Why nothing is to be done about copies of which no line shows that it asks for them.
+_UNPLACED = "the log does not name the line that asks for them (TORCH_LOGS=graph_code may)"
+_UNASKED = "no line of the program asks for them, so an operator needs its operand in this order"
 
 
 class _Copy(msgspec.Struct, frozen=True):
@@ -72,8 +77,11 @@ class LayoutConversionKernels(Rule):
     ## When it is harmless
     Below 1 MiB that is written and read per call of the graph nothing is said, above it is a note:
     a product on data in the right layout often saves more than the copy costs, and once at the edge
-    of the graph it is needed. Copies that only matrix products read (heads of attention) and
-    concatenations, gathers, paddings and splits have to copy and do not count.
+    of the graph it is needed. Copies that only matrix products read (heads of attention), casts,
+    concatenations, gathers, paddings and splits have to copy and do not count. Where no line is
+    known to ask for the copy (``.contiguous()``, ``.clone()``, ``memory_format=``) there is nothing
+    to leave out: an operator needs it, or the log does not hold the traced graph
+    (``TORCH_LOGS=graph_code``).
 
     ## What to do
     For convolutions, give model and input the layout that they are converted to. Elsewhere leave
@@ -112,8 +120,8 @@ class LayoutConversionKernels(Rule):
         inputs: tuple[int, ...] | None = None
         #: The installed package that the line is in; empty for the program's own, or for no line.
         package: str = ""
-        #: Whether the log names the line.
-        is_placed: bool = False
+        #: Whether the log names a line that asks for the copy, as ``.contiguous()`` does.
+        is_asked: bool = False
 
     remedies = (
         channels_last(applies=lambda data: data.cause == "convolution" and is_given(data, 4)),
@@ -124,24 +132,12 @@ class LayoutConversionKernels(Rule):
             when="copies that code of your own asks for; signals of 3 dimensions have no "
             "channels-last layout",
             applies=lambda data: (
-                data.is_placed
+                data.is_asked
                 and not data.package
                 and (data.cause == "copy" or not {4, 5} & set(data.ranks))
             ),
             proof="tests/advice/IND008/no-contiguous.py",
             basis="tested",
-        ),
-        Remedy(
-            id="find-line",
-            text=lambda data: (
-                "A log with this switch names the line that asks for the copy; the comment above "
-                f"`{data.kernel}` in the generated code names its operators."
-            ),
-            when="copies of whose line the log has nothing",
-            applies=lambda data: not data.is_placed and data.cause == "copy",
-            env="TORCH_LOGS=output_code,graph_code",
-            proof="it records more",
-            basis="untestable",
         ),
         Remedy(
             id="in-library",
@@ -190,7 +186,11 @@ class LayoutConversionKernels(Rule):
         )
         frame = user_code.best(frames)
         package = user_code.package(frame.file) if frame is not None else ""
-        data = data.model_copy(update={"package": package, "is_placed": frame is not None})
+        asked = frame is not None and bool(_ASKS.search(frame.code))
+        data = data.model_copy(update={"package": package, "is_asked": asked})
+        harmless = None
+        if cause == "copy" and not asked:
+            frame, harmless = None, _UNASKED if lines else _UNPLACED
         return self.finding(
             cause,
             title=f"{plural(len(found), 'kernel call')} only copy data {why}to another layout"
@@ -198,10 +198,12 @@ class LayoutConversionKernels(Rule):
             else f"a kernel only copies data {why}to another layout",
             message=f"{size(total)} are read and written per call of the graph, and nothing is "
             f"computed. The largest is `{first.kernel.kernel}` with {size(first.bytes)}.",
+            severity=Severity.NONE if harmless else self.severity,
+            harmless=harmless,
             count=len(found),
             where=user_code.where(frame),
             evidence=[quote(copy.seen, copy.step, size(copy.bytes)) for copy in found[:MAX_QUOTED]],
-            advice=self.advise(data),
+            advice=() if harmless else self.advise(data),
             data=data,
         )
 
@@ -221,9 +223,13 @@ def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
 
 
 def _is_operand(module: OutputModule, content: Content) -> bool:
-    """Whether matrix products alone read it: they want their operands in order."""
+    """Whether matrix products alone read it: they want their operands in order.
+
+    In training a forward graph returns as well what its backward needs of them.
+    """
     products = all(_is_product(module, step) for step in content.readers)
-    return products and not content.returned
+    is_saved = module.graph == "forward" and bool(content.readers)
+    return products and (not content.returned or is_saved)
 
 
 def _is_product(module: OutputModule, step: Step) -> bool:
