@@ -148,13 +148,13 @@ def test_a_condition_on_strides_is_about_a_layout(tmp_path: Path) -> None:
 
 
 LOST = """\
-V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph break in user code at {file}:17
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph break in user code at {file}:{line}
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph Break Reason: Failed to handle graph break gracefully. Skipping the function and falling back to eager. Graph break encountered:
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]\x20
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] graph break in loop
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]   Explanation: torch.compile detected a graph break in a for/while loop. Skipping the frame and falling back to eager, as graph breaks in loops are not supported.
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]\x20
-V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]   Developer debug context: frame skipped: run ({file} line 12)
+V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]   Developer debug context: frame skipped: {function} ({file} line 12)
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks]\x20
 """  # noqa: E501 -- whole lines of a log
 
@@ -171,9 +171,25 @@ def test_what_is_compiled_behind_a_function_of_its_file_that_was_given_up_may_be
     code: str, reason: str, given_up: tuple[int, str], is_said: bool, tmp_path: Path
 ) -> None:
     text = recompiled("mixed", *(reason.format(n, n + 1) for n in (1, 2, 3)))
-    text = LOST.format(frame=given_up[0], file=f"/home/ana{given_up[1]}") + text.replace(
-        "[0/", "[1/"
-    ).replace("- 0/", "- 1/")
+    lost = LOST.format(frame=given_up[0], file=f"/home/ana{given_up[1]}", line=17, function="run")
+    text = lost + text.replace("[0/", "[1/").replace("- 0/", "- 1/")
     found = told(code, text, tmp_path)
     assert (ids(found)[0] == "mend-break") == is_said
     assert ("`run`" in found.advice[0].text) == is_said
+
+
+def test_the_last_function_that_was_given_up_is_the_nearest_caller_and_its_break_is_named(
+    tmp_path: Path,
+) -> None:
+    file = "/home/ana/proj/net.py"
+    given_up = ((0, "train", 40), (1, "setup", 30), (3, "run", 17), (6, "later", 60))
+    lost = "".join(LOST.format(frame=n, function=f, file=file, line=at) for n, f, at in given_up)
+    text = recompiled("mixed", *(f"len(x) == {n}" for n in (1, 2, 3)))
+    text = lost + text.replace("[0/", "[5/").replace("- 0/", "- 5/")
+    advice = told("RCP017", text, tmp_path).advice[0].text
+    assert advice.startswith(
+        "If `run` or `setup` calls it, mend the graph break at proj/net.py:17 or at "
+        "proj/net.py:30 first"
+    )
+    assert "train" not in advice
+    assert "later" not in advice

@@ -30,6 +30,7 @@ __all__ = [
     "RESUMED",
     "Function",
     "Guard",
+    "LostCaller",
     "RecompileData",
     "RecompileRule",
     "guard_of",
@@ -80,6 +81,14 @@ class Function(FindingData):
     line: int
 
 
+class LostCaller(FindingData):
+    """A function that Dynamo gave up, and the line that broke its graph."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+
+
 class RecompileData(FindingData):
     """One cause of recompiles."""
 
@@ -111,7 +120,9 @@ class RecompileData(FindingData):
     #: the function are symbols; ``module`` where the module that the program calls keeps the value,
     #: whose guard no graph break causes; empty where it is not known.
     held: str = ""
-    #: The function of the same file that a graph break gave up before, which may be the caller.
+    #: The functions of the same file that graph breaks gave up before, the nearest first: one of
+    #: them may be the caller. ``lost`` is the name of the first.
+    callers: tuple[LostCaller, ...] = ()
     lost: str = ""
     #: The installed package that reads what changed; empty for the program and for torch.
     package: str = ""

@@ -15,7 +15,7 @@ from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import resumed
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, about
-from tracelens.rules.rcp._data import KEPT, Function, RecompileData, guards_of
+from tracelens.rules.rcp._data import KEPT, Function, LostCaller, RecompileData, guards_of
 from tracelens.words import and_more
 
 __all__ = ["data_about", "listed", "series_data", "tell"]
@@ -45,7 +45,7 @@ def tell(
     is_avoidable: bool = True,
     harmless: str | None = None,
     held: str = "",
-    lost: str = "",
+    callers: tuple[LostCaller, ...] = (),
 ) -> Finding:
     """Return the finding about ``group``: where, which lines, and what the compilations took.
 
@@ -57,8 +57,8 @@ def tell(
     data = data_about(group, place.code, held=held, package=user_code.package(place.file))
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
-    if lost:
-        data = data.model_copy(update={"lost": lost})
+    if callers:
+        data = data.model_copy(update={"callers": callers, "lost": callers[0].function})
     return rule.finding(
         history.function,
         user_code.short(history.file),

@@ -15,7 +15,7 @@ from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileRule
-from tracelens.rules.rcp._lost import caller_of
+from tracelens.rules.rcp._lost import callers_of
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TensorRule"]
@@ -71,6 +71,6 @@ class TensorRule(RecompileRule):
                     title=title,
                     message=message,
                     harmless=self.harmless(group),
-                    lost=caller_of(group, breaks),
+                    callers=callers_of(group, breaks),
                 )
                 yield self.completed(told, group)

@@ -17,7 +17,7 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
-from tracelens.rules.rcp._lost import MEND_BREAK, caller_of
+from tracelens.rules.rcp._lost import MEND_BREAK, callers_of
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ContainerLength"]
@@ -191,7 +191,7 @@ class ContainerLength(RecompileRule):
                 else f"`{function}` was compiled for two lengths of {source}: expected",
                 message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
                 severity=_severity(group),
-                lost=caller_of(group, breaks),
+                callers=callers_of(group, breaks),
                 harmless=None if grows or filled else "two lengths need two entries",
             )
 
