@@ -17,6 +17,29 @@ ENDED = f"""Traceback (most recent call last):
     raise KeyError(buffer_name)
 torch._inductor.exc.InductorError: KeyError: 'buf40'
 """
+BACKWARD = ENDED.replace(
+    f"""  File "{SITE}/torch/_inductor/compile_fx.py", line 849""",
+    f"""  File "{SITE}/torch/_tensor.py", line 623, in backward
+    torch.autograd.backward(
+  File "{SITE}/torch/autograd/graph.py", line 979, in _engine_run_backward
+    return Variable._execution_engine.run_backward(
+  File "{SITE}/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 3529, in _backward_impl
+    CompiledFunction.compiled_bw = aot_config.bw_compiler(
+  File "{SITE}/torch/_inductor/compile_fx.py", line 849""",
+)
+#: A function that Dynamo compiles since a checkpoint calls it again in backward.
+AGAIN = BACKWARD.replace(
+    f"""  File "{SITE}/torch/_functorch""",
+    f"""  File "{SITE}/torch/_dynamo/convert_frame.py", line 1997, in __call__
+    result = self._inner_convert(
+  File "{SITE}/torch/_functorch""",
+)
+HOOK = ENDED.replace(
+    "torch._inductor.exc.InductorError",
+    """  File "/home/ana/proj/passes.py", line 7, in fold
+    return users[node.name]
+torch._inductor.exc.InductorError""",
+)
 RECURSION = f"""Traceback (most recent call last):
   File "{SITE}/oddlib/tensors.py", line 90, in {{function}}
     return super().{{function}}(func, types, args, kwargs)
@@ -41,6 +64,30 @@ def test_what_inductor_cannot_compile_runs_eagerly_before_it_is_bisected(tmp_pat
     assert found.advice[0].env == "TORCHDYNAMO_SUPPRESS_ERRORS=1"
     assert "`backward()`" in found.advice[0].text  # a graph that no call of the function compiles
     assert "bisect" in [one.id for one in found.advice]
+
+
+def test_nothing_is_suppressed_in_backward(tmp_path: Path) -> None:
+    found = first(BACKWARD, tmp_path)
+    assert found.code == "ERR017"
+    assert "the backward graph" in found.title
+    assert found.advice[0].id == "by-parts"
+    # The line that calls backward() is compiled by nobody: to leave it out changes nothing.
+    assert not {"suppress", "disable"} & {one.id for one in found.advice}
+    again = first(AGAIN, tmp_path)
+    assert again.code == "ERR017"
+    assert again.advice[0].id == "suppress"
+    assert "the backward graph" not in again.title
+
+
+def test_a_function_of_the_program_that_the_compiler_calls_is_mended(tmp_path: Path) -> None:
+    found = first(HOOK, tmp_path)
+    assert found.title == (
+        "the compiler called `fold` (proj/passes.py:7), which failed: KeyError: 'buf40'"
+    )
+    assert [one.id for one in found.advice] == ["own"]
+    packaged = first(HOOK.replace("/home/ana/proj", f"{SITE}/oddlib"), tmp_path)
+    assert "a bug of" in packaged.title
+    assert "own" not in [one.id for one in packaged.advice]
 
 
 def test_where_errors_are_suppressed_already_it_is_not_advised(tmp_path: Path) -> None:

@@ -16,12 +16,15 @@ from tracelens.failures.messages import is_break, is_warned, raised_by
 from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
+from tracelens.failures.way import reached
 from tracelens.failures.words import is_error, of_torch, spoken
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
 __all__ = ["Told", "told"]
 
+#: Causes that the way there tells more of.
+_BY_COMPILER = frozenset({"internal-compiler", "lost-size"})
 #: Lines of a message that goes on below its first.
 MAX_LINES = 14
 #: A last traceback after which so much more was printed ended the program.
@@ -143,6 +146,7 @@ def told(episode: Episode) -> Told | None:
         cause=cause,
         facts=facts
         | _met(cause, frames)
+        | (reached(episode) if cause in _BY_COMPILER else {})
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
         | ({"cut": raising(episode) or "yes"} if cut else {})

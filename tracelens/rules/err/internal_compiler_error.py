@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, disabled, gist
@@ -21,6 +22,27 @@ _SYMBOL = re.compile(r"\bs\d{1,9}\b")
 def _is_foreign(data: FailureData) -> bool:
     """Whether a backend raised that is none of torch's stages, and the log names it."""
     return data.stage == "backend" and bool(data.facts.get("backend"))
+
+
+def _is_own(data: FailureData) -> bool:
+    """Whether the compiler called a function of the program's own, which raised."""
+    return "hook" in data.facts and not _is_foreign(data)
+
+
+def _called(data: FailureData) -> str:
+    """Name that function."""
+    if not _is_own(data):  # the page that lists all advice
+        return "the function"
+    at = user_code.short(data.facts.get("hook_file", ""), int(data.facts.get("hook_line", "0")))
+    return f"`{data.facts['hook']}` ({at})"
+
+
+def _of_torch(data: FailureData) -> bool:
+    return not _is_foreign(data) and not _is_own(data)
+
+
+def _in_backward(data: FailureData) -> bool:
+    return "backward" in data.facts
 
 
 class InternalCompilerError(FailureRule):
@@ -54,6 +76,14 @@ class InternalCompilerError(FailureRule):
     name = "internal-compiler-error"
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler", "lost-size"})
     remedies = (
+        Remedy(
+            "own",
+            lambda data: f"Mend {_called(data)}: the compiler called it, and it raised.",
+            when="a pass, a lowering or the backward of an operator of the program's own",
+            applies=_is_own,
+            basis="tested",
+            proof="tests/advice/ERR017/own.py",
+        ),
         Remedy(
             "cast",
             "Triton refuses the cast in the line it shows. Mostly what is cast is float8_e4m3fn"
@@ -127,9 +157,25 @@ class InternalCompilerError(FailureRule):
             setting="torch._dynamo.config.suppress_errors = True",
             env="TORCHDYNAMO_SUPPRESS_ERRORS=1",
             since="2.0",
-            when="the failure ended the program, in AOTAutograd or Inductor",
-            applies=lambda data: data.ended_program and data.stage in {"aot", "inductor"},
+            when="the failure ended the program, in AOTAutograd or Inductor, not in `backward()`",
+            applies=lambda data: (
+                data.ended_program
+                and data.stage in {"aot", "inductor"}
+                and not _in_backward(data)
+                and not _is_own(data)
+            ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+        ),
+        Remedy(
+            "by-parts",
+            "It failed in `backward()`, where `suppress_errors` does not hold, and the traceback "
+            "does not name the function. Compile the parts of the model one by one, and leave "
+            "out the one with which it fails.",
+            code="model.part = torch.compile(model.part)  # not the whole",
+            when="the failure came in `backward()`",
+            applies=lambda data: _in_backward(data) and _of_torch(data),
+            basis="tested",
+            proof="tests/advice/ERR017/by-parts.py",
         ),
         Remedy(
             "bisect",
@@ -139,7 +185,7 @@ class InternalCompilerError(FailureRule):
                 " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
             ),
             when="the stages of torch",
-            applies=lambda data: not _is_foreign(data),
+            applies=_of_torch,
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -148,7 +194,7 @@ class InternalCompilerError(FailureRule):
             code="python -m torch._inductor.compiler_bisector run python program.py",
             since="2.6",
             when="the stages of torch",
-            applies=lambda data: not _is_foreign(data),
+            applies=_of_torch,
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -157,7 +203,7 @@ class InternalCompilerError(FailureRule):
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
             when="the stages of torch",
-            applies=lambda data: not _is_foreign(data),
+            applies=_of_torch,
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -169,12 +215,14 @@ class InternalCompilerError(FailureRule):
             ),
             code=disabled,
             since="2.1",
+            applies=lambda data: not _in_backward(data) and not _is_own(data),
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
             "newer",
             "Try a newer torch: search its issues for the message, without numbers.",
             code="python -m pip install -U torch",
+            applies=lambda data: not _is_own(data),
             basis="untestable",
             proof="it depends on the release",
         ),
@@ -187,8 +235,11 @@ class InternalCompilerError(FailureRule):
         told = f"{name}: {first}" if first else name
         if (backend := data.facts.get("backend", "inductor")) != "inductor":
             return f"the backend `{backend}` failed on a graph: {told}"
+        if _is_own(data):
+            return f"the compiler called {_called(data)}, which failed: {told}"
+        graph = "the backward graph" if _in_backward(data) else "a graph"
         return (
-            f"the compiler failed on a graph (a bug of {OWNERS.get(data.stage, 'the compiler')}):"
+            f"the compiler failed on {graph} (a bug of {OWNERS.get(data.stage, 'the compiler')}):"
             f" {told}"
         )
 

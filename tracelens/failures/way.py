@@ -1,0 +1,58 @@
+"""How what failed was reached: from ``backward()``, or by the compiler calling the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tracelens.dynamo import user_code
+from tracelens.failures.stages import is_compiler, is_generated
+from tracelens.logs.failures import Episode, Raised, Traced
+
+__all__ = ["reached"]
+
+#: Where autograd calls what computes gradients.
+_ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
+#: Where Dynamo begins to compile a function, and may let go of it.
+_CONVERTS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]convert_frame\.py$")
+
+
+def reached(episode: Episode) -> dict[str, str]:
+    """Return ``backward``, and as ``hook`` the function that the compiler called, with its place.
+
+    A function of the program's own that the compiler calls is a pass, a lowering, the backward of
+    an operator. Where Dynamo compiles below ``backward()``, it is as everywhere.
+    """
+    found = {}
+    for frames in _tracebacks(episode):
+        engine = [n for n, frame in enumerate(frames) if _ENGINE.search(frame.place)]
+        if engine and not any(_CONVERTS.search(frame.place) for frame in frames[engine[-1] :]):
+            found["backward"] = "yes"
+        if called := _called(frames):
+            found |= {
+                "hook": called.function,
+                "hook_file": called.place,
+                "hook_line": str(called.number),
+            }
+    return found
+
+
+def _called(frames: Sequence[Traced]) -> Traced | None:
+    """Return the innermost frame, where it is the program's and compiling leads to it."""
+    last = frames[-1]
+    if is_compiler(last.place) or is_generated(last.place) or user_code.package(last.place):
+        return None
+    if user_code.distance(last.place, last.function) > 0:
+        return None
+    return last if any(is_compiler(frame.place) for frame in frames) else None
+
+
+def _tracebacks(episode: Episode) -> Iterator[list[Traced]]:
+    """Yield the frames in front of each exception that was raised."""
+    frames: list[Traced] = []
+    for item in episode.items:
+        if isinstance(item, Traced):
+            frames.append(item)
+        elif isinstance(item, Raised) and frames:
+            yield frames
+            frames = []
