@@ -160,10 +160,19 @@ PINNED = "(x.size()[2] // 2)*(x.size()[3] // 2) == 2304"
 
 def advised(tmp_path: Path, code: str, *guards: str) -> list[str]:
     """Return the ids of what a finding about these recompiles advises."""
+    return [one.id for one in _advice(tmp_path, code, *guards)]
+
+
+def advised_texts(tmp_path: Path, code: str, *guards: str) -> list[str]:
+    """Return its texts."""
+    return [one.text for one in _advice(tmp_path, code, *guards)]
+
+
+def _advice(tmp_path: Path, code: str, *guards: str) -> list[Advice]:
     log = tmp_path / "run.log"
     lines = [RECOMPILE.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(guards, 1)]
     log.write_text("".join(lines), encoding="utf-8")
-    return [a.id for one in analyze(str(log)).findings if one.code == code for a in one.advice]
+    return [a for one in analyze(str(log)).findings if one.code == code for a in one.advice]
 
 
 def test_dynamic_false_is_not_blamed_where_other_sizes_are_symbols(tmp_path: Path) -> None:
@@ -188,6 +197,45 @@ def test_no_input_is_padded_for_a_condition_that_one_size_meets(tmp_path: Path) 
     assert advised(tmp_path, "RCP023", SIZES[0], rest) == ["pad-to-multiple"]
     nested = "(x.size()[3] + max(x.size()[3] % 2, x.size()[2] % 2)) // 2 <= 64"
     assert advised(tmp_path, "RCP023", SIZES[0], nested) == ["two-entries"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "expected"),
+    [
+        ("(x.size()[1] % 32) > 0", "Pad dimension 1 of `x` to a multiple of 32 in every call"),
+        ("(x.size()[1] % 32) != 0", "Pad dimension 1 of `x` to a multiple of 32 in every call"),
+        ("(x.size()[1] % 32) == 0", "Pad dimension 1 of `x` to a multiple of 32 in every call"),
+        ("(x.size()[1] % 8) != 3", "Pad dimension 1 of `x` to a multiple of 8 in every call"),
+        ("((8 + (-1)*(x.size()[2] % 8)) % 8) <= 0", "Pad dimension 2 of `x` to a multiple of 8"),
+        ("(8*(x.size()[0] // 8)) == x.size()[0]", "Pad dimension 0 of `x` to a multiple of 8"),
+        ("(8*math.ceil(x.size()[0] / 8)) == x.size()[0]", "Pad dimension 0 of `x` to a multiple"),
+        ("(((-1) + x.size()[0]) % 8) != 0", "so that `(-1) + x.size()[0]` is a multiple of 8"),
+        ("(L['x'].size()[1] % 4) == 0", "Pad dimension 1 of `x` to a multiple of 4"),
+    ],
+)
+def test_a_remainder_is_made_nothing_whatever_it_was_compared_with(
+    guard: str, expected: str, tmp_path: Path
+) -> None:
+    """Both sides were met: to ask for the side that held in one entry can ask for a remainder."""
+    (text,) = advised_texts(tmp_path, "RCP023", SIZES[0], guard)
+    assert expected in text
+    assert "the remainder is then 0" in text
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "(n % 8) == 0",
+        "((x.size()[0] % 8) % 4) == 0",
+        "((x.size()[0] + (x.size()[0] % 8)) % 8) == 0",
+        "(8*(x.size()[0] // 4)) == x.size()[0]",
+        "(x.size()[0] % 8) == x.size()[1]",
+    ],
+)
+def test_what_padding_to_a_multiple_does_not_settle_is_not_padded_to_one(
+    guard: str, tmp_path: Path
+) -> None:
+    assert advised(tmp_path, "RCP023", SIZES[0], guard) == ["two-entries"]
 
 
 def test_two_sizes_that_take_turns_are_no_size_that_keeps_changing(tmp_path: Path) -> None:

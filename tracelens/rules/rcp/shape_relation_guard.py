@@ -23,6 +23,7 @@ from tracelens.rules.rcp._data import (
     guard_of,
     guards_of,
 )
+from tracelens.rules.rcp._remainder import multiples, padded
 from tracelens.rules.rcp._weight import Weight
 
 __all__ = ["ShapeRelationGuard"]
@@ -43,9 +44,8 @@ class RelationData(RecompileData):
 
 
 def _is_multiple(data: RelationData) -> bool:
-    """Whether it is about the rest of one division: ``x.size()[0] % 8``."""
-    before, _, divisor = data.source.strip("()").rpartition(" % ")
-    return bool(before) and " % " not in before and _is_number(divisor)
+    """Whether it is about the remainder of a division: ``x.size()[0] % 8``."""
+    return bool(multiples(data.guards))
 
 
 def _is_layout(data: RelationData) -> bool:
@@ -111,9 +111,10 @@ class ShapeRelationGuard(RecompileRule):
         Remedy(
             "pad-to-multiple",
             lambda data: (
-                f"Pad the input so that `{data.source} {_condition(data)}` holds in every call."
+                f"Pad {padded(multiples(data.guards))} in every call, and cut the result: the "
+                "remainder is then 0, and one side of the branch is compiled."
             ),
-            when="a size that must be a multiple of a number",
+            when="a condition on the remainder of a size",
             applies=_is_multiple,
             basis="tested",
             proof="tests/advice/RCP023/pad-to-multiple.py",
@@ -307,11 +308,7 @@ def _branches(data: RelationData) -> bool:
 
 
 def _needs_number(data: RelationData) -> bool:
-    """Whether an entry is valid for one number alone."""
+    """Whether an entry is valid for one number alone; many numbers have the same remainder."""
     first = data.guards[0]
-    return data.is_specialized or (first.operator == "==" and _is_number(first.expected))
-
-
-def _condition(data: RecompileData) -> str:
-    guard = data.guards[0]
-    return f"{guard.operator} {guard.expected}"
+    is_one = first.operator == "==" and _is_number(first.expected) and " % " not in first.name
+    return data.is_specialized or is_one
