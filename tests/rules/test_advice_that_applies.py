@@ -147,6 +147,48 @@ def test_a_condition_on_strides_is_about_a_layout(tmp_path: Path) -> None:
         assert ids(told("RCP023", text, tmp_path)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("G['settings'].rows", ["pass-argument"]),
+        ("G['model'].layer.index", ["pass-argument"]),
+        ("self.index", ["unspec-int", "buffer"]),
+    ],
+)
+def test_what_is_reached_through_a_global_is_passed(
+    source: str, expected: list[str], tmp_path: Path
+) -> None:
+    """Torch holds it constant, whatever is set for integers of modules."""
+    reasons = [f"{source} == {n}" for n in range(3, 8)]
+    found = told("RCP007", recompiled("forward", *reasons), tmp_path)
+    assert ids(found) == expected
+    assert ("through a global" in found.message) == (source[0] == "G")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_chosen"),
+    [
+        ("if mode == Mode.FAST:", True),
+        ("if mode is not Mode.FAST:", True),
+        ("if mode in (Mode.FAST, Mode.SLOW):", True),
+        ("match mode:", True),
+        ("if mode.scale != 0.5:", False),
+        ("if scale == 1.5e3:", False),
+        ("for mode in modes:", False),
+        ("return mode(x) / 2.0", False),
+    ],
+)
+def test_an_object_is_chosen_by_a_member_and_not_by_a_number(
+    line: str, is_chosen: bool, tmp_path: Path
+) -> None:
+    reasons = [
+        f"___check_obj_id(mode, {94296119093600 + n}), type=<class 'Mode'>  # {line}  # a.py:3 in f"
+        for n in range(4)
+    ]
+    found = told("RCP008", recompiled("forward", *reasons), tmp_path)
+    assert ("same-object" in ids(found)) is not is_chosen
+
+
 LOST = """\
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph break in user code at {file}:{line}
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph Break Reason: Failed to handle graph break gracefully. Skipping the function and falling back to eager. Graph break encountered:

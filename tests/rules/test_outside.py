@@ -180,6 +180,27 @@ def test_dynamic_false_is_not_blamed_where_other_sizes_are_symbols(tmp_path: Pat
     assert advised(tmp_path, "RCP002", *SIZES, PINNED) == ["record-dynamic", "pad"]
 
 
+SHAPES = (
+    "{level}1120 14:02:00.000000 7 torch/fx/experimental/symbolic_shapes.py:3900] [0/0] {text}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("level", "text", "is_recorded"),
+    [("I", "create_env", True), ("W", "something that torch warns of", False)],
+)
+def test_dynamic_is_not_to_be_recorded_where_it_is(
+    level: str, text: str, is_recorded: bool, tmp_path: Path
+) -> None:
+    """A warning of the shape environment comes without the switch."""
+    log = tmp_path / "run.log"
+    lines = [RECOMPILE.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(SIZES, 1)]
+    log.write_text(SHAPES.format(level=level, text=text) + "".join(lines), encoding="utf-8")
+    (told,) = [one for one in analyze(str(log)).findings if one.code == "RCP002"]
+    assert ("record-dynamic" in {one.id for one in told.advice}) is not is_recorded
+    assert told.advice[0].id == "default-dynamic"
+
+
 def test_symbols_of_another_function_say_nothing_about_dynamic_false(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     lines = [RECOMPILE.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(SIZES, 1)]
@@ -220,6 +241,13 @@ def test_a_remainder_is_made_nothing_whatever_it_was_compared_with(
     (text,) = advised_texts(tmp_path, "RCP023", SIZES[0], guard)
     assert expected in text
     assert "the remainder is then 0" in text
+
+
+def test_the_other_sizes_of_a_line_are_padded_too(tmp_path: Path) -> None:
+    """Where the first condition holds, Python does not look at the second one."""
+    line = "  # if rows > 0 or columns > 0:  # oddlib/a.py:9 in scaled"
+    (text,) = advised_texts(tmp_path, "RCP023", SIZES[0], "(x.size()[2] % 8) > 0" + line)
+    assert "dimension 2 of `x` to a multiple of 8 in every call, other sizes that the" in text
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ _TELLING = frozenset({"inductor_debug", "torch_trace", "variables"})
 _OF_LOGS = re.compile(
     r"TORCH_LOGS|TORCH_TRACE|\w*VERBOSE\w*|\w*DEBUG\w*|\w+_DIR|\w+_ROOT|PYTORCH_(?:CUDA_)?ALLOC_CONF"
 )
+#: Nothing but what torch logs; and the findings that are about how a log was recorded.
+_LOGS = re.compile(r"TORCH_LOGS=\"?([\w+,]{1,200})\"?")
+_ABOUT_LOGS = "LOG"
 #: Begins an advice for what comes of the one before it.
 _AFTER = "If it is gone then"
 
@@ -39,12 +42,16 @@ def fitted(findings: Iterable[Finding], torch: str | None, evidence: Evidence) -
         evidence: What was read of the run.
     """
     settings = _settings(evidence)
-    held = (fitting(finding, torch, settings) for finding in findings)
+    logged = frozenset(evidence.switched)
+    held = (fitting(finding, torch, settings, logged) for finding in findings)
     return list(agreeing(sorted(held, key=lambda finding: finding.order)))
 
 
 def fitting(
-    finding: Finding, torch: str | None, settings: Mapping[str, str] | None = None
+    finding: Finding,
+    torch: str | None,
+    settings: Mapping[str, str] | None = None,
+    logged: frozenset[str] = frozenset(),
 ) -> Finding:
     """Return the finding without advice that cannot help in its run.
 
@@ -52,6 +59,7 @@ def fitting(
         finding: What a rule has said.
         torch: The version that the run names, as ``2.13.0+cpu``; None where it names none.
         settings: What the logs show to be set: variables, and ``torch._inductor.config.freezing``.
+        logged: What of ``TORCH_LOGS`` was on, as the records show.
     """
     release = _parts(torch)
     held = [advice for advice in finding.advice if not _is_past(advice, release)]
@@ -59,8 +67,10 @@ def fitting(
     new: list[Advice] = []
     set_already = False
     for advice in held:
-        set_already = _is_set(advice, settings or {}) or (
-            set_already and advice.text.startswith(_AFTER)
+        set_already = (
+            _is_set(advice, settings or {})
+            or (_is_logged(advice, logged) and not finding.code.startswith(_ABOUT_LOGS))
+            or (set_already and advice.text.startswith(_AFTER))
         )
         new += [] if set_already else [advice]
     return _with(finding, new or [_already(advice) for advice in held[:1]])
@@ -140,6 +150,12 @@ def _is_set(advice: Advice, settings: Mapping[str, str]) -> bool:
     return any(
         way and all(settings.get(name) == _bare(value) for name, value in way) for way in ways
     )
+
+
+def _is_logged(advice: Advice, logged: frozenset[str]) -> bool:
+    """Tell whether all that it does is to record what the log has."""
+    wanted = _LOGS.fullmatch(advice.env or "") if not advice.setting else None
+    return wanted is not None and logged.issuperset(wanted[1].split(","))
 
 
 def _already(advice: Advice) -> Advice:

@@ -73,17 +73,19 @@ def _read_prefix(prefix: bytes) -> _Told:
     assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
     site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
     stamp, number = parts["clock"] or parts["clock21"] or b"", (parts["writer"] or b"").decode()
-    return _Told(stamp, number, site, _switched(site, debug=prefix[:1] == b"V"))
+    return _Told(stamp, number, site, _switched(site, prefix))
 
 
-def _switched(site: Site, *, debug: bool) -> str | None:
-    """Return what of ``TORCH_LOGS`` was on, since it wrote this record."""
+def _switched(site: Site, prefix: bytes) -> str | None:
+    """Return what of ``TORCH_LOGS`` was on, since it wrote this record; warnings always come."""
     if site.artifact:
         return site.artifact.removeprefix("__")
     module = site.module
     if module.startswith(("torch/_dynamo/", "torch/_inductor/")):
-        return f"+{module.split('/')[1][1:]}" if debug else None
-    return "dynamic" if module == "torch/fx/experimental/symbolic_shapes.py" else None
+        return f"+{module.split('/')[1][1:]}" if prefix[:1] == b"V" else None
+    is_warning = prefix[:1] in b"WE" or b"[WARNING]" in prefix or b"[ERROR]" in prefix
+    is_shapes = module == "torch/fx/experimental/symbolic_shapes.py"
+    return "dynamic" if is_shapes and not is_warning else None
 
 
 def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "guard_of",
     "guards_of",
     "is_finite",
+    "is_global",
     "told_by",
 ]
 
@@ -266,6 +267,11 @@ def is_finite(data: RecompileData) -> bool:
     higher limit then only compiles more often before it is hit.
     """
     return data.cause in FINITE and not data.is_counter
+
+
+def is_global(data: RecompileData) -> bool:
+    """Tell whether the function reaches what changed through a global."""
+    return any(guard.scope == "G" for guard in data.guards)
 
 
 def told_by(data: RecompileData) -> Iterator[Story]:

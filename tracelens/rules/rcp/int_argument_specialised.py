@@ -18,7 +18,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import owner
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
 from tracelens.rules.rcp._tell import series_data
 
 __all__ = ["IntArgumentSpecialised"]
@@ -97,7 +97,7 @@ class IntArgumentSpecialised(RecompileRule):
                 "constant, and an argument becomes a symbol."
             ),
             when="a global, that the code only computes with",
-            applies=lambda data: _is_global(data) and not _is_structure(data),
+            applies=lambda data: is_global(data) and not _is_structure(data),
             basis="tested",
             proof="tests/advice/RCP004/pass-argument.py",
         ),
@@ -106,7 +106,7 @@ class IntArgumentSpecialised(RecompileRule):
             "Let it become a symbol: take dynamic=False out of the program, if it has it.",
             when="an argument that the code only computes with, and no line is known to need it",
             applies=lambda data: (
-                not (_is_global(data) or _is_structure(data)) and data.held != "specialized"
+                not (is_global(data) or _is_structure(data)) and data.held != "specialized"
             ),
             since="2.1",
             basis="tested",
@@ -192,10 +192,6 @@ def _is_structure(data: RecompileData) -> bool:
     return bool(_STRUCTURE.search(data.code))
 
 
-def _is_global(data: RecompileData) -> bool:
-    return any(guard.scope == "G" for guard in data.guards)
-
-
 def _is_handed_on(data: RecompileData) -> bool:
     """Whether an operator gets it, as in ``topk(k)`` or ``x[: 2 * k]``: few take a tensor."""
     sign = " ?[-+*/%]{1,2} ?"
@@ -206,7 +202,7 @@ def _is_handed_on(data: RecompileData) -> bool:
 
 def _why(data: RecompileData, *, known: bool) -> str:
     """Say why the number did not become a symbol."""
-    if _is_global(data):
+    if is_global(data):
         return "A global integer is a constant of the compiled code."
     why = _WHY[known].format(data.source)
     return f"An integer becomes a symbol when it changes for the first time; {why}"

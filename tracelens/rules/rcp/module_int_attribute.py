@@ -13,7 +13,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._data import RecompileRule, guards_of, is_global
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ModuleIntAttribute"]
@@ -21,6 +21,11 @@ __all__ = ["ModuleIntAttribute"]
 
 #: Recompiles from which on it is certain that more will follow.
 CERTAIN = 3
+#: What is a constant, by whether it is reached through a global.
+_WHAT = {
+    False: "Integer attributes of modules are constants of the compiled code",
+    True: "Integers that are reached through a global are constants of the compiled code",
+}
 
 
 class ModuleIntAttribute(RecompileRule):
@@ -72,8 +77,19 @@ class ModuleIntAttribute(RecompileRule):
 
     remedies = (
         Remedy(
+            "pass-argument",
+            "Pass the number to the compiled function as an argument: an integer that is reached "
+            "through a global is a constant, and an argument becomes a symbol.",
+            when="an object or a module that the function reaches through a global",
+            applies=is_global,
+            basis="tested",
+            proof="tests/advice/RCP007/pass-argument.py",
+        ),
+        Remedy(
             "unspec-int",
             "Let integer attributes of modules become symbols.",
+            when="a module that is an argument, or that is compiled itself",
+            applies=lambda data: not is_global(data),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
             basis="tested",
@@ -84,8 +100,8 @@ class ModuleIntAttribute(RecompileRule):
             "buffer",
             "Or keep the number in a buffer of the module: a tensor's value is not part of "
             "the guards.",
-            when="the module is the program's own",
-            applies=lambda data: not data.package,
+            when="the module is the program's own, and no global",
+            applies=lambda data: not (data.package or is_global(data)),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
             edits=True,
@@ -94,7 +110,9 @@ class ModuleIntAttribute(RecompileRule):
             "compile-model",
             "Or compile the model, and not each layer.",
             when="the values tell layers apart: the attribute is of the compiled module itself",
-            applies=lambda data: not data.is_counter and "._modules[" not in data.source,
+            applies=lambda data: (
+                not (data.is_counter or "._modules[" in data.source or is_global(data))
+            ),
             basis="tested",
             proof="tests/advice/RCP007/compile-model.py",
         ),
@@ -112,7 +130,7 @@ class ModuleIntAttribute(RecompileRule):
         for group in groups(self.code, recompiles, limits):
             name = group.cause.what
             text = f"{name} was {listed(group.values)} and then another value: {group.times}. "
-            text += "Integer attributes of modules are constants of the compiled code"
+            text += _WHAT[any(guard.scope == "G" for guard in guards_of([group.first.check]))]
             yield tell(
                 self,
                 group,

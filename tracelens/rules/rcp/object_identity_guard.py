@@ -21,7 +21,9 @@ __all__ = ["ObjectIdentityGuard"]
 
 
 #: A line that compares the object: an enumeration's members take turns on purpose.
-_CHOSEN = re.compile(r"^match\b|(?:\bis|\bis not|==|!=) [\w.]*\w\.\w")
+_CHOSEN = re.compile(
+    r"^match\b|(?:\bis|\bis not|\bin|==|!=) [(\[{]?[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,8}\.[A-Za-z_]"
+)
 
 #: Objects that may take turns.
 FEW = 2

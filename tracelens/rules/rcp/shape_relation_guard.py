@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -46,6 +47,11 @@ class RelationData(RecompileData):
 def _is_multiple(data: RelationData) -> bool:
     """Whether it is about the remainder of a division: ``x.size()[0] % 8``."""
     return bool(multiples(data.guards))
+
+
+def _asks_more(data: RelationData) -> bool:
+    """Whether the line has more conditions than the log shows to have failed."""
+    return len(multiples(data.guards)) == 1 and bool(re.search(r"\b(?:or|and)\b", data.code))
 
 
 def _is_layout(data: RelationData) -> bool:
@@ -111,8 +117,10 @@ class ShapeRelationGuard(RecompileRule):
         Remedy(
             "pad-to-multiple",
             lambda data: (
-                f"Pad {padded(multiples(data.guards))} in every call, and cut the result: the "
-                "remainder is then 0, and one side of the branch is compiled."
+                f"Pad {padded(multiples(data.guards))} in every call"
+                + (", other sizes that the line asks about too" if _asks_more(data) else "")
+                + ", and cut the result: the remainder is then 0, and one side of the branch is "
+                "compiled."
             ),
             when="a condition on the remainder of a size",
             applies=_is_multiple,

@@ -160,7 +160,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             held = "number" if own else ""
             if len(symbols):
                 known = any(values.subject_in(constants) for values in group)
-                held = "specialized" if known else "static"
+                held = "specialized" if known else held or "static"
             steps = [step for values in group for step in values.steps]
             cost, heavy = cost_of(steps, frames), weight.heavy(steps, frames)
             yield self._finding(group, trees, held, cost, heavy)
