@@ -4,7 +4,8 @@
 are unpacked there (``site-packages`` with a ``torch``, or a ``triton``), of as many versions as are
 given, and writes ``tracelens/failures/messages.txt``. What the other packages say as well is left
 out. A message is kept as a checksum of the words that it begins with, up to the first value in it,
-and by the stage whose code raises it.
+and by the stage whose code raises it; what torch's C++ says in eager code, too (``--eager
+LIBRARY...``: ``libtorch_cpu.so`` and the like), tells no stage.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 import argparse
 import ast
 import itertools
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from tracelens.failures.messages import (
+    BOTH,
     BREAK,
     MAX_WORDS,
     WARNED,
@@ -148,9 +151,19 @@ def others(folders: list[Path], ours: set[str]) -> set[str]:
     return said
 
 
-def collect(folders: list[Path]) -> dict[str, str]:
-    """Return the beginnings of the messages, and the stage that raises each."""
+def eager(libraries: list[Path], ours: dict[str, str]) -> set[str]:
+    """Return those of ``ours`` that the code in ``libraries`` says, too."""
+    said: set[str] = set()
+    for path in libraries:
+        for text in re.finditer(rb"[ -~]{12,2000}", path.read_bytes()):
+            said.add(beginning(text[0].decode("ascii") + "\0"))
+    return said & ours.keys()
+
+
+def collect(folders: list[Path]) -> tuple[dict[str, str], set[str]]:
+    """Return the beginnings of the messages, the stage that raises each, and which warn as well."""
     found: dict[str, str] = {}
+    both: set[str] = set()
     for folder in folders:
         for path in files(folder):
             place = f"/{path.relative_to(folder).as_posix()}"
@@ -163,9 +176,9 @@ def collect(folders: list[Path]) -> dict[str, str]:
     for folder in folders:
         for path in files(folder):
             for text in warned(parsed(path)):
-                if one := beginning(text):
-                    found.setdefault(one, WARNED)
-    return found
+                if (one := beginning(text)) and found.setdefault(one, WARNED) != WARNED:
+                    both.add(one)
+    return found, both
 
 
 def main() -> None:
@@ -173,13 +186,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--others", nargs="*", type=Path, default=[])
+    parser.add_argument("--eager", nargs="*", type=Path, default=[])
     arguments = parser.parse_args()
-    ours = collect(arguments.folders)
+    ours, both = collect(arguments.folders)
+    for one in eager(arguments.eager, ours):
+        ours[one] = ours[one] if ours[one] == WARNED else "unknown"
     foreign = others(arguments.others, set(ours))
     found: dict[str, set[int]] = {}
     for one, stage in ours.items():
         if one not in foreign:
             found.setdefault(stage, set()).add(checksum(one))
+    found[BOTH] = {checksum(one) for one in both - foreign}
     for text in {text for folder in arguments.folders for text in breaks(folder)}:
         if (one := whole(text)) and "\0" not in text:
             found.setdefault(BREAK, set()).add(checksum(one))

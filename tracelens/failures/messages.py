@@ -1,10 +1,10 @@
 """Messages that torch's compile stack and Triton raise, known by the words that they begin with.
 
 ``messages.txt`` holds checksums of those words by the stage that raises them, of those that torch
-only warns with, and of the names of Dynamo's graph breaks; it is made by
-``benchmarks/messages.py`` from the sources of torch 2.3 to 2.13 and Triton. A message that too many
-programs could print (less than four words that say something, or words that other packages raise,
-too) is not among them.
+only warns with, of those that it does both with, and of the names of Dynamo's graph breaks; it is
+made by ``benchmarks/messages.py`` from the sources of torch 2.3 to 2.13 and Triton. A message that
+too many programs could print (less than four words that say something, or words that other
+packages raise, too) is not among them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tracelens.failures.record import Stage
 
 __all__ = [
+    "BOTH",
     "BREAK",
     "MAX_WORDS",
     "WARNED",
@@ -33,10 +34,10 @@ __all__ = [
 
 #: Words that say something which a message must have, and words in all which are looked at.
 TELLING, MAX_WORDS = 4, 12
-#: Characters of the name of a graph break, and where those names stand in the index, and what torch
-#: only warns of.
+#: Characters of the name of a graph break, and where those names stand in the index, what torch
+#: only warns of, and what it warns of in one place and raises in another.
 MAX_NAME = 200
-BREAK, WARNED = "break", "warned"
+BREAK, WARNED, BOTH = "break", "warned", "both"
 WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
 _NAME = re.compile(r"[\w.:<>]{1,120}")
 _SAY_LITTLE = (
@@ -77,16 +78,21 @@ def whole(text: str) -> str:
 
 
 @cache
-def _index() -> dict[int, str]:
-    found: dict[int, str] = {}
+def _sections() -> dict[str, frozenset[int]]:
+    found: dict[str, set[int]] = {}
     stage = "unknown"
     text = (files("tracelens.failures") / "messages.txt").read_text(encoding="ascii")
     for line in text.splitlines():
         if line.startswith(" "):
-            found |= dict.fromkeys((int(one, 16) for one in line.split()), stage)
+            found.setdefault(stage, set()).update(int(one, 16) for one in line.split())
         else:
             stage = line
-    return found
+    return {name: frozenset(sums) for name, sums in found.items()}
+
+
+@cache
+def _index() -> dict[int, str]:
+    return {one: stage for stage, sums in _sections().items() if stage != BOTH for one in sums}
 
 
 def raised_by(text: str) -> Stage | None:
@@ -110,6 +116,6 @@ def is_break(text: str) -> bool:
 
 
 def is_warned(text: str) -> bool:
-    """Tell whether torch's compile stack warns with ``text``, and raises nothing that begins so."""
+    """Tell whether torch's compile stack warns with ``text``; it may raise the same elsewhere."""
     words = beginning(text)
-    return bool(words) and _index().get(checksum(words)) == WARNED
+    return bool(words) and checksum(words) in _sections()[WARNED] | _sections()[BOTH]

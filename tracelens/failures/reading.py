@@ -266,7 +266,7 @@ def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
     if any(map(_IMPORT.match, lines)):
         return -1
     for n, line in enumerate(lines):
-        if (is_error(line, _below(lines, n)) and not is_warned(line)) or raised_by(line):
+        if (is_error(line, _below(lines, n)) or raised_by(line)) and not is_warned(line):
             return n
     return -1
 

@@ -41,7 +41,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     (
         "aot",
         re.compile(
-            r"\bFunctionalTensor\w{0,8}|AOTAutograd|\baot_(?:autograd|export|function|module|eager|config)\w{0,24}"
+            r"\bfunctionaliz(?:e|ed|es|ing|ation)\b.{0,40}\b(?:operator|tensor|op|graph|view)s?\b|\bFunctionalTensor\w{0,8}|AOTAutograd|\baot_(?:autograd|export|function|module|eager|config)\w{0,24}"
             r"|\bAOTOutput\b|\bAOTConfig\b|\bfw_metadata\b|\bSubclassCreationMeta|\btraced_tangent|\bjoint graph\b"
             r"|\bmin_cut\w{0,24}|\bpartitioner\b.{0,40}\b(?:fx|joint|forward|backward) graph\b|PlainTensorMeta|ViewAndMutationMeta"
         ),

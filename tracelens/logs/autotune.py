@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +79,28 @@ def _decoded(text: object) -> object:
         return None
 
 
+#: The end of a line as some services log it.
+_ESCAPED = re.compile(r"(?m)\\n$")
+_HEAD = "AUTOTUNE "
+_TAKES = re.compile(r"\w+ AUTOTUNE (?:benchmarking )?takes \d")
+#: Columns that are looked for.
+MAX_COLUMNS = 4
+
+
+def _columns(lines: Sequence[str]) -> list[str]:
+    """Return the tables that stand side by side; none where there is one, or they overlap."""
+    head = next((line for line in lines if line.startswith(_HEAD)), "")
+    starts = [found.start() for found in re.finditer(r"(?<=\s)AUTOTUNE (?=\w+\()", head)]
+    if not starts or len(starts) >= MAX_COLUMNS:
+        return []
+    if any(line[at - 1 : at].strip(" \t|") for line in lines for at in starts):
+        return []
+    edges = [0, *starts, None]
+    return [
+        "\n".join(line[a:b].rstrip(" \t|") for line in lines) for a, b in itertools.pairwise(edges)
+    ]
+
+
 class Autotune(Log):
     """The tables that a tuned compilation prints to standard error."""
 
@@ -110,6 +133,20 @@ class Autotune(Log):
             headed = headed or is_header
         ends = [*starts[1:], len(lines)]
         return [(a, "\n".join(lines[a:b])) for a, b in zip(starts, ends, strict=True)]
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the tables; of two that somebody set side by side, the left one first."""
+        text = _ESCAPED.sub("", text)
+        lines = text.split("\n")
+        parse = super().parse
+        if len(lines) > 1 and lines[0].startswith(_HEAD) and _TAKES.match(lines[1]):
+            # The newest line comes first: below is another search, which ends with its time.
+            from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+            below = parse("\n".join((*lines[2:], lines[1])))
+            return (*parse(lines[0]), *(moved(one, lambda at: at + 2) for one in below))
+        return tuple(one for half in _columns(lines) or [text] for one in parse(half))
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:

@@ -57,8 +57,12 @@ class Foreign(Log):
         r"|HloModule [\w.-]{1,200}, |Metric: (?:CompileTime|ExecuteTime|TransferToDeviceTime)$"
         r"|[DIEWF] \d\d:\d\d:\d\d\.\d{6} executorch:"
     )
-    #: The lines of a report of CompileProfiler.
+    #: The lines of a report of CompileProfiler, and those of one of draft_export.
     continues = re.compile(
+        r" {4}(?:torch\.ops\.|A guard was added|tracing or constraint|Specifically, this guard"
+        r"|When exporting, |This (?:was encountered|occurred at) |And the following framework"
+        r"|As a result, it was |Because of this, we |The reason for the mismatch"
+        r"|Please (?:add|refer))| {4,40}(?:File [^\n]{1,400}, lineno \d|`[^`\n]{1,300}`$)|"
         r"=+$|-{3,}|$|Graph [Bb]reaks?\b|If you want to find|You may gain additional|to stop at the"
         r"|No (?:graph breaks|recompilation) detected|Recompilation$|These subgraphs were"
         r"|Guard failures|making it unsafe|Function {2,}Recompiles|'[^'\n]{1,200}' \(| {20,}\S"

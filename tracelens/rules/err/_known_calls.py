@@ -172,4 +172,24 @@ CALLS = (
         basis="untestable",
         proof="needs two programs that clash",
     ),
+    Remedy(
+        "mutates-args",
+        "Let the operator return nothing, or new tensors only, and name in its schema what it"
+        " writes into; one that is registered in C++ needs `Tensor(a!) out` for that and `-> ()`.",
+        code='@torch.library.custom_op("mylib::add_into", mutates_args=("out",))',
+        since="2.4",
+        applies=lambda d: d.cause == "operator-aliases",
+        when="an operator whose schema has aliases",
+        proof="https://docs.pytorch.org/docs/stable/library.html",
+    ),
+    Remedy(
+        "out-of-region",
+        "If its schema is so already, leave out what calls it in a graph of its own: a"
+        " nested_compile_region, a branch of torch.cond, the body of a while_loop. Where that"
+        " helps, it is a bug of torch: report it with the version.",
+        applies=lambda d: d.cause == "operator-aliases",
+        when="an operator that writes into an argument",
+        basis="untestable",
+        proof="it depends on the version",
+    ),
 )

@@ -144,6 +144,8 @@ class UnexplainedError(FailureRule):
         if title := title_of(data):
             return f"{title}: {first}" if first else title
         told = first if not first or first.startswith(name) else f"{name}: {first}"
+        if data.facts.get("alone") and not data.exception and first:
+            return f"the message of an error: {first}"
         ended = "the program ended in an error" if data.ended_program else "an error in the log"
         return f"{ended}: {told or name}"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
 __all__ = ["XpuModuleBuildFailed"]
+
+_ASSERTED = re.compile(r"Assertion [`']([^`'\n]{1,120})")
 
 
 class XpuModuleBuildFailed(FailureRule):
@@ -21,6 +24,7 @@ class XpuModuleBuildFailed(FailureRule):
         L0 build module failed. Log: IGC: Internal Compiler Error: Floating point exception
         Error during Intel loadBinary: ZE_RESULT_ERROR_MODULE_BUILD_FAILURE
         torch._inductor.exc.InductorError: RuntimeError: ZE_RESULT_ERROR_MODULE_BUILD_FAILURE
+        subprocess.CalledProcessError: Command '['ocloc', 'compile', '-file', ...]' returned non-zero exit status 255.
 
     ## When it is harmless
     While tuning, a candidate that cannot be built is left out. A process that dies afterwards
@@ -34,7 +38,7 @@ class XpuModuleBuildFailed(FailureRule):
 
     ## See also
     TUN013 (candidates that fail while tuning).
-    """
+    """  # noqa: E501 -- a line of a log
 
     code = "ERR022"
     name = "xpu-module-build-failed"
@@ -45,6 +49,16 @@ class XpuModuleBuildFailed(FailureRule):
             "Update (or go back to) the GPU driver with its IGC: it is their bug, not the"
             " program's.",
             code="sycl-ls && clinfo | grep -i 'driver version'",
+            basis="untestable",
+            proof="needs an Intel GPU",
+        ),
+        Remedy(
+            "ocloc",
+            "`ocloc` comes with the driver, Triton with torch: an `ocloc` that does not know the"
+            " GPU, or the code that Triton writes, is the older of the two. See which one runs.",
+            code="which -a ocloc && ocloc query OCL_DRIVER_VERSION; pip show pytorch-triton-xpu",
+            applies=lambda data: bool(data.facts.get("tool")),
+            when="ocloc failed",
             basis="untestable",
             proof="needs an Intel GPU",
         ),
@@ -76,6 +90,10 @@ class XpuModuleBuildFailed(FailureRule):
         """Say what failed."""
         if data.facts.get("igc"):
             return "Intel's graphics compiler (IGC) crashed on a generated kernel"
+        if data.facts.get("tool"):
+            return "Intel's offline compiler (`ocloc`) could not build a kernel"
+        if found := _ASSERTED.search(data.message):
+            return f"Triton's code for Intel GPUs stopped at `{found[1]}`"
         return (
             "the Level Zero driver could not build or run a kernel:"
             f" {data.facts.get('result', 'an error')}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tracelens.logs import Record
     from tracelens.logs.autotune import AutotuneTable, Choice
     from tracelens.logs.key_averages import Average
+    from tracelens.rules.log._sizes import About
 
 __all__ = ["of"]
 
@@ -32,6 +33,10 @@ def of(evidence: Evidence) -> Part | None:
     foot = kind == "key_averages" and not _averages(held)
     words = WORDS["foot of key_averages" if foot else _told_as(kind, held)]
     told = _TOLD[kind](held) if kind in _TOLD else ""
+    about = _ABOUT[kind](held) if kind in _ABOUT else None
+    if about:
+        told = about.means
+        words = words._replace(means="", text=about.do)
     part = Part(
         words.what,
         " ".join(filter(None, (told, words.means))),
@@ -46,6 +51,7 @@ def of(evidence: Evidence) -> Part | None:
         evidence.kinds[kind],
         [row.quote() for row in few(held)],
         whole=words.whole,
+        title=about.title if about else "",
     )
     return _warned.of(" ".join(row.text for row in held), part) if kind == "warnings" else part
 
@@ -99,41 +105,18 @@ def _dynamic(rows: list[Seen[Record]]) -> str:
     from tracelens.logs.dynamic import CreateSymbol  # noqa: PLC0415 -- of few logs
 
     made = [row.record for row in rows if isinstance(row.record, CreateSymbol)]
-    said = [_constants(rows, {one.symbol: one.source.strip() for one in made})]
     sources = list(dict.fromkeys(one.source.strip() for one in made if one.source))
-    if sources:
-        said.append(f"{plural(len(made), 'symbol')} for {listed(sources, 3)}.")
-    return " ".join(filter(None, said))
+    return f"{plural(len(made), 'symbol')} for {listed(sources, 3)}." if sources else ""
 
 
-#: A condition that leaves a symbol one value.
-_ONE_VALUE = re.compile(r"Eq\((?:([su]\w+), (\d+)|(\d+), ([su]\w+))\)$")
+def _guarded(rows: list[Seen[Record]]) -> About | None:
+    """Return what conditions on sizes the lines tell of."""
+    from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced  # noqa: PLC0415
+    from tracelens.rules.log._sizes import about  # noqa: PLC0415 -- of few logs
 
-
-def _constants(rows: list[Seen[Record]], sources: Mapping[str, str]) -> str:
-    """Tell which symbols became constants, and at which line."""
-    from tracelens.logs.dynamic import GuardAdded, Replaced  # noqa: PLC0415 -- of few logs
-
-    found: dict[str, str] = {}
-    for one in (row.record for row in rows):
-        if isinstance(one, GuardAdded) and (match := _ONE_VALUE.match(one.expression)):
-            symbol, value = match[1] or match[4], match[2] or match[3]
-            named = one.where is not None and one.where.file
-            place = f" at {one.where.file}:{one.where.line}" if one.where and named else ""
-            found[symbol] = f"the constant {value}{place}"
-        elif isinstance(one, Replaced) and one.target.isdigit():
-            found.setdefault(one.symbol, f"the constant {one.target}")
-    if not found:
-        return ""
-    shown = [
-        f"`{symbol}`" + (f" (`{sources[symbol]}`)" if symbol in sources else "") + f" became {how}"
-        for symbol, how in found.items()
-    ]
-    return (
-        f"{'; '.join(shown[:3])}{and_more(len(shown), 3)}: other values are compiled again. A line "
-        "that needs the number does that: `int()`, an index, a comparison, or a custom operator "
-        "that takes `int` instead of `SymInt`."
-    )
+    records = [row.record for row in rows]
+    sources = {one.symbol: one.source.strip() for one in records if isinstance(one, CreateSymbol)}
+    return about((one for one in records if isinstance(one, GuardAdded | Replaced)), sources)
 
 
 def _compile_times(rows: list[Seen[Record]]) -> str:
@@ -363,6 +346,33 @@ def _cudagraphs(rows: list[Seen[Record]]) -> str:
     return "Functions run once to warm up, are recorded, and are replayed from then on."
 
 
+#: Sizes of one graph, from which on a list of recordings is about them.
+SOME_SIZES = 3
+
+
+def _recorded_sizes(rows: list[Seen[Record]]) -> About | None:
+    """Tell for how many sizes graphs were recorded."""
+    from tracelens.logs.cudagraphs import CudagraphRecording  # noqa: PLC0415 -- of few logs
+    from tracelens.rules.log._sizes import About  # noqa: PLC0415
+
+    records = (row.record for row in rows)
+    keys = [one.symints for one in records if isinstance(one, CudagraphRecording) and one.symints]
+    sizes = list(dict.fromkeys(keys))
+    if len(sizes) < SOME_SIZES:
+        return None
+    return About(
+        f"CUDA graphs for {len(sizes)} sizes: {', '.join(sizes[:4])}{and_more(len(sizes), 4)}",
+        "A graph with symbolic sizes is recorded anew for each of them, which costs a warm-up, a "
+        "recording, and memory that it keeps.",
+        "Pad the inputs to a few sizes, and run each of them once at the start; or record no graph "
+        "with symbolic sizes (torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True).",
+    )
+
+
+_ABOUT: Mapping[str, Callable[[list[Seen[Record]]], About | None]] = {
+    "cudagraphs": _recorded_sizes,
+    "dynamic": _guarded,
+}
 _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "onednn_verbose": _onednn,
     "dynamic": _dynamic,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from tracelens.report import Advice, EvidenceLine
 from tracelens.rules.log._alone_words import WORDS, Words
 from tracelens.rules.log._parts import Part
 from tracelens.rules.log._rests import told
+from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -49,6 +51,12 @@ _WORDS: Mapping[str, Words] = {
         "Record all searches.",
     ),
 }
+#: What searches took, and how not to pay it again.
+_TOOK = re.compile(r"AUTOTUNE (?:benchmarking )?takes (\d{1,6}(?:\.\d{1,9})?) s")
+_KEEP = (
+    "Record all searches, in the order of the log; keep the cache (TORCHINDUCTOR_CACHE_DIR) from "
+    "start to start, with which nothing is searched twice."
+)
 _LIMIT = "convert_frame"
 _NOTE = Words(
     "a line of torch's own log",
@@ -86,6 +94,11 @@ def of(evidence: Evidence) -> Part | None:
 
 
 def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Part:
+    took = sum(map(float, _TOOK.findall(text)))
+    title = ""
+    if took and words is _WORDS["autotune"]:
+        title = f"{words.what}: {length(1e3 * took)} of timing"
+        words = words._replace(text=_KEEP)
     return Part(
         words.what,
         " ".join(filter(None, (words.means, "" if words is _NOTE else told(text)))),
@@ -93,4 +106,5 @@ def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Par
         Advice(id="more-around", text=words.text, env=words.env or None, basis="source"),
         seen,
         quotes,
+        title=title,
     )

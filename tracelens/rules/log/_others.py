@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice
+from tracelens.rules.log import _draft
 from tracelens.rules.log._parts import Part
 from tracelens.words import few, length
 
@@ -286,10 +287,12 @@ def foreign(lines: Table[ForeignLine], kinds: Mapping[str, int]) -> Iterator[Par
         if tool in _PIECES and len(kinds) > 1:
             continue
         what, means, advice = _FOREIGN[tool]
-        count = sum(row.count for row in rows)
+        count, title = sum(row.count for row in rows), ""
         if tool == "compile_report" and _OF_MODULE in rows[0].text:
             means = f"{means} {_CHANGED}"
-        yield Part(what, means, "", advice, count, [rows[0].quote()], whole=True)
+        if tool == "draft_export" and (entries := _draft.said(row.text for row in rows)):
+            title = f"a report of draft_export: {entries}"
+        yield Part(what, means, "", advice, count, [rows[0].quote()], whole=True, title=title)
 
 
 #: The guard that stood for all of a module, up to torch 2.2, and what fails it.

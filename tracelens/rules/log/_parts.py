@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
-from tracelens.rules.log import _profiles, _reasons, _references
+from tracelens.rules.log import _profiles, _reasons, _references, _sizes
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable, LooseChoices
+    from tracelens.logs.dynamic import GuardAdded, Replaced
     from tracelens.logs.fragments import Fragment
     from tracelens.logs.fusion import FusionRefused
     from tracelens.logs.key_averages import KeyAverages
@@ -36,6 +37,8 @@ class Part(NamedTuple):
     quotes: list[EvidenceLine]
     #: It is a log of its own, not a part of one of torch's.
     whole: bool = False
+    #: What the title says instead of ``what`` alone.
+    title: str = ""
 
 
 class _Words(NamedTuple):
@@ -130,10 +133,13 @@ def of(
     versions: Table[LibraryVersion],
     *,
     kinds: Mapping[str, int],
+    shapes: Iterable[GuardAdded | Replaced] = (),
+    nameless: Iterable[Recompile] = (),
 ) -> Iterator[Part]:
     """Yield the parts; a graph that is printed beside other records is none.
 
-    ``kinds`` says how many records of each kind there are.
+    ``kinds`` says how many records of each kind there are, ``shapes`` what sizes became, and
+    ``nameless`` are recompiles without their function.
     """
     by_kind: dict[str, list[Seen[Fragment] | Seen[LooseFailures]]] = {}
     if len(failures):
@@ -148,9 +154,16 @@ def of(
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")
         quotes = [seen.quote() for seen in few(held)]
-        said = _reasons.told(failures) if kind == "recompiles" else ""
-        means = f"{words.means} {said}".rstrip()
-        yield Part(words.what, means, words.rest, advice, _count(held), quotes)
+        means, title = words.means, ""
+        if kind == "shapes" and (about := _sizes.about(shapes)):
+            title, means = about.title, about.means
+            advice = advice.model_copy(update={"text": about.do})
+        if kind == "recompiles":
+            loose: list[LooseFailures | Recompile] = [row.record for row in failures]
+            loose += nameless
+            means = f"{means} {_reasons.told(loose)}".rstrip()
+            title = _reasons.named(loose)
+        yield Part(words.what, means, words.rest, advice, _count(held), quotes, title=title)
     if len(rows):
         yield _choices(list(rows))
     few_runs = 0 < execs.count <= FEW_LINES and not len(versions)
@@ -288,8 +301,13 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
             " They are timed without TF32; if the product is of float32, "
             "torch.set_float32_matmul_precision('high') lets it use tensor cores."
         )
+    spent = _spent(rows)
+    if spent:
+        means += f" The search took {length(1e3 * spent)}; its choice is kept in Inductor's cache."
+    what = "rows of an AUTOTUNE table"
+    won = f"{what}: `{ran[0].kernel}` is the fastest of {len(ran)}" if len(ran) > 1 else ""
     return Part(
-        "rows of an AUTOTUNE table",
+        what,
         means,
         "The operator and its shapes stand in the line above them, and a faster candidate may.",
         Advice(
@@ -299,17 +317,23 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
         ),
         sum(row.count for row in rows),
         [row.quote() for row in few(rows)],
+        title=won,
     )
+
+
+def _spent(rows: list[Seen[LooseChoices]]) -> float:
+    """Return the seconds that searches took."""
+    held = [(row.record, row.count) for row in rows]
+    return sum(n * ((one.seconds or 0.0) + (one.precompiling or 0.0)) for one, n in held)
 
 
 def _searched(rows: list[Seen[LooseChoices]]) -> Part:
     """Tell what searches took whose tables are not there."""
-    held = [(row.record, row.count) for row in rows]
-    spent = sum(n * ((one.seconds or 0.0) + (one.precompiling or 0.0)) for one, n in held)
     return Part(
         "what searches for kernels took",
-        f"{length(1e3 * spent)} of timing candidates and of compiling them, which is no error: the"
-        " choices are kept, and the next start with the same cache does not search again.",
+        f"{length(1e3 * _spent(rows))} of timing candidates and of compiling them, which is no"
+        " error: the choices are kept, and the next start with the same cache does not search"
+        " again.",
         "Which kernels they compared, and how long the other searches took, is not in it.",
         Advice(
             id="searches",

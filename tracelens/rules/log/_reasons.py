@@ -6,13 +6,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tracelens.logs.recompiles import GlobalState, LengthCheck, TensorMismatch, ValueCheck
-from tracelens.words import plural
+from tracelens.words import and_more, plural
 
 if TYPE_CHECKING:
-    from tracelens.evidence import Table
-    from tracelens.logs.recompiles import Check, LooseFailures
+    from collections.abc import Iterable
 
-__all__ = ["told"]
+    from tracelens.logs.recompiles import Check, LooseFailures, Recompile
+
+__all__ = ["named", "told"]
+
+#: Characters of a reason in a title.
+MAX_TITLE = 100
 
 _OF_PARAMETER = "force_parameter_static_shapes"
 #: What changed of a tensor: what helps.
@@ -35,9 +39,9 @@ _OF_OPTIMIZER = (
 )
 
 
-def told(failures: Table[LooseFailures]) -> str:
+def told(failures: Iterable[LooseFailures | Recompile]) -> str:
     """Return sentences about the guards that failed, and what helps; empty where none is read."""
-    checks = [one.check for row in failures for one in row.record.failures if one.check is not None]
+    checks = _checks(failures)
     if not checks:
         return ""
     first = checks[0]
@@ -46,6 +50,19 @@ def told(failures: Table[LooseFailures]) -> str:
     shown = of_all if count > 1 and len(checks) > 1 else ""
     told_first = next((one for one in checks if _about(one) == most), first) if shown else first
     return " ".join(filter(None, (f"The first is `{first}`{shown}.", _helps(told_first))))
+
+
+def named(failures: Iterable[LooseFailures | Recompile]) -> str:
+    """Return what a title says where one guard failed, or one kind of guard; empty otherwise."""
+    told = [one for one in dict.fromkeys(map(str, _checks(failures))) if not one.endswith(":")]
+    if not told:
+        return ""
+    return f"reasons of a recompile: `{told[0][:MAX_TITLE]}`{and_more(len(told), 1)}"
+
+
+def _checks(failures: Iterable[LooseFailures | Recompile]) -> list[Check]:
+    """Return the guards that failed, of those that are read."""
+    return [one.check for row in failures for one in row.failures if one.check is not None]
 
 
 def _about(check: Check) -> str:

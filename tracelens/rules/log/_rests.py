@@ -46,9 +46,30 @@ class _Words(NamedTuple):
     what: str
     means: str
     do: str
+    #: The one command that settles it, where it is not the whole message.
+    advice: Advice | None = None
 
 
 _WORDS = (
+    _Words(
+        re.compile(
+            r"\bAccuracy failed\b|RMSE \(res-fp64\): |\bbad accuracy detected", re.IGNORECASE
+        ),
+        "torch's own comparison of compiled with eager results, which failed",
+        "A result of compiled code is further from the one in float64 (`res-fp64`) than eager"
+        " code's is (`ref-fp64`), by more than the tolerance. In float16 and bfloat16 that mostly"
+        " is rounding: fused code rounds once, eager code after every operator. Where the first"
+        " number is many times the second, or in float32, it may be a bug of the compiler.",
+        "",
+        Advice(
+            id="round-as-eager",
+            text="Compare once more with compiled code that rounds as eager code does (since torch"
+            " 2.6): if they agree, it is rounding. Else let the minifier find the operators.",
+            env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
+            code="TORCHDYNAMO_REPRO_AFTER=aot TORCHDYNAMO_REPRO_LEVEL=4 python app.py",
+            basis="source",
+        ),
+    ),
     _Words(
         re.compile(
             r"capture_scalar|CAPTURE_SCALAR|target=(?:item|tolist|aten\._local_scalar)"
@@ -137,8 +158,11 @@ def of(
         Part(
             words.what,
             " ".join(filter(None, (words.means, told(text)))),
-            "The rest of the message, which is not in it, says what it was.",
-            Advice(
+            ""
+            if words.advice
+            else "The rest of the message, which is not in it, says what it was.",
+            words.advice
+            or Advice(
                 id="whole-message",
                 text=f"Print breaks and errors whole, into a file.{words.do}",
                 env='TORCHDYNAMO_VERBOSE=1 TORCH_LOGS="graph_breaks"',
@@ -147,6 +171,7 @@ def of(
             ),
             sum(row.count for row in held),
             [row.quote() for row in few(held)],
+            whole=bool(words.advice),
         )
     ]
 

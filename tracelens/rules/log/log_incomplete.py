@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracelens.evidence import Evidence
     from tracelens.logs.autotune import AutotuneTable, LooseChoices
     from tracelens.logs.compile_errors import LogError
+    from tracelens.logs.dynamic import GuardAdded, Replaced
     from tracelens.logs.foreign import ForeignLine
     from tracelens.logs.fragments import Fragment
     from tracelens.logs.fusion import FusionRefused
@@ -141,12 +142,23 @@ class LogIncomplete(Rule):
         profiles: Table[DeviceProfile],
         notes: Table[TorchNote],
         errors: Table[LogError],
+        added: Table[GuardAdded],
+        replaced: Table[Replaced],
     ) -> Iterator[Finding]:
         """Yield one finding per input that was cut, per kind of part, and for what is not read."""
         yield from self._shortened(left_out)
         yield from self._unread(not_read)
         for part in (
-            *_parts.of(fragments, failures, rows, execs, versions, kinds=evidence.kinds),
+            *_parts.of(
+                fragments,
+                failures,
+                rows,
+                execs,
+                versions,
+                kinds=evidence.kinds,
+                shapes=[row.record for row in (*added, *replaced)],
+                nameless=[row.record for row in again if row.record.function == "?"],
+            ),
             *_rests.of(fragments, notes, errors, evidence.kinds),
             *_parts.of_tables(averages),
             *_parts.of_nsys(reports, profiles),
@@ -157,7 +169,7 @@ class LogIncomplete(Rule):
             *_others.foreign(foreign, evidence.kinds),
         ):
             rest = "" if part.whole else ", without the log around it"
-            yield self._told(part, f"{part.what}{rest}")
+            yield self._told(part, f"{part.title or part.what}{rest}")
         by_input: dict[str, list[tuple[str, int]]] = {}
         for gap in gaps:
             by_input.setdefault(gap.first.input, []).append((gap.record.what, gap.first.line))
@@ -177,7 +189,8 @@ class LogIncomplete(Rule):
         """Yield what a short log is in which nothing else is found."""
         part = _alone.of(evidence)
         if part is not None:
-            yield self._told(part, part.what if part.whole else f"a short log: {part.what}")
+            title = part.title or part.what
+            yield self._told(part, title if part.whole else f"a short log: {title}")
 
     def _told(self, part: _parts.Part, title: str) -> Finding:
         return self.finding(

@@ -1,0 +1,86 @@
+"""What single lines about symbolic sizes say: which became constants, and what was guarded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tracelens.dynamo import user_code
+from tracelens.logs.dynamic import GuardAdded, Replaced
+from tracelens.words import and_more
+
+__all__ = ["About", "about"]
+
+#: A condition that leaves a symbol one value.
+_ONE_VALUE = re.compile(r"(?:Eq\((?:([su]\w+), (\d+)|(\d+), ([su]\w+))\)|([su]\d+) == (\d+))$")
+#: Things of a sort that are told one by one.
+SHOWN = 3
+
+
+class About(NamedTuple):
+    """What the lines are about: for the title, for the sentences below it, and what helps."""
+
+    title: str
+    means: str
+    do: str
+
+
+def about(
+    records: Iterable[GuardAdded | Replaced], sources: Mapping[str, str] | None = None
+) -> About | None:
+    """Return what the ``records`` are about; None where they tell of no guard.
+
+    ``sources`` has what symbols stand for: ``L['x'].size()[0]``.
+    """
+    constants: dict[str, str] = {}
+    conditions: dict[str, str] = {}
+    for one in records:
+        if isinstance(one, Replaced):
+            if one.target.isdigit():
+                constants.setdefault(one.symbol, one.target)
+        elif found := _ONE_VALUE.match(one.expression.strip()):
+            value, symbol = sorted(filter(None, found.groups()))
+            constants[symbol] = f"{value}{_where(one)}"
+        else:
+            conditions[one.expression.strip()] = _where(one)
+    if constants:
+        return _constants(constants, sources or {})
+    return _conditions(conditions) if conditions else None
+
+
+def _where(one: GuardAdded) -> str:
+    place = one.where
+    return f" at {user_code.short(place.file, place.line)}" if place and place.file else ""
+
+
+def _constants(found: Mapping[str, str], sources: Mapping[str, str]) -> About:
+    shown = [
+        f"`{symbol}`"
+        + (f" (`{sources[symbol]}`)" if symbol in sources else "")
+        + f" became the constant {value}"
+        for symbol, value in found.items()
+    ]
+    told = f"{'; '.join(shown[:SHOWN])}{and_more(len(shown), SHOWN)}"
+    return About(
+        told,
+        f"{told}: other values are compiled again. A line that needs the number does that: "
+        "`int()`, an index, a comparison, or a custom operator that takes `int` instead of "
+        "`SymInt`.",
+        "Where more values are to come, change that line so that it does not need the number; "
+        "record sizes with the recompiles to see how often it happens.",
+    )
+
+
+def _conditions(found: Mapping[str, str]) -> About:
+    shown = [f"`{condition}`{place}" for condition, place in found.items()]
+    named = f"{'; '.join(shown[:SHOWN])}{and_more(len(shown), SHOWN)}"
+    which = "a condition on a size" if len(found) == 1 else "conditions on sizes"
+    return About(
+        f"{which}: {named}",
+        "The compiled code holds for sizes of that side; the first one of the other side is "
+        "compiled again, and then both have an entry. A branch or a check of that line asks "
+        "for it, of the program or of an operator in it.",
+        "That is harmless for one condition. Where the sizes of many lie on both sides, pad them "
+        "to one, or take the branch out of what is compiled; record sizes with the recompiles.",
+    )
