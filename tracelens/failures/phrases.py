@@ -162,10 +162,7 @@ PHRASES = (
         r"|(?:Lowering|NotImplemented)\w{4,10}:.{0,400}?flex_(?:attention|decoding)"
         r"|QandKVblocksizemustbedivisible|torch\.compileonCPUonlysupportsinference",
     ),
-    Phrase(
-        "no-choices",
-        r"NoValidChoicesError|Nochoicestoselect,pleaseconsider",
-    ),
+    Phrase("no-choices", r"NoValidChoicesError|Nochoicestoselect,pleaseconsider"),
     Phrase(
         "out-of-resources",
         r"outof(?:re)?source?s?:(?P<what>sharedmemory|registers|threads|\w{3,20}),Required:(?P<needed>\d{1,12})"
@@ -265,10 +262,7 @@ PHRASES = (
         r"Unexpectedoptimizationoption(?P<option>[\w.]{1,80}?),known|Unexpectedoptimizationoption(?P<option_2>[\w.]{1,80})"
         r"|Unrecognizedmode=(?P<mode>[\w-]{1,40}),shouldbeone|Eithermodeoroptionscanbespecified",
     ),
-    Phrase(
-        "unpicklable-error",
-        r"BackendCompilerFailed\.__init__\(\)(?:ismissing|missing)",
-    ),
+    Phrase("unpicklable-error", r"BackendCompilerFailed\.__init__\(\)(?:ismissing|missing)"),
     Phrase(
         "unpicklable", r"cannotpickle'ConfigModuleInstance'|Can'tpickle.{0,200}?OptimizedModule"
     ),
