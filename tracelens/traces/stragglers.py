@@ -1,7 +1,12 @@
-"""Which rank the others wait for, and what it does longer than they."""
+"""Which rank the others wait for, and what it does longer than they.
+
+The moments at which ranks came to their collectives tell it. Where these cannot be compared, what
+each rank did does: one is idle for as long as the others are in collectives and compute nothing.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -16,6 +21,11 @@ __all__ = ["Late", "late"]
 MIN_SHARE = 0.1
 #: Of all lateness, what one rank must cause to be the straggler.
 MAIN = 0.5
+#: Collectives from which on it must also come last more often than by chance: deviations above.
+MANY = 8
+DEVIATIONS = 2.0
+#: Without common moments: of what a rank is idle longer, what the others must wait longer.
+MATCHES = 0.8
 #: Of its lateness, what a difference must be to explain it.
 EXPLAINS = 0.3
 #: What a rank may do longer than the others, and how a person says it.
@@ -37,6 +47,8 @@ class Late:
     ms: float
     window_ms: float
     count: int
+    #: What the others are in collectives, as a rule, and this rank; None where moments tell it.
+    alone_ms: tuple[float, float] | None = None
 
     @property
     def why(self) -> str:
@@ -68,7 +80,7 @@ def late(rows: Sequence[Seen[RankTime]]) -> Late | None:
     """Return what the ranks wait for each other; None where that is little, or not known."""
     met = [row for row in rows if row.record.late_ms is not None and row.record.collectives]
     if not met:
-        return None
+        return _without_moments(rows)
     total = sum(row.record.late_ms or 0.0 for row in met)
     window = median(row.record.window_ms for row in met)
     count = max(row.record.collectives for row in met)
@@ -77,6 +89,31 @@ def late(rows: Sequence[Seen[RankTime]]) -> Late | None:
     if total < MIN_SHARE * window or not sure:
         return None
     last = max(met, key=lambda row: row.record.late_ms or 0.0)
-    if (last.record.late_ms or 0.0) < MAIN * total:
+    if (last.record.late_ms or 0.0) < MAIN * total or not _more_than_chance(last, count, len(met)):
         return found
     return Late(tuple(met), last, last.record.late_ms or 0.0, window, count)
+
+
+def _more_than_chance(row: Seen[RankTime], count: int, ranks: int) -> bool:
+    """Tell whether a rank comes last more often than if each were last by chance."""
+    if count < MANY or ranks < 2:
+        return True
+    mean = count / ranks
+    return (row.record.last or 0) >= mean + DEVIATIONS * math.sqrt(mean * (1 - 1 / ranks))
+
+
+def _without_moments(rows: Sequence[Seen[RankTime]]) -> Late | None:
+    """Return the rank that is idle for as long as all others wait in collectives, if one is."""
+    known = [row for row in rows if row.record.idle_ms is not None]
+    if len(known) < 2:
+        return None
+    last = max(known, key=lambda row: row.record.idle_ms or 0.0)
+    others = [row.record for row in known if row is not last]
+    window = median(row.record.window_ms for row in known)
+    more = (last.record.idle_ms or 0.0) - max(row.idle_ms or 0.0 for row in others)
+    alone, own = min(row.exposed_comm_ms or 0.0 for row in others), last.record.exposed_comm_ms
+    waited = alone - (own or 0.0)
+    if own is None or more < MIN_SHARE * window or waited < MATCHES * more:
+        return None
+    usual = median(row.exposed_comm_ms or 0.0 for row in others)
+    return Late(tuple(known), last, min(more, waited), window, 0, (usual, own))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
@@ -20,6 +20,8 @@ __all__ = ["BlockingCopy"]
 #: Share of the time in which the device is idle because of such copies, and its least amount.
 MIN_SHARE = 0.05
 MIN_MS = 0.5
+#: Share of the time in which copies between host and device run, and nothing else does.
+MIN_ALONE = 0.1
 
 
 class Blocking(FindingData):
@@ -33,6 +35,8 @@ class Blocking(FindingData):
     to_device: bool
     to_host: bool
     frames: tuple[str, ...]
+    #: In which such copies are all that the device does.
+    alone_ms: float = 0.0
 
 
 class BlockingCopy(Rule):
@@ -41,7 +45,8 @@ class BlockingCopy(Rule):
     ## Why it matters
     ``cudaMemcpyAsync`` from or to pageable memory, and ``hipMemcpyWithStream``, return when the copy is
     over: the host waits for all work before it, and launches nothing meanwhile. When it goes on,
-    the device has run dry.
+    the device has run dry. Where the copies themselves are long, and nothing is computed beside
+    them, the device does nothing else meanwhile.
 
     ## What it looks like
     A call that takes as long as the work that it waits for:
@@ -50,7 +55,8 @@ class BlockingCopy(Rule):
 
     ## When it is harmless
     At the end of a program, or where the device still has work queued: less than 5 % of idle time in
-    and after such copies does not count.
+    and after such copies does not count, nor do copies of less than 10 % of the time with nothing
+    computed beside them.
 
     ## What to do
     Pin the memory and copy with ``non_blocking=True``; create tensors on the device; keep ``.cpu()``
@@ -88,11 +94,19 @@ class BlockingCopy(Rule):
             proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
         ),
         Remedy(
+            id="ahead",
+            text="Copy the next batch on a stream of its own while this one is computed.",
+            code="with torch.cuda.stream(copies): following = batch.to(device, non_blocking=True)",
+            when="pinned memory is copied to the device, and nothing is computed meanwhile",
+            applies=lambda data: data.alone_ms > 0 and data.to_device and data.pageable is False,
+            proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+        Remedy(
             id="device",
             text="Create tensors on the device instead of copying them there.",
             code="torch.zeros(n, device=device)",
-            when="data is copied to the device",
-            applies=lambda data: data.to_device,
+            when="data is copied to the device, and the host waits for it",
+            applies=lambda data: data.to_device and not data.alone_ms,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     )
@@ -122,6 +136,55 @@ class BlockingCopy(Rule):
             if idle >= max(MIN_MS, MIN_SHARE * view.window_ms):
                 kinds = [row.record for row in copies.within(view.source)]
                 yield self._finding(view, rows, idle, kinds)
+            elif found := self._alone(view, list(copies.within(view.source))):
+                yield found
+
+    def _alone(self, view: View, rows: list[Seen[CopyTime]]) -> Finding | None:
+        """Return that the device does nothing but copy from and to the host for long."""
+        rows = [row for row in rows if row.record.direction]
+        mine = [row for row in rows if row.record.direction in {"HtoD", "DtoH"}]
+        every, own = (sum(row.record.sum_ms for row in each) for each in (rows, mine))
+        alone = view.total("exposed_copy_ms") * share_of(own, every)
+        if alone < max(MIN_MS, MIN_ALONE * view.window_ms):
+            return None
+        mine.sort(key=lambda row: -row.record.sum_ms)
+        directions = {row.record.direction for row in mine if row.record.sum_ms >= own / 3}
+        pinned = {row.record.pinned for row in mine[:1]} - {None}
+        told = "; ".join(_rate(row.record) for row in mine[:2])
+        share = alone / view.window_ms
+        data = Blocking(
+            calls=sum(row.record.n for row in mine),
+            held_ms=0.0,
+            idle_ms=0.0,
+            pageable=(False in pinned) if pinned else None,
+            to_device="HtoD" in directions,
+            to_host="DtoH" in directions,
+            frames=(),
+            alone_ms=alone,
+        )
+        return self.finding(
+            "alone",
+            title=f"the GPU only copies from or to the host for {percent(share)} of {view.of}",
+            message=(
+                f"For {length(alone)} of {length(view.window_ms)} copies between host and GPU run "
+                f"and nothing is computed meanwhile: {told}."
+            ),
+            confidence=Confidence.HIGH,
+            count=data.calls,
+            evidence=[
+                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
+                for row in mine[:2]
+            ],
+            cost=Cost(ms=alone, share=share, basis="upper_bound", of=view.of),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """How fast pageable copies are is part of what they cost while nothing is computed."""
+        data = Blocking.model_validate(finding.data)
+        pageable = data.alone_ms > 0 and data.to_device and data.pageable
+        return stories(["pageable"], finding) if pageable else ()
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """After a wait for data a copy is late anyway; while graphs are captured, all is."""
@@ -160,3 +223,8 @@ class BlockingCopy(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _rate(row: CopyTime) -> str:
+    rate = f" at {row.gbs:.3g} GB/s" if row.gbs else ""
+    return f"`{row.name}` {length(row.sum_ms)}{rate}"

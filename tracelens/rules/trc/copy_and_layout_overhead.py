@@ -31,6 +31,8 @@ COMPILING = 0.05
 MAX_TOLD = 4
 #: Operators that only move or convert elements.
 COPIES = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy", "aten::to"})
+#: What DistributedDataParallel writes gradients into its buckets with.
+REDUCER = "torch::distributed::reducer::mul_out"
 #: Parts of the names of kernels that change the layout for one convolution ...
 LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 #: ... and of those that copy or convert.
@@ -53,10 +55,12 @@ class Moved(FindingData):
     unseen: str = ""
     #: On the CPU, of tensors that were made contiguous right before a convolution.
     before_ms: float = 0.0
+    #: DistributedDataParallel copies gradients back from the buckets that it reduces.
+    buckets: bool = False
 
 
 def _on_host(data: Moved) -> bool:
-    return not data.mostly_layout and not data.unseen
+    return not data.mostly_layout and not data.unseen and not data.buckets
 
 
 def _before_convolutions(data: Moved) -> bool:
@@ -114,6 +118,17 @@ class CopyAndLayoutOverhead(Rule):
             applies=lambda data: data.mostly_layout,
             code="model.to(memory_format=torch.channels_last)",
             proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        ),
+        Remedy(
+            id="bucket-view",
+            text="Let gradients be views of the buckets that DistributedDataParallel reduces: "
+            "they are not copied back then.",
+            when="DistributedDataParallel reduces gradients on the CPU, and copies are as many",
+            applies=lambda data: data.buckets,
+            code="DistributedDataParallel(model, gradient_as_bucket_view=True)",
+            since="1.7",
+            proof="https://docs.pytorch.org/docs/stable/generated/"
+            "torch.nn.parallel.DistributedDataParallel.html",
         ),
         Remedy(
             id="compile",
@@ -183,8 +198,14 @@ class CopyAndLayoutOverhead(Rule):
                     continue
                 named = (name for row in headers.within(source) for name in row.record.devices)
                 before = _made_contiguous(ops.within(source), following.within(source))
+                reduced = sum(row.count for row in ops.within(source) if str(row.record) == REDUCER)
                 yield from self._found(
-                    rows, window.record.ms, "the trace", next(named, ""), before=before
+                    rows,
+                    window.record.ms,
+                    "the trace",
+                    next(named, ""),
+                    before=before,
+                    buckets=0 < reduced <= calls,
                 )
 
     def follows(self, finding: Finding) -> Iterable[Story]:
@@ -214,7 +235,14 @@ class CopyAndLayoutOverhead(Rule):
         )
 
     def _found(
-        self, rows: list[_Row], whole: float, of: str, unseen: str, *, before: float = 0.0
+        self,
+        rows: list[_Row],
+        whole: float,
+        of: str,
+        unseen: str,
+        *,
+        before: float = 0.0,
+        buckets: bool = False,
     ) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
         if not whole or ms < max(MIN_MS, MIN_SHARE * whole):
@@ -231,6 +259,7 @@ class CopyAndLayoutOverhead(Rule):
             mostly_layout=mostly,
             unseen=unseen,
             before_ms=before,
+            buckets=buckets,
         )
         where = (
             f" They may go to the GPU ({unseen}), of which nothing was recorded." if unseen else ""

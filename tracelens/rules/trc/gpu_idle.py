@@ -11,8 +11,10 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.ranks import RankTime
 from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.runs import IDLE
+from tracelens.traces.stragglers import late
 from tracelens.traces.views import CAUSES, View, stories, views
 from tracelens.words import length, percent
 
@@ -45,6 +47,8 @@ class Idle(FindingData):
     bound_ms: float
     #: While no operator, Python function or call of the runtime is in the trace.
     unseen_ms: float = 0.0
+    #: The other ranks wait for this one, for most of the idle time.
+    awaited: bool = False
 
 
 def _unseen(data: Idle) -> bool:
@@ -67,7 +71,7 @@ class GpuIdle(Rule):
     ## When it is harmless
     Idle up to 20 % is common. Where most of it is waiting for data (TRC013), compilation (TRC003) or
     one-off work (TRC023), this one is a note of severity ``none``; under what else explains most of
-    it (TRC002, TRC024, TRC029) it is folded. The first step does
+    it (TRC002, TRC024, TRC029, a rank that the others wait for) it is folded. The first step does
     not count when it is warm-up, and what the profiler can have added to the host's time (TRC018) is
     taken off. Fewer than 50 kernels are no load; in 10 ms and more that is said as information.
 
@@ -128,23 +132,29 @@ class GpuIdle(Rule):
         *,
         steps: Table[Step],
         held: Table[HeldBy],
+        ranks: Table[RankTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
+        straggler = late(list(ranks))
+        last = straggler.rank if straggler else None
+        waited = straggler.ms if straggler and last else 0.0
         for view in views(windows, steps, timelines, held):
             kernels = view.run.total("kernels")
             enough = kernels >= MIN_KERNELS or (
                 kernels >= FEW_KERNELS and view.window_ms >= FEW_MS * view.n
             )
             if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
-                yield self._finding(view)
+                own = last is not None and last.first.input == view.source
+                yield self._finding(view, awaited=own and waited >= MOST * view.idle_ms)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
         data = Idle.model_validate(finding.data)
-        late = ["late"] if data.late_ms >= MOST * data.idle_ms else []
-        return stories(["capture", "memory", *late], finding)
+        held = ["late"] if data.late_ms >= MOST * data.idle_ms else []
+        awaited = ["late rank"] if data.awaited else []
+        return stories(["capture", "memory", *held, *awaited], finding)
 
-    def _finding(self, view: View) -> Finding:
+    def _finding(self, view: View, *, awaited: bool) -> Finding:
         whole, idle = view.window_ms, view.idle_ms
         told = "; ".join(
             f"{what}: {length(view.total(field))}"
@@ -166,6 +176,7 @@ class GpuIdle(Rule):
             start_ms=view.total("idle_start_ms"),
             compile_ms=view.run.total("idle_compile_ms"),
             bound_ms=view.bound_ms,
+            awaited=awaited,
         )
         least = "at least " if bound else ""
         return self.finding(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Transfer, Window
 from tracelens.traces.runs import Run, runs
+from tracelens.traces.views import stories
 from tracelens.words import length, percent
 
 __all__ = ["PageableH2DCopy"]
@@ -85,6 +87,10 @@ class PageableH2DCopy(Rule):
                 whole = run.window.record.ms
                 if copy.bytes >= MIN_BYTES * n and copy.ms >= MIN_SHARE * whole:
                     yield self._finding(run, row, n)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Where nothing is computed meanwhile, that is what they cost."""
+        return stories(["pageable"], finding)
 
     def _finding(self, run: Run, row: Seen[Transfer], n: int) -> Finding:
         copy, whole = row.record, run.window.record.ms

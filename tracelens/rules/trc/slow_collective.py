@@ -63,7 +63,9 @@ class SlowCollective(Rule):
 
     ## When it is harmless
     Messages below 1 MB are limited by latency. Groups of more than 8 ranks cross a network whose rate
-    is not known, and what a collective waits for another rank counts as its own time here.
+    is not known, and what a collective waits for another rank counts as its own time here. Of eight
+    collectives and more a rank must come last more often than by chance. Where the moments of ranks
+    cannot be compared, one is named if it is idle while all others are in collectives.
 
     ## What to do
     Record all ranks and analyze their folder: who came last, and what it did meanwhile. Then look at
@@ -205,6 +207,19 @@ class SlowCollective(Rule):
                 f"rank {rank} comes last to {often} of {found.count} collectives, "
                 f"{length(found.ms)} late in all"
             )
+        met = (
+            f"{found.count} collectives, met by {len(found.rows)} ranks: the last rank comes "
+            f"{length(found.ms / max(1, often))} after the median one on average, and all wait "
+            "for it."
+        )
+        if found.alone_ms is not None:
+            usual, own = map(length, found.alone_ms)
+            title = f"{len(found.rows) - 1} ranks wait for rank {rank}, {length(found.ms)} in all"
+            met = (
+                f"The others are in collectives for {usual} with nothing computed meanwhile, "
+                f"rank {rank} for {own}. It is idle at least {length(found.ms)} longer than they, "
+                "so they wait for it."
+            )
         clock = f" Clocks agree to {length(found.spread_ms)}." if found.spread_ms else ""
         shown = [found.rank] if found.rank else []
         others = [row for row in found.rows if row is not found.rank]
@@ -214,21 +229,11 @@ class SlowCollective(Rule):
         return self.finding(
             "late" if rank is not None else "turns",
             title=title,
-            message=(
-                f"{found.count} collectives, met by {len(found.rows)} ranks: the last rank comes "
-                f"{length(found.ms / max(1, often))} after the median one on average, and all wait "
-                f"for it.{found.why}{clock}" + (f" {unread}." if unread else "")
-            ),
+            message=(f"{met}{found.why}{clock}" + (f" {unread}." if unread else "")),
             severity=Severity.WARNING if rank is not None else Severity.INFO,
             confidence=Confidence.MEDIUM if unread else Confidence.HIGH,
             count=often,
-            evidence=[
-                row.quote(
-                    f"rank {row.record.rank} waits {length(row.record.waited_ms or 0.0)}, "
-                    f"comes last {row.record.last} times"
-                )
-                for row in shown[:MAX_QUOTED]
-            ],
+            evidence=[row.quote(_came(row.record, found)) for row in shown[:MAX_QUOTED]],
             cost=Cost(
                 ms=found.ms,
                 share=min(1.0, found.ms / found.window_ms) if found.window_ms else None,
@@ -242,3 +247,11 @@ class SlowCollective(Rule):
 
 def _waited(row: Seen[RankTime]) -> float:
     return row.record.waited_ms or 0.0
+
+
+def _came(row: RankTime, found: Late) -> str:
+    if found.alone_ms is None:
+        waited = length(row.waited_ms or 0.0)
+        return f"rank {row.rank} waits {waited}, comes last {row.last} times"
+    alone, idle = length(row.exposed_comm_ms or 0.0), length(row.idle_ms or 0.0)
+    return f"rank {row.rank}: alone in collectives {alone}, idle {idle}"

@@ -1,0 +1,143 @@
+"""What waits for what: ranks for a rank without common moments, a device for copies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tracelens
+from tests.traces.writing import Json, copy, kernel, op, span
+from tracelens.evidence import Place, Seen
+from tracelens.report import Finding, Report
+from tracelens.traces.ranks import RankTime
+from tracelens.traces.stragglers import Late, late
+
+
+def ranks(*rows: tuple[float, float], **fields: float) -> Late | None:
+    """Return who is late among ranks that are so long idle, and so long alone in collectives."""
+    return late(
+        [
+            Seen(
+                RankTime(
+                    rank=rank,
+                    world_size=len(rows),
+                    window_ms=1000.0,
+                    idle_ms=idle,
+                    exposed_comm_ms=alone,
+                    **fields,
+                ),
+                1,
+                [Place(f"rank{rank}.json", 1)],
+                "",
+            )
+            for rank, (idle, alone) in enumerate(rows)
+        ]
+    )
+
+
+def test_one_rank_is_idle_while_all_others_are_in_collectives() -> None:
+    found = ranks((50, 800), (60, 790), (840, 20))
+    assert found is not None
+    assert found.rank is not None
+    assert found.rank.record.rank == 2
+    assert found.ms == pytest.approx(770)  # at least: of the least that another one waits
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ((50, 800), (60, 790), (70, 780)),  # all wait for what is not recorded
+        ((50, 800), (840, 20), (840, 20)),  # two of them are late
+        ((50, 60), (60, 50), (840, 20)),  # nobody waits for it
+        ((50, 150), (130, 75)),  # less than a tenth
+    ],
+)
+def test_else_nobody_is_named(rows: tuple[tuple[float, float], ...]) -> None:
+    assert ranks(*rows) is None
+
+
+@pytest.mark.parametrize(("last", "named"), [(12, False), (14, True)])
+def test_a_rank_that_is_last_by_chance_is_no_straggler(last: int, named: bool) -> None:
+    """Of 18 collectives of two ranks either is last to 9 on average, give or take 2.1."""
+    rows = [
+        Seen(
+            RankTime(
+                rank=rank,
+                world_size=2,
+                window_ms=1000.0,
+                collectives=18,
+                last=times,
+                late_ms=ms,
+                clock_spread_ms=0.0,
+            ),
+            1,
+            [Place(f"rank{rank}.json", 1)],
+            "",
+        )
+        for rank, (times, ms) in enumerate([(18 - last, 60.0), (last, 240.0)])
+    ]
+    found = late(rows)
+    assert found is not None
+    assert (found.rank is not None) is named
+
+
+def analyzed(path: Path, events: list[Json]) -> Report:
+    file = path / "trace.json"
+    file.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return tracelens.analyze(str(file))
+
+
+def copied(path: Path, name: str, us: float, *, beside: bool = False) -> list[Finding]:
+    """Return what is said of ten steps of 900 us computing and a copy of ``us``."""
+    events: list[Json] = []
+    at = 1000.0
+    for k in range(10):
+        events += [kernel("ampere_bf16_s16816gemm", at + 90 * n, 90) for n in range(10)]
+        events.append(copy(name, at if beside else at + 900, us, 1_000_000, stream=13))
+        end = 900 if beside else 900 + us
+        events.append(span("user_annotation", f"ProfilerStep#{k}", at, end))
+        at += end
+    return [f for f in analyzed(path, events).findings if f.code == "TRC026"]
+
+
+def test_a_device_that_only_copies_is_told_and_which_way(tmp_path: Path) -> None:
+    (out,) = copied(tmp_path, "Memcpy DtoH (Device -> Pageable)", 600)
+    assert out.cost is not None
+    assert out.cost.share == pytest.approx(0.4, abs=0.01)
+    assert [each.code for each in out.advice] == ['result = result.to("cpu", non_blocking=True)']
+    (back,) = copied(tmp_path, "Memcpy HtoD (Pinned -> Device)", 600)
+    assert "stream" in (back.advice[0].code or "")
+    (pageable,) = copied(tmp_path, "Memcpy HtoD (Pageable -> Device)", 600)
+    assert "pin_memory" in (pageable.advice[0].code or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "beside"),
+    [
+        ("Memcpy DtoH (Device -> Pageable)", 60, False),  # less than a tenth
+        ("Memcpy DtoH (Device -> Pageable)", 600, True),  # another stream computes
+        ("Memcpy DtoD (Device -> Device)", 600, False),  # TRC014's
+    ],
+)
+def test_copies_that_cost_nothing_or_stay_on_the_device(
+    tmp_path: Path, name: str, us: float, beside: bool
+) -> None:
+    assert not copied(tmp_path, name, us, beside=beside)
+
+
+@pytest.mark.parametrize(("reduced", "views"), [(True, True), (False, False)])
+def test_gradients_that_are_copied_back_from_buckets(
+    tmp_path: Path, reduced: bool, views: bool
+) -> None:
+    events: list[Json] = []
+    for k in range(20):
+        at = 1000.0 * k
+        name = "torch::distributed::reducer::mul_out" if reduced else "aten::mul"
+        events += [op("aten::mm", at, 600), op(name, at + 600, 200)]
+        events.append(op("aten::copy_", at + 800, 200))
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC014"]
+    codes = [each.code for each in found.advice]
+    assert ("DistributedDataParallel(model, gradient_as_bucket_view=True)" in codes) is views
+    assert ("torch.compile(model)" in codes) is not views
