@@ -9,6 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, disabled, gist
+from tracelens.rules.err._known_messages import SAID
 from tracelens.words import first_line
 
 __all__ = ["InternalCompilerError"]
@@ -76,6 +77,7 @@ class InternalCompilerError(FailureRule):
     name = "internal-compiler-error"
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler", "lost-size"})
     remedies = (
+        *SAID,
         Remedy(
             "own",
             lambda data: f"Mend {_called(data)}: the compiler called it, and it raised.",

@@ -8,6 +8,7 @@ from typing import ClassVar
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.rules.err._known_messages import SAID, refused, unless_said
 from tracelens.words import first_line
 
 __all__ = ["ProgramErrorUnderFakeTensors"]
@@ -44,8 +45,129 @@ def _operator(data: FailureData) -> str:
     return f"{found[1]}::{found[2]}" if found and found[1] != "aten" else "mylib::my_op"
 
 
+def _of_shapes(data: FailureData) -> bool:
+    words = ("size", "shape", "dim", "must match", "broadcast", "view", " X [")
+    return any(word in _said(data) for word in words)
+
+
+def _of_dtypes(data: FailureData) -> bool:
+    words = ("dtype", "reduction dim", "Half", "BFloat16", "Float", "mat1", "c10::")
+    return any(word in _said(data) for word in words)
+
+
 def _lacks_kernel(data: FailureData) -> bool:
     return bool(_LACKS.search(f"{data.exception}: {data.message}"))
+
+
+_REMEDIES = (
+    Remedy(
+        "own",
+        "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
+        " global, a constant of a closure, an attribute that was never registered, or one made"
+        " by a hook. Register it as a buffer, or pass it in.",
+        code='self.register_buffer("table", table, persistent=False)  # in __init__',
+        applies=_is_real,
+        when="a real tensor among fake ones",
+        basis="untestable",
+        proof="it is about the program",
+    ),
+    Remedy(
+        "mode",
+        "In a backend, a pass or an operator of one's own: run the graph in the mode that its"
+        " inputs are fake in, and make new tensors there.",
+        code="with torch._guards.detect_fake_mode(example_inputs): module(*example_inputs)",
+        applies=_is_real,
+        since="2.1",
+        when="a real tensor among fake ones, in an extension",
+        basis="untestable",
+        proof="it is about an extension",
+    ),
+    Remedy(
+        "newer-torch",
+        "Where neither is so, it is a bug of torch or of the package whose tensors they are"
+        " (quantized ones, most of all): try a newer one, and leave that function out.",
+        code="python -m pip install -U torch",
+        applies=_is_real,
+        when="a real tensor among fake ones, of a package",
+        basis="untestable",
+        proof="it depends on the release",
+    ),
+    Remedy(
+        "opaque",
+        "A kernel of an extension is called inside of what is traced: make it an operator that"
+        " Dynamo does not look into, with an implementation for tensors without data.",
+        code=(
+            '@torch.library.custom_op("mylib::my_op", mutates_args=())'
+            "  # and my_op.register_fake(...)"
+        ),
+        applies=lambda d: any(
+            words in d.message for words in ("data pointer", "tracing into a custom kernel")
+        ),
+        when="the data pointer of a fake tensor",
+        since="2.4",
+        basis="untestable",
+        proof="it is about the program, and needs an extension",
+    ),
+    Remedy(
+        "devices",
+        "Move both tensors to one device at the line of the program: a constant, a buffer that"
+        " is not registered, or an input was left on the other.",
+        code="x = x.to(weight.device)",
+        applies=lambda d: "different devices" in _said(d) or "same device" in _said(d),
+        when="the message is about devices",
+        basis="untestable",
+        proof="it is about the program, and needs two devices",
+    ),
+    Remedy(
+        "shapes",
+        "The sizes do not fit: look at the shapes in the message, at the line of the program."
+        " It is mostly the program's own error.",
+        applies=_of_shapes,
+        when="the message is about shapes",
+        basis="untestable",
+        proof="it is about the program",
+    ),
+    Remedy(
+        "dtypes",
+        "Compare the dtypes in the message as well: mixed float16, bfloat16 and float32 fail in"
+        " the same place.",
+        applies=_of_dtypes,
+        when="the message is about dtypes",
+        basis="untestable",
+        proof="it is about the program",
+    ),
+    Remedy(
+        "eager",
+        "Run it once without compiling, or with a backend that compiles nothing: the same error"
+        " says that the program is the cause.",
+        code='torch.compile(model, backend="eager")',
+        env="TORCH_COMPILE_DISABLE=1",
+        applies=lambda d: not _lacks_kernel(d),
+        basis="untestable",
+        proof="it tells whose the error is, and removes nothing",
+    ),
+    Remedy(
+        "fake-kernel",
+        lambda d: (
+            (
+                "The operator has no implementation for tensors without data: register what it"
+                " returns (its shape and type), and check it."
+            )
+            if _lacks_kernel(d)
+            else (
+                "If it works there, an operator has no, or a wrong, implementation for fake"
+                " tensors: register one, and check it."
+            )
+        ),
+        code=lambda d: (
+            f'@torch.library.register_fake("{_operator(d)}")'
+            "  # then torch.library.opcheck(op, args)"
+        ),
+        since="2.4",
+        basis="tested",
+        proof="tests/advice/ERR015/fake-kernel.py",
+    ),
+)
 
 
 class ProgramErrorUnderFakeTensors(FailureRule):
@@ -77,124 +199,12 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     name = "program-error-under-fake-tensors"
     of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
-    remedies = (
-        Remedy(
-            "own",
-            "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
-            " global, a constant of a closure, an attribute that was never registered, or one made"
-            " by a hook. Register it as a buffer, or pass it in.",
-            code='self.register_buffer("table", table, persistent=False)  # in __init__',
-            applies=_is_real,
-            when="a real tensor among fake ones",
-            basis="untestable",
-            proof="it is about the program",
-        ),
-        Remedy(
-            "mode",
-            "In a backend, a pass or an operator of one's own: run the graph in the mode that its"
-            " inputs are fake in, and make new tensors there.",
-            code="with torch._guards.detect_fake_mode(example_inputs): module(*example_inputs)",
-            applies=_is_real,
-            since="2.1",
-            when="a real tensor among fake ones, in an extension",
-            basis="untestable",
-            proof="it is about an extension",
-        ),
-        Remedy(
-            "newer-torch",
-            "Where neither is so, it is a bug of torch or of the package whose tensors they are"
-            " (quantized ones, most of all): try a newer one, and leave that function out.",
-            code="python -m pip install -U torch",
-            applies=_is_real,
-            when="a real tensor among fake ones, of a package",
-            basis="untestable",
-            proof="it depends on the release",
-        ),
-        Remedy(
-            "opaque",
-            "A kernel of an extension is called inside of what is traced: make it an operator that"
-            " Dynamo does not look into, with an implementation for tensors without data.",
-            code=(
-                '@torch.library.custom_op("mylib::my_op", mutates_args=())'
-                "  # and my_op.register_fake(...)"
-            ),
-            applies=lambda d: any(
-                words in d.message for words in ("data pointer", "tracing into a custom kernel")
-            ),
-            when="the data pointer of a fake tensor",
-            since="2.4",
-            basis="untestable",
-            proof="it is about the program, and needs an extension",
-        ),
-        Remedy(
-            "devices",
-            "Move both tensors to one device at the line of the program: a constant, a buffer that"
-            " is not registered, or an input was left on the other.",
-            code="x = x.to(weight.device)",
-            applies=lambda d: "different devices" in _said(d) or "same device" in _said(d),
-            when="the message is about devices",
-            basis="untestable",
-            proof="it is about the program, and needs two devices",
-        ),
-        Remedy(
-            "shapes",
-            "The sizes do not fit: look at the shapes in the message, at the line of the program."
-            " It is mostly the program's own error.",
-            applies=lambda d: any(
-                word in _said(d)
-                for word in ("size", "shape", "dim", "must match", "broadcast", "view", " X [")
-            ),
-            when="the message is about shapes",
-            basis="untestable",
-            proof="it is about the program",
-        ),
-        Remedy(
-            "dtypes",
-            "Compare the dtypes in the message as well: mixed float16, bfloat16 and float32 fail in"
-            " the same place.",
-            applies=lambda d: any(
-                word in _said(d)
-                for word in ("dtype", "reduction dim", "Half", "BFloat16", "Float", "mat1", "c10::")
-            ),
-            when="the message is about dtypes",
-            basis="untestable",
-            proof="it is about the program",
-        ),
-        Remedy(
-            "eager",
-            "Run it once without compiling, or with a backend that compiles nothing: the same error"
-            " says that the program is the cause.",
-            code='torch.compile(model, backend="eager")',
-            env="TORCH_COMPILE_DISABLE=1",
-            applies=lambda d: not _lacks_kernel(d),
-            basis="untestable",
-            proof="it tells whose the error is, and removes nothing",
-        ),
-        Remedy(
-            "fake-kernel",
-            lambda d: (
-                (
-                    "The operator has no implementation for tensors without data: register what it"
-                    " returns (its shape and type), and check it."
-                )
-                if _lacks_kernel(d)
-                else (
-                    "If it works there, an operator has no, or a wrong, implementation for fake"
-                    " tensors: register one, and check it."
-                )
-            ),
-            code=lambda d: (
-                f'@torch.library.register_fake("{_operator(d)}")'
-                "  # then torch.library.opcheck(op, args)"
-            ),
-            since="2.4",
-            basis="tested",
-            proof="tests/advice/ERR015/fake-kernel.py",
-        ),
-    )
+    remedies = (*SAID, *unless_said(_REMEDIES))
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if meant := refused(data):
+            return f"{meant}: {first_line(_said(data))}"
         first = first_line(_said(data))
         if _is_real(data):
             return f"a tensor with data met the fake ones that tracing uses: {first}"
@@ -202,6 +212,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             return "an operation of the program fails on its tensors' shapes or dtypes"
         if _lacks_kernel(data):
             return f"an operator has no implementation for fake tensors: {first}"
+        if not (_of_shapes(data) or _of_dtypes(data) or "scalar type" in first):
+            return f"an operation of the program fails while it is traced: {first}"
         return f"an operation of the program fails on its tensors' shapes or dtypes: {first}"
 
     def identity(self, failure: Failure) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
@@ -12,9 +12,10 @@ from tracelens.failures import Failure
 from tracelens.failures.causes import ELSEWHERE
 from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding
+from tracelens.report import Confidence, Finding, stories
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, disabled, gist, words
 from tracelens.rules.err._known import KNOWN, TITLES, title_of
+from tracelens.rules.err._known_messages import SAID, refused, unless_said
 from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
 
@@ -36,6 +37,59 @@ _TOPICS = {
     "not-close": "not-close",
     "skipped-guards": "skipped-guards",
 }
+
+
+#: What narrows down an error that nothing is known of.
+_GENERAL = (
+    Remedy(
+        "plain-tensors",
+        lambda d: (
+            "Compile modules that take and return plain tensors, and leave out what makes or "
+            f"takes tensors of the class whose `{d.function}` fails"
+            + (f", a class of `{package}`." if (package := user_code.package(d.file)) else ".")
+        ),
+        applies=lambda d: d.function in OVERRIDES and not d.is_apart,
+        when="in what a class of tensors does instead of an operator",
+        proof="https://docs.pytorch.org/docs/stable/notes/extending.html",
+    ),
+    Remedy(
+        "eager",
+        "See whether it is the compiler at all: run it once without compiling.",
+        env="TORCH_COMPILE_DISABLE=1",
+        applies=lambda d: not (d.is_apart or d.cause in MISUSED or d.facts.get("eager")),
+        basis="untestable",
+        proof="it tells whose the error is, and removes nothing",
+    ),
+    Remedy(
+        "bisect",
+        "If it is gone then, find the stage: the first of these backends that fails is it.",
+        code=(
+            'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
+            " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
+        ),
+        applies=lambda d: not d.facts.get("own") and (d.cause not in TITLES or d.cause == "crash"),
+        proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+    ),
+    Remedy(
+        "disable",
+        lambda d: (
+            f"Leave `{d.function}` out of what is compiled."
+            if d.function
+            else "Leave the function out of what is compiled."
+        ),
+        code=disabled,
+        since="2.1",
+        applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+    ),
+    Remedy(
+        "search",
+        lambda d: f"Search the issues of pytorch/pytorch for: {words(d)}",
+        applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
+        basis="untestable",
+        proof="it is a search",
+    ),
+)
 
 
 class UnexplainedError(FailureRule):
@@ -85,62 +139,16 @@ class UnexplainedError(FailureRule):
             proof="it records more",
         ),
         *KNOWN,
-        Remedy(
-            "plain-tensors",
-            lambda d: (
-                "Compile modules that take and return plain tensors, and leave out what makes or "
-                f"takes tensors of the class whose `{d.function}` fails"
-                + (f", a class of `{package}`." if (package := user_code.package(d.file)) else ".")
-            ),
-            applies=lambda d: d.function in OVERRIDES and not d.is_apart,
-            when="in what a class of tensors does instead of an operator",
-            proof="https://docs.pytorch.org/docs/stable/notes/extending.html",
-        ),
-        Remedy(
-            "eager",
-            "See whether it is the compiler at all: run it once without compiling.",
-            env="TORCH_COMPILE_DISABLE=1",
-            applies=lambda d: not (d.is_apart or d.cause in MISUSED or d.facts.get("eager")),
-            basis="untestable",
-            proof="it tells whose the error is, and removes nothing",
-        ),
-        Remedy(
-            "bisect",
-            "If it is gone then, find the stage: the first of these backends that fails is it.",
-            code=(
-                'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
-                " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
-            ),
-            applies=lambda d: (
-                not d.facts.get("own") and (d.cause not in TITLES or d.cause == "crash")
-            ),
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
-        ),
-        Remedy(
-            "disable",
-            lambda d: (
-                f"Leave `{d.function}` out of what is compiled."
-                if d.function
-                else "Leave the function out of what is compiled."
-            ),
-            code=disabled,
-            since="2.1",
-            applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-        ),
-        Remedy(
-            "search",
-            lambda d: f"Search the issues of pytorch/pytorch for: {words(d)}",
-            applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
-            basis="untestable",
-            proof="it is a search",
-        ),
+        *SAID,
+        *unless_said(_GENERAL),
     )
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
         first = first_line(data.message.removeprefix(f"{data.exception}: "))
+        if meant := refused(data):
+            return meant
         if title := title_of(data):
             return f"{title}: {first}" if first else title
         told = first if not first or first.startswith(name) else f"{name}: {first}"
@@ -192,6 +200,13 @@ class UnexplainedError(FailureRule):
         idle = facts_of(run).is_compiled is False
         rows = failures.where(lambda one: one.cause not in told)
         yield from super().check(Table(map(_before_compiling, rows)) if idle else rows)
+
+    def causes(self, finding: Finding) -> Iterable[stories.Story]:
+        """Cause the graph breaks of the line, where torch refuses what it does."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, FailureData) and refused(data) and data.file:
+            yield stories.graph_break(data.file, data.line)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each message is an error of its own."""
