@@ -37,32 +37,42 @@ REFUSED = (
     ),
     (
         "vmap-randomness",
-        "vmap: called random operation while in randomness error mode. Please either use the "
-        "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
-        "of vmap",
+        (
+            "vmap: called random operation while in randomness error mode. Please either use the "
+            "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
+            "of vmap"
+        ),
     ),
     (
         "vmap-where",
-        "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
-        "flow. We don't support that yet, please file an issue at "
-        "https://github.com/pytorch/pytorch/issues .",
+        (
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
+            "flow. We don't support that yet, please file an issue at "
+            "https://github.com/pytorch/pytorch/issues ."
+        ),
     ),
     (
         "vmap-item",
-        "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
-        "calling .item() on a Tensor, please try to rewrite what you're doing with other "
-        "operations.",
+        (
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
+            "calling .item() on a Tensor, please try to rewrite what you're doing with other "
+            "operations."
+        ),
     ),
     (
         "same-branches",
-        "When merging two branches' output in torch.cond, expected same dtype but got "
-        "torch.int64 and torch.float32.",
+        (
+            "When merging two branches' output in torch.cond, expected same dtype but got "
+            "torch.int64 and torch.float32."
+        ),
     ),
     (
         "clone-output",
-        "pad (with implementation in <module 'ops' from 'ops.py'>): The output of this custom "
-        "operator (1) must not also be an input to this custom operator and (2) may not alias "
-        "any inputs to this custom operator or other returns.",
+        (
+            "pad (with implementation in <module 'ops' from 'ops.py'>): The output of this custom "
+            "operator (1) must not also be an input to this custom operator and (2) may not alias "
+            "any inputs to this custom operator or other returns."
+        ),
     ),
 )
 
