@@ -39,8 +39,8 @@ REFUSED = (
         "vmap-randomness",
         (
             "vmap: called random operation while in randomness error mode. Please either use the "
-            "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
-            "of vmap"
+            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
+            "out of vmap"
         ),
     ),
     (
