@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tracelens.failures.phrases import PHRASES
@@ -75,11 +75,17 @@ def mentioned(words: str) -> list[str]:
     return [phrase.cause for phrase in PHRASES if low in phrase.pattern.lower().replace("\\", "")]
 
 
-def hits(text: str) -> Iterator[tuple[str, int, dict[str, str]]]:
-    """Yield the causes that ``text``, which has no blanks, tells of: the most telling first.
+@lru_cache(maxsize=64)
+def hits(text: str) -> tuple[tuple[str, int, dict[str, str]], ...]:
+    """Return the causes that ``text``, which has no blanks, tells of: the most telling first.
 
-    With each, the place of its last phrase, and what the phrase caught.
+    With each, the place of its last phrase, and what the phrase caught. An excerpt is read when it
+    is found, and again when somebody asks for what failed.
     """
+    return tuple(_hits(text))
+
+
+def _hits(text: str) -> Iterator[tuple[str, int, dict[str, str]]]:
     died = bool(_DIED.search(text))
     for _, cause, pattern in _patterns():
         found = [

@@ -186,7 +186,10 @@ def _add(log: type[Log], text: str, place: Place, evidence: Evidence, lines: int
     if not log.counted and evidence.knows(log, text):
         evidence.add(log, text, place, lines=lines)
         return
-    for offset, piece in log.pieces(text.split("\n")):
+    pieces = log.pieces(text.split("\n"))
+    if len(pieces) == 1 and pieces[0][1] == text:
+        pieces = [(pieces[0][0], text)]  # the very text: what tells it apart is known
+    for offset, piece in pieces:
         evidence.add(log, piece, place.moved(offset), lines=piece.count("\n") + 1)
 
 

@@ -152,10 +152,13 @@ class OpenRecords:
 
     def _joins(self, key: Writer, held: Open, prefix: bytes, text: bytes) -> bool:
         """Tell whether a line goes on with ``held``, be it under another clock."""
+        same = held.prefix == prefix
+        if self._heads is None and (same or not held.is_of_place(prefix)):
+            return same
         begun = self._begun_by(prefix)
         if begun and self._is_unsettled(key):  # line by line, until it is clear what is before
             return False
-        if held.prefix == prefix:
+        if same:
             return True
         return bool(begun) and held.is_restamped(prefix, text + b"\n", begun)
 

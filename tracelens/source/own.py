@@ -97,10 +97,11 @@ class OwnLines:
             ]
         if not stamps:
             return lines
+        starts = self._starts if lines is self._lines else map(start, lines)
         return [
             line
-            for line in lines
-            if line.find(_ARTIFACT, 0, _REACH) < 0 or start(line) not in stamps
+            for line, begun in zip(lines, starts, strict=True)
+            if begun not in stamps or line.find(_ARTIFACT, 0, _REACH) < 0
         ]
 
     def reach(self, at: int, stop: int) -> int:

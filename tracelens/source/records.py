@@ -217,6 +217,8 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
     first, stamped = prefix[: start + 1], start + STAMPED
     text = stamped + len(tail)
     starts = bytes.startswith
+    if not lines[at].startswith(tail, stamped):  # most of what ends a record
+        return at
     step = 8
     while at < stop:
         some = lines[at : min(at + step, stop)]

@@ -149,12 +149,13 @@ class Segmenter:
                 body += [line[skip:-1] for line in lines[at:end]]
                 at = end
                 continue
-            if self._is_idle() and (end := self._own.reach(at, stop)) != at:
+            line = lines[at]
+            is_torchs = line.startswith(_LETTERS) and line[1:5].isdigit()
+            if not is_torchs and self._is_idle() and (end := self._own.reach(at, stop)) != at:
                 self._current = IDLE
                 self._orphan(at, end)
                 at = end
                 continue
-            line = lines[at]
             at += 1
             self._is_program, whole = False, not self._partial
             self._other(line[:-1], self.lines + at)
