@@ -154,6 +154,38 @@ def test_what_builds_kernels_for_intel_gpus_is_no_bug_of_inductor(
     assert (found.code, found.severity) == ("ERR022", Severity.ERROR)
 
 
+RAN = "onednn_verbose,v1,primitive,exec,cpu,"
+REORDER = "reorder,jit:uni,undef,src:u8::blocked:ab::f0 dst:u8:p:blocked:AB8b24a::f0,,,896x152,3.5"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        REORDER.replace(",src", ",\n          src"),
+        REORDER.replace(" dst", "\n  dst").replace(",,,", "\n  ,,,"),
+        REORDER.replace(" dst", "\ndst").replace("896x152,3.5", "\n896x152, 3.5"),
+    ],
+)
+def test_a_line_of_onednn_that_was_broken_by_hand_is_one(broken: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    text = f"First:\n{RAN}{broken}\n\nSecond:\n{RAN}{REORDER}\n"
+    path.write_text(text, encoding="utf-8")
+    report = analyze(str(path))
+    (found,) = [one for one in report.told if one.code == "LOG001"]
+    assert found.title.startswith("single lines of oneDNN: `reorder` on `jit:uni`")
+    assert found.count == 2
+    assert "does it once" in found.message
+    assert found.evidence[0].line == 2
+
+
+def test_what_a_program_prints_behind_a_cut_line_of_onednn_is_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    cut = REORDER.partition(" dst")[0]
+    path.write_text(f"{RAN}{cut}\nEpoch 1, loss 3.5\n{RAN}{REORDER}\n", encoding="utf-8")
+    told = analyze(str(path)).told
+    assert not any("Epoch" in line.text for one in told for line in one.evidence)
+
+
 def test_another_assertion_of_a_program_for_intel_gpus_is_its_own(tmp_path: Path) -> None:
     text = "python: /home/ana/proj/sycl/sort.cpp:82: int main(): Assertion `n > 0' failed.\n"
     path = tmp_path / "pasted.txt"

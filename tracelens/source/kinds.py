@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 from tracelens.logs import CountedLog, Log, openings
@@ -14,8 +15,19 @@ from tracelens.source.heads import MAY_HEAD, Head, Heads
 from tracelens.source.prefixes import TORCH, TRANSPORT
 from tracelens.source.records import Open
 
-__all__ = ["Kinds"]
+__all__ = ["BY_HAND", "Kinds"]
 
+#: The width of a paste in which somebody broke lines of oneDNN where it suited, and its size.
+BY_HAND, MAX_PASTE = -1, 16_000
+#: A line of oneDNN that is a record of what ran, and how such a line ends: in a time.
+_RAN = re.compile(
+    rb"(?:onednn|dnnl|mkldnn)_verbose,(?:[^,\n]{1,40},){0,3}(?:exec|create:cache_\w+),"
+)
+_PIECE = re.compile(
+    rb"[ \t]*(?:,|(?:src|dst|wei|wts|bia|idx|off|diff_\w{1,8}|ws|attr|alg|scratchpad)\b"
+    rb"|(?:src|dst|wei|bia|diff)_|mb\d|\d+x\d|undef|[\w:]{0,20}:blocked:|(?:forward|backward)_)"
+)
+_TIME = re.compile(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
 
 #: Shortest beginning of a message that is believed behind any program's time and level.
 TELLING = 20
@@ -105,6 +117,21 @@ class Kinds:
         """Tell whether ``text`` is the first line of a bare record, and no part of any other."""
         return text.encode().startswith(self.bare_marks) or bool(self._may_interrupt.match(text))
 
+    def stops_early(self, line: bytes) -> bool:
+        """Tell whether ``line``, of oneDNN's, stops before the time that it ends in."""
+        return bool(_RAN.search(line)) and not _TIME.search(line)
+
+    def joined(self, held: bytes, line: bytes, width: int) -> bytes | None:
+        """Return a line that was wrapped with its next piece; None where that is none of it."""
+        if self.begins(line):
+            return None
+        if width != BY_HAND:
+            return (held + line).rstrip(b"\r")
+        if not _PIECE.match(line):
+            return None
+        held, piece = held.rstrip(), line.strip().replace(b", ", b",")
+        return held + (b"" if held.endswith(b",") or piece.startswith(b",") else b" ") + piece
+
     def wrapped_at(self, head: bytes) -> int:
         """Return the width at which a text beginning with ``head`` was wrapped; 0 for none.
 
@@ -120,7 +147,13 @@ class Kinds:
             for line, after, length in zip(lines, lines[1:], widths, strict=False)
             if length == width
         )
-        return width if cut >= 3 and 40 <= width <= 400 else 0
+        if cut >= 3 and 40 <= width <= 400:
+            return width
+        by_hand = len(head) < MAX_PASTE and any(
+            self.stops_early(line) and _PIECE.match(after) and not self.begins(after)
+            for line, after in pairwise(lines)
+        )
+        return BY_HAND if by_hand else 0
 
     def indented_by(self, head: bytes) -> int:
         """Return how many blanks stand before each line of a text that was pasted indented.
@@ -142,6 +175,8 @@ class Kinds:
 
         Also where a shorter path was put in the place of one that the wrap had cut.
         """
+        if width == BY_HAND:
+            return self.stops_early(line)
         length = len(line.decode("utf-8", "replace"))
         if length == width:
             return True

@@ -22,7 +22,7 @@ from tracelens.logs import Log
 from tracelens.source.closing import hand_over_block
 from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
-from tracelens.source.kinds import Kinds
+from tracelens.source.kinds import BY_HAND, Kinds
 from tracelens.source.opened import OpenRecords
 from tracelens.source.own import OwnLines
 from tracelens.source.prefixes import TORCH, clock, rank_of, undressed, unglued
@@ -218,10 +218,12 @@ class Segmenter:
             partial = self.kinds.is_wrapped(line, self.wrap)
         if rank in self._partial:
             held, start = self._partial.pop(rank)
-            if self.wrap and self.kinds.begins(line):
+            whole = self.kinds.joined(held, line, self.wrap) if self.wrap else held + line
+            if whole is None:
                 self._text(held, rank, start, b"")
             else:
-                line, number = (held + line).rstrip(b"\r"), start
+                line, number = whole.rstrip(b"\r"), start
+                partial = partial or (self.wrap == BY_HAND and self.kinds.stops_early(line))
         if partial:
             self._partial[rank] = (line, number)
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
 from tracelens.rules.log import _profiles, _reasons, _references, _sizes
-from tracelens.words import few, length
+from tracelens.words import and_more, few, length
 
 if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable, LooseChoices
@@ -350,13 +350,20 @@ def _searched(rows: list[Seen[LooseChoices]]) -> Part:
 def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
     shown = dict.fromkeys(_references.named(row.record) for row in rows)
     means = f"They show {', '.join(shown)}{_references.told(row.record for row in rows)}."
+    if 2 * sum(row.record.primitive == "reorder" for row in rows) > len(rows):
+        means += (
+            " A reorder copies a tensor into another layout, and computes nothing: of weights,"
+            " freezing or prepacking does it once; of activations, one memory format throughout"
+            " avoids it."
+        )
     if any(not row.record.impl for row in rows):
         means = (
             "They show `gemm_api`, oneDNN's BLAS-like interface: a product that is called without "
             "a matmul primitive, so that its implementation and its packed weights are not told."
         )
+    what, names = "single lines of oneDNN", list(shown)
     return Part(
-        "single lines of oneDNN",
+        what,
         means,
         "What share of a step that is, and what oneDNN refused before, is not in them.",
         Advice(
@@ -367,4 +374,5 @@ def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
         ),
         sum(row.count for row in rows),
         [row.quote() for row in few(rows)],
+        title=f"{what}: {', '.join(names[:2])}{and_more(len(names), 2)}",
     )
