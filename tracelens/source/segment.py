@@ -74,8 +74,7 @@ class Segmenter:
         #: The record in hand.
         self._current = IDLE
         self._from_start = from_start
-        #: Without the start of the file: each rank's bare lines up to the first that ends any
-        #: block: where each begins, the line, and where it ends.
+        #: Without the start of the file: each rank's bare lines before any block's end, with edges.
         self._leads: dict[str, list[tuple[int, bytes, int]]] = {}
         self._led: set[str] = set()
 
