@@ -179,7 +179,7 @@ def test_a_line_between_operators_is_named_from_five_milliseconds_on(
         assert (finding.where.function, finding.where.line) == ("wait", 7)
         assert finding.severity is Severity.INFO
         assert finding.data["ms"] == pytest.approx(us / 1000, abs=0.01)
-        assert [advice.id for advice in finding.advice] == ["rarely"]
+        assert [advice.id for advice in finding.advice] == ["rarely", "lock"]
 
 
 def test_what_another_thread_does_meanwhile_is_not_blamed() -> None:

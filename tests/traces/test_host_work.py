@@ -52,10 +52,20 @@ def test_advice_fits_the_work(frame: str, operator: str, kind: str, advice: list
     assert [remedy.id for remedy in REMEDIES if remedy.applies(data)] == advice
 
 
-@pytest.mark.parametrize(("frame", "advice"), [("train.py(4): wait", "rarely"), ("", "stacks")])
-def test_on_the_cpu_there_is_one_advice(frame: str, advice: str) -> None:
-    data = Holding(frame=frame, operator="", ms=5.0, gaps=1, of_ms=9.0, of_late=0.0, on_cpu=True)
-    assert [remedy.id for remedy in REMEDIES if remedy.applies(data)] == [advice]
+@pytest.mark.parametrize(
+    ("frame", "work", "advice"),
+    [
+        ("train.py(4): wait", Work.OWN, ["rarely", "lock"]),
+        ("train.py(4): tokenize", Work.PREPARES, ["workers"]),
+        ("train.py(4): save", Work.REPORTS, ["rarely"]),
+        ("", Work.OWN, ["stacks"]),
+    ],
+)
+def test_advice_on_the_cpu(frame: str, work: Work, advice: list[str]) -> None:
+    data = Holding(
+        frame=frame, operator="", ms=5.0, gaps=1, of_ms=9.0, of_late=0.0, on_cpu=True, work=work
+    )
+    assert [remedy.id for remedy in REMEDIES if remedy.applies(data)] == advice
 
 
 def test_the_frame_of_the_program_is_none_of_torch() -> None:

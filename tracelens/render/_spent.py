@@ -194,7 +194,9 @@ def _others(found: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _of_devices(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Return the parts of the window of each device, on the average of the devices."""
-    windows = [row for row in rows if word(row, "phase") == "window"]
+    windows = [
+        row for row in rows if word(row, "phase") == "window" and word(row, "device") != "cpu"
+    ]
     names = {"compute_ms": "device", "exposed_comm_ms": "communication"}
     names |= {"exposed_copy_ms": "copies", "idle_ms": "idle"}
     return {

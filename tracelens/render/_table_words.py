@@ -208,7 +208,8 @@ _KNOWN = {
     "syncs": About("Waits", "Where the host waited for a device."),
     "time": About(
         "Time of the devices",
-        "The window is from the first kernel or copy to the last; idle is why nothing ran.",
+        "The window is from the first kernel or copy (of a CPU: operator) to the last; idle is why "
+        "nothing ran.",
         ("phase", "window_ms", "busy_ms", "idle_ms", "idle_not_launched_ms", "idle_data_ms"),
     ),
     "timeline": About("Timeline", "When things happened."),

@@ -70,7 +70,7 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         "regions": _regions(evidence, whole),
         "modules": _rows(evidence, span_rows.ModuleTime),
         "module_ops": _rows(evidence, module_ops.ModuleOp),
-        "time": _rows(evidence, rows.Timeline),
+        "time": _rows(evidence, rows.PhaseTime),
         "critical": _rows(evidence, critical.CriticalPath),
         "gaps": _rows(evidence, rows.DeviceGap),
         "activity": _rows(evidence, rows.Activity)[:MAX_SLICES],

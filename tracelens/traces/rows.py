@@ -12,13 +12,14 @@ __all__ = [
     "HeldBy",
     "KernelTime",
     "MemoryTraffic",
+    "PhaseTime",
     "SyncTime",
     "Timeline",
 ]
 
 
-class Timeline(Measured):
-    """One device in one phase: ``window``, from its first activity to its last, or a step.
+class PhaseTime(Measured):
+    """A device in one phase: ``window``, from its first activity to its last, or a step.
 
     ``busy_ms`` and ``idle_ms`` make up ``window_ms``; what is computed, and what runs alone of
     collectives and copies, makes up ``busy_ms``; the causes make up ``idle_ms``. Where the trace
@@ -44,6 +45,10 @@ class Timeline(Measured):
     #: It loaded code, made a context, took memory.
     idle_start_ms: float | None
     idle_unknown_ms: float | None
+
+
+class Timeline(PhaseTime):
+    """A device that kernels are launched on, in one phase."""
 
 
 class Activity(Measured):

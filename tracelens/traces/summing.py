@@ -22,6 +22,7 @@ from tracelens.traces.critical import critical_paths
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.device_rows import copies, kernels, syncs, unfused_attention
 from tracelens.traces.distortion import added_ms
+from tracelens.traces.host_time import host_times
 from tracelens.traces.measured import (
     Chain,
     DeviceBusy,
@@ -89,7 +90,10 @@ def summed(
     yield from _names(reading)
     for name, met in reading.devices.collectives.meetings.rows():
         yield _seen(met, reading.path, name.first, name.text)
-    yield from _work(reading, on_host=not busy and _computes(reading))
+    on_host = not busy and _computes(reading)
+    yield from _work(reading, on_host=on_host)
+    for time in host_times(reading, (start, end)) if on_host else ():
+        yield _seen(time, reading.path, 1)
 
 
 def _work(reading: Reading, *, on_host: bool) -> Iterator[Seen[Measured]]:
@@ -133,8 +137,11 @@ def _computes(reading: Reading) -> bool:
 def _between(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
     """Yield what a program that launches nothing does between its operators."""
     if extent[0] <= extent[1] and not reading.runtime.launches.count:
+        named = {name.text.partition("\t")[2]: name for name in reading.names}
         for pause in between_operators(reading, extent):
-            yield _seen(pause, reading.path, 1)
+            name = named.get(pause.user_frame or pause.frame or pause.operator)
+            place = (name.first, name.text) if name is not None else (1, "")
+            yield _seen(pause, reading.path, *place)
 
 
 def _settled(reading: Reading, busy: Busy, extent: Interval) -> dict[bool, Busy]:

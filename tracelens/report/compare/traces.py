@@ -50,7 +50,8 @@ def steps(report: Report) -> Iterator[Measure]:
 
 def devices(report: Report) -> Iterator[Measure]:
     """Yield how long devices computed and how long they did nothing."""
-    found = [row for row in rows(report, "time") if row.get("phase") == WINDOW]
+    windows = [row for row in rows(report, "time") if row.get("phase") == WINDOW]
+    found = [row for row in windows if row.get("device") != "cpu"]
     if (busy := summed(found, "busy_ms")) is not None:
         yield Measure("device_ms", round(busy, 4), unit="ms")
     for name in ("idle_ms", "exposed_comm_ms", "exposed_copy_ms"):

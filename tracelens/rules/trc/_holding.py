@@ -41,8 +41,10 @@ REMEDIES = (
         id="workers",
         text=_workers,
         code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
-        when="the work prepares the next batch, for a GPU, or a line of the program may",
-        applies=lambda data: not data.on_cpu and data.work in {Work.PREPARES, Work.OWN},
+        when="the work prepares the next batch, or for a GPU a line of the program may",
+        applies=lambda data: (
+            data.work == Work.PREPARES or (data.work == Work.OWN and not data.on_cpu)
+        ),
         proof=_TUNING,
     ),
     Remedy(
@@ -99,8 +101,19 @@ REMEDIES = (
         code="if step % 100 == 0: report()",
         when="what logs or saves, or a line of the program: it may",
         applies=lambda data: (
-            bool(data.frame) and (data.on_cpu or data.work in {Work.OWN, Work.REPORTS})
+            bool(data.frame)
+            and data.work
+            in ({*Work} - {Work.PREPARES} if data.on_cpu else {Work.OWN, Work.REPORTS})
         ),
+        basis="untestable",
+        proof="it depends on what the line does",
+    ),
+    Remedy(
+        id="lock",
+        text="If it waits for a lock, let other threads hold it only while they must: sleep, read "
+        "and compute outside of it.",
+        when="a line of the program, on the CPU",
+        applies=lambda data: bool(data.frame) and data.on_cpu and data.work == Work.OWN,
         basis="untestable",
         proof="it depends on what the line does",
     ),

@@ -118,14 +118,14 @@ class HostWorkHoldsDevice(Rule):
         whole = window.record.ms
         bound = window.record.added_ms
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
-        inner: dict[str, BetweenOperators] = {}
+        inner: dict[str, Seen[BetweenOperators]] = {}
         for row in rows:
             name = row.record.user_frame or row.record.frame or row.record.operator
             if name and not any(word in name for word in NOT_WORK[:2]):
                 sums[name][0] += row.record.ms
                 sums[name][1] += row.record.count
-                known = inner.get(name, row.record)
-                inner[name] = max(known, row.record, key=lambda each: each.ms)
+                known = inner.get(name, row)
+                inner[name] = max(known, row, key=lambda each: each.record.ms)
         for name, (ms, pauses) in sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0])):
             less = ms - bound * share_of(ms, whole)
             if less >= max(MIN_CPU_MS, WARN_SHARE * whole):
@@ -137,9 +137,9 @@ class HostWorkHoldsDevice(Rule):
         name: str,
         ms: float,
         pauses: int,
-        inner: BetweenOperators,
+        longest: Seen[BetweenOperators],
     ) -> Finding:
-        whole = window.record.ms
+        whole, inner = window.record.ms, longest.record
         share = ms / whole
         where = where_of(name) if "(" in name else None
         shown = f"`{where.function}`" if where is not None else f"`{name}`"
@@ -157,6 +157,7 @@ class HostWorkHoldsDevice(Rule):
             of_ms=whole,
             of_late=0.0,
             on_cpu=True,
+            work=_work_on_cpu(name, inner.frame),
         )
         return self.finding(
             where.function if where is not None else name,
@@ -170,7 +171,7 @@ class HostWorkHoldsDevice(Rule):
             confidence=Confidence.MEDIUM,
             count=pauses,
             where=where,
-            evidence=[window.quote(f"{length(ms)} in {many}")],
+            evidence=[longest.quote(f"{length(ms)} in {many}")],
             cost=Cost(ms=ms, share=share, basis="upper_bound", of="the trace"),
             advice=self.advise(data),
             data=data,
@@ -263,6 +264,13 @@ class HostWorkHoldsDevice(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _work_on_cpu(name: str, inner: str) -> Work:
+    """Return what a line of the program does, by its own name or that of what it calls longest."""
+    own = work_of(name, "")
+    called = work_of(inner, "")
+    return called if own == Work.OWN and called in {Work.REPORTS, Work.PREPARES} else own
 
 
 def _place(row: HeldBy) -> tuple[str, str] | None:

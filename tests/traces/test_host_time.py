@@ -1,0 +1,70 @@
+"""The time of programs on the CPU: rows that add up, and the place that evidence names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelens
+from tests.traces.writing import Json, kernel, op, span
+from tracelens.report import Report
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def analyzed(path: Path, events: list[Json]) -> Report:
+    file = path / "trace.json"
+    file.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return tracelens.analyze(str(file))
+
+
+def program() -> list[Json]:
+    """Three steps of 10 ms: 2 wait for data, 5 compute, 1 is a collective's alone, 2 are left."""
+    events: list[Json] = []
+    for k in range(3):
+        at = 10_000.0 * k
+        events += [
+            span("user_annotation", f"ProfilerStep#{k}", at, 10_000.0),
+            span("user_annotation", LOADER, at, 2_000.0),
+            span("user_annotation", "forward", at + 2_000.0, 4_000.0),
+            op("aten::mm", at + 2_000.0, 3_000.0),
+            op("aten::relu", at + 6_000.0, 2_000.0),
+            span("user_annotation", "gloo:all_reduce", at + 7_000.0, 2_000.0, tid=2),
+        ]
+    return events
+
+
+def test_the_rows_add_up(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = list(analyzed(tmp_path, program()).tables["time"])
+    by = {row["phase"]: row for row in rows}
+    assert {row["device"] for row in rows} == {"cpu"}
+    for row in rows:
+        assert row["window_ms"] == pytest.approx(row["busy_ms"] + row["idle_ms"], abs=1e-3)
+        assert row["busy_ms"] == pytest.approx(row["compute_ms"] + row["exposed_comm_ms"], abs=1e-3)
+        idle = row["idle_data_ms"] + row["idle_unknown_ms"]
+        assert row["idle_ms"] == pytest.approx(idle, abs=1e-3)
+    step = by["ProfilerStep#1"]
+    parts = ("window_ms", "compute_ms", "exposed_comm_ms", "idle_data_ms", "idle_unknown_ms")
+    assert [step[part] for part in parts] == [10.0, 5.0, 1.0, 2.0, 2.0]
+    assert by["forward"]["window_ms"] == pytest.approx(12.0)
+    assert by["forward"]["compute_ms"] == pytest.approx(9.0)
+
+
+def test_where_a_device_computes_the_cpu_has_no_row(tmp_path: Path) -> None:
+    rows = analyzed(tmp_path, [*program(), kernel("gemm", 3_000.0, 500.0)]).tables["time"]
+    assert {row["device"] for row in rows} == {"0"}
+
+
+def test_the_line_between_operators_is_quoted(tmp_path: Path) -> None:
+    events: list[Json] = []
+    for k in range(10):
+        at = 10_000.0 * k
+        events.append(op("aten::mm", at, 2_000.0))
+        events.append(span("python_function", "serve.py(7): wait", at + 2_000.0, 8_000.0))
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC024"]
+    (line,) = found.evidence
+    assert line.line > 1
+    assert line.text.endswith("serve.py(7): wait")
