@@ -73,3 +73,17 @@ def test_without_the_stacks_recompiles_in_another_file_stand_by_themselves(tmp_p
     found = analyze(str(tmp_path / "run.log")).findings
     (recompiles,) = (finding for finding in found if finding.code == "RCP006")
     assert recompiles.explained_by is None
+
+
+def test_layers_that_are_compiled_one_by_one_belong_to_their_hooks(tmp_path: Path) -> None:
+    log = "GBR012-break-count-summary/fires-hooked-layers.log"
+    findings = told(log)
+    assert causes(findings) == {"GBR006": "GBR012", "RCP012": "GBR012"}
+    (hooks,) = (one for one in findings.values() if one.code == "GBR012")
+    assert hooks.severity == "error", "the worst of its story"
+    assert hooks.advice[0].id == "no-hooks"
+    # The same recompile without hooks has a cause of its own: layers were compiled one by one.
+    text = (FIXTURES / log).read_text(encoding="utf-8")
+    alone = tmp_path / "run.log"
+    alone.write_text("\n".join(line for line in text.split("\n") if "__recompiles" in line))
+    assert causes({one.id: one for one in analyze(str(alone)).findings}) == {}

@@ -13,6 +13,8 @@ from tracelens.plugins.registry import discover
 from tracelens.remedies import Remedy, from_outside
 from tracelens.report import Advice
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import BreakData
+from tracelens.rules.gbr.scalar_from_tensor import ScalarFromTensor
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 FAMILIES = ("GBR", "RCP", "DYN", "IND", "GRD")
@@ -285,3 +287,23 @@ def test_a_library_s_function_is_left_out_by_assignment(tmp_path: Path) -> None:
     assert set(own) == {"@torch.compiler.disable"}
     assert theirs
     assert all(re.match(r"OWNER\.(\w+) = torch\.compiler\.disable\(OWNER\.\1\)", x) for x in theirs)
+
+
+def test_a_library_s_number_is_captured_only_after_modules_are_left_out() -> None:
+    """What a package does with the number is not known: a branch on it breaks the graph again."""
+    line = {"family": "scalar", "line": 3, "code": "n = x.sum().item() + 1"}
+    theirs = BreakData(file=f"{LIBRARY}/a.py", package="oddlib", **line)
+    own = BreakData(file="/home/ana/proj/a.py", **line)
+    ids = [one.id for one in ScalarFromTensor().advise(theirs)]
+    assert ids == ["compile-inner", "capture-scalars", "newer-version"]
+    ids = [one.id for one in ScalarFromTensor().advise(own)]
+    assert ids == ["keep-tensor", "capture-scalars", "read-outside"]
+
+
+def test_the_calls_that_lead_to_a_library_s_line_are_named() -> None:
+    (folder,) = FIXTURES.glob("GBR001-*")
+    found = next(
+        f for f in analyze(str(folder / "fires-library.log")).findings if f.code == "GBR001"
+    )
+    (inner,) = [one for one in found.advice if one.id == "compile-inner"]
+    assert inner.text.endswith("It is reached through pool/glob.py:63.")

@@ -53,7 +53,7 @@ def test_both_thresholds_have_two_sides(
 ) -> None:
     parts = [again / 2, again / 2] if code == "RCP002" else [again]
     finding = told(code, tmp_path, first, *parts)
-    told_as_note = code == "RCP003" and again >= max(20.0, 0.3 * (first + again))
+    told_as_note = code != "RCP002" and again >= max(20.0, 0.3 * (first + again))
     light = Severity.INFO if told_as_note else LIGHT[code]
     assert finding.severity is (Severity.WARNING if heavy else light)
     assert ("that compiling took" in finding.message) is (heavy or told_as_note)

@@ -31,6 +31,7 @@ __all__ = [
     "frame",
     "graph_break",
     "last_batch",
+    "layers_apart",
     "left_out",
     "recompiles",
     "resumed",
@@ -92,6 +93,11 @@ def recompiles(file: str, line: int | None) -> Story:
 def frame(file: str, line: int | None) -> Story:
     """The function, defined at that line, that is compiled, or is not, as a frame of its own."""
     return "frame", file, line
+
+
+def layers_apart() -> Story:
+    """Torch's own layers, which are compiled one by one: the graph breaks where they are called."""
+    return ("layers apart",)
 
 
 def left_out(function: str, file: str) -> Story:

@@ -150,16 +150,36 @@ def _inner(data: object) -> Knob | None:
     )
 
 
+_BESIDE = "Compile the modules that do not reach this line, instead of what calls them all."
+#: Lines on the way to a break that are named.
+MAX_CALLS = 3
+
+
 def _spared(data: object) -> str:
     """Say which modules to compile: torch's records name the one that leads to the line."""
-    if not isinstance(data, BreakData) or data.via_line is None:
-        return "Compile the modules that do not reach this line, instead of what calls them all."
+    if not isinstance(data, BreakData):
+        return _BESIDE
+    if data.via_line is None:
+        return _BESIDE + _by_lines(data)
     at = user_code.short(data.via_line.file, data.via_line.line)
     path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
     return (
         "Compile modules beside the path to this line, instead of what calls them all: it is "
         f"reached through {path} (from {at} on)."
     )
+
+
+def _by_lines(data: BreakData) -> str:
+    """Name the lines of the package that lead there, where the record names no module."""
+    calls = [
+        user_code.short(one.file, one.line)
+        for one in data.stack
+        if user_code.package(one.file) == data.package
+        and user_code.distance(one.file, one.function) == 0
+        and one.line != data.line
+    ]
+    shown = ", then ".join(dict.fromkeys(calls[:MAX_CALLS]))
+    return f" It is reached through {shown}." if shown else ""
 
 
 def _in_module(data: object) -> bool:

@@ -13,7 +13,7 @@ from tracelens.frames.break_cost import cost_of_breaks
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
-from tracelens.report.stories import Story, graph_break
+from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, Line
 
@@ -118,6 +118,13 @@ in user code at /home/ana/proj/model.py:39
         COMPILE_INNER,
         NEWER_VERSION,
     )
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell what comes of hooks: each call of a layer breaks the graph, and leaves it apart."""
+        data = self.data_of(finding)
+        if isinstance(data, SummaryData) and data.has_hooks:
+            yield layers_apart()
+            yield from (graph_break(place.file, place.line) for place in data.places)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the place with most records."""

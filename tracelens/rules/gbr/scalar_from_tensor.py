@@ -11,7 +11,16 @@ from tracelens.dynamo.reporting import is_statement
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, REPORT_IN_EAGER, BreakData, SiteRule, own
+from tracelens.rules.gbr._site_rule import (
+    COMPILE_INNER,
+    LEAVE_CALL_OUT,
+    LEAVE_STEP,
+    NEWER_VERSION,
+    REPORT_IN_EAGER,
+    BreakData,
+    SiteRule,
+    own,
+)
 
 __all__ = ["ScalarFromTensor"]
 
@@ -121,6 +130,10 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/keep-tensor.py",
         ),
+        # What the number is for in a package is not known, and the graph may break again behind it.
+        LEAVE_STEP,
+        LEAVE_CALL_OUT,
+        COMPILE_INNER,
         Remedy(
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
@@ -166,7 +179,7 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
         ),
-        *(remedy for remedy in LIBRARY if remedy is not REPORT_IN_EAGER),
+        NEWER_VERSION,
     )
 
     def what(self, site: BreakSite) -> str:

@@ -22,7 +22,14 @@ from tracelens.logs.recompiles import (
 )
 from tracelens.report import Finding, FindingData
 from tracelens.report.programs import is_library
-from tracelens.report.stories import RESUMED, Story, called_in_lost, recompiles, resumed
+from tracelens.report.stories import (
+    RESUMED,
+    Story,
+    called_in_lost,
+    layers_apart,
+    recompiles,
+    resumed,
+)
 from tracelens.rules import Rule
 
 __all__ = [
@@ -258,6 +265,13 @@ class RecompileRule(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
+            if all(_is_layer(one) for one in data.functions):
+                yield layers_apart()
+
+
+def _is_layer(one: Function) -> bool:
+    """Whether it is the forward of a layer of torch's own."""
+    return one.name == "forward" and "/torch/nn/modules/" in one.file.replace("\\", "/")
 
 
 def is_finite(data: RecompileData) -> bool:

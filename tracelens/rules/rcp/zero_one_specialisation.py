@@ -15,7 +15,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups, is_more_than_once
-from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._weight import Weight
 
@@ -24,6 +24,15 @@ __all__ = ["ZeroOneSpecialisation"]
 
 #: Dimensions named in one message.
 MAX_NAMED = 4
+
+
+def _dimension(data: RecompileData) -> str:
+    if not data.is_of_library:
+        return "the dimension"
+    return (
+        f"dimension {data.dimension} of what is passed as `{data.source}`, with "
+        "`torch._dynamo.decorators.mark_unbacked`,"
+    )
 
 
 class ZeroOneSpecialisation(RecompileRule):
@@ -47,11 +56,12 @@ class ZeroOneSpecialisation(RecompileRule):
     ## When it is harmless
     One such entry is by design: a note. At most two come from each dimension. From the second in
     one function on it is a remark: what such entries took to compile, a warm-up can spare. It is a
-    warning where recompiles for sizes took half of the measured compile time, and 20 s at least.
+    warning where recompiles for sizes took half of the measured compile time, and 20 s at least;
+    one entry that took three tenths is a remark, also by the clocks of a log.
 
     ## What to do
-    Warm up with sizes of 2 and more first; pad a single row to two; or let the dimension be
-    unbacked, which covers 0 and 1 too.
+    Drop a last batch of one, or pad a single row to two; or let the dimension be unbacked, which
+    covers 0 and 1 too, where no operation must know the size.
 
     ## How a live run confirms it
     The same calls with a size of 2 instead of 1: the recompile is gone.
@@ -74,23 +84,33 @@ class ZeroOneSpecialisation(RecompileRule):
 
     remedies = (
         Remedy(
+            "pad",
+            lambda data: (
+                "Do not call with a size of 1 there: drop a last batch of one "
+                "(`drop_last=True`), or pad it to two rows."
+                if data.dimension == 0
+                else "Pad: do not call with a batch or a length of 1."
+            ),
+            basis="tested",
+            proof="tests/advice/RCP016/pad.py",
+        ),
+        Remedy(
             "unbacked",
-            "Let the dimension be unbacked: one entry then serves 0 and 1 too. Where an operation "
-            "must know whether it is 1, the graph breaks there: then pad.",
+            lambda data: (
+                f"Or let {_dimension(data)} be unbacked: one entry then serves 0 and 1 too. Where "
+                "an operation must know whether it is 1, as a normalization must, the graph breaks "
+                "there."
+            ),
             when="an argument of the function",
             applies=lambda data: data.is_variable and data.dimension is not None,
             code=lambda data: (
-                f"torch._dynamo.decorators.mark_unbacked({data.source}, {data.dimension})"
+                None
+                if data.is_of_library
+                else f"torch._dynamo.decorators.mark_unbacked({data.source}, {data.dimension})"
             ),
             since="2.5",
             basis="tested",
             proof="tests/advice/RCP016/unbacked.py",
-        ),
-        Remedy(
-            "pad",
-            "Or pad: do not call with a batch or a length of 1.",
-            basis="tested",
-            proof="tests/advice/RCP016/pad.py",
         ),
     )
 
@@ -109,6 +129,8 @@ class ZeroOneSpecialisation(RecompileRule):
             function, several = group.history.function, is_more_than_once(group)
             spent = weight.heavy([step for _, step in group.steps], frames)
             heavy = bool(spent) and not group.is_hit
+            spent = spent or weight.notable([step for _, step in group.steps], frames)
+            loud = bool(spent) and not group.is_hit
             subjects = _subjects(group)
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
             yield tell(
@@ -119,11 +141,11 @@ class ZeroOneSpecialisation(RecompileRule):
                 title=f"sizes of 0 or 1 took {len(group.steps)} entries of `{function}`"
                 if several
                 else f"a size of 0 or 1 got an entry of its own in `{function}`"
-                + ("" if heavy else ": expected"),
+                + ("" if loud else ": expected"),
                 message=f"It is {named}. Symbolic sizes are 2 and more, so 0 and 1 are compiled "
-                f"apart: {group.times}" + (f", {spent}." if heavy else "."),
+                f"apart: {group.times}" + (f", {spent}." if loud else "."),
                 severity=Severity.WARNING if heavy else Severity.INFO,
-                harmless=None if several or heavy else "one entry for 0 or 1 is by design",
+                harmless=None if several or loud else "one entry for 0 or 1 is by design",
             )
 
 
