@@ -25,8 +25,22 @@ import msgspec
 from tracelens import context
 from tracelens.version import __version__
 
-__all__ = ["Automaton", "Doubt", "Piece", "Refused", "Tables", "keep", "kept", "place_of"]
+__all__ = [
+    "BUILT",
+    "Automaton",
+    "Doubt",
+    "Piece",
+    "Refused",
+    "Tables",
+    "at_hand",
+    "keep",
+    "kept",
+    "place_of",
+    "shipped_at",
+]
 
+#: What a wheel is built with, so that nobody's first run has to; a checkout has no such folder.
+BUILT = Path(__file__).parent / "built"
 _END = "$END"
 
 
@@ -96,12 +110,24 @@ def place_of(path: Path, text: str) -> Path | None:
     return folder / f"{path.stem}-{digest[:16]}.json"
 
 
+def shipped_at(path: Path, text: str) -> Path:
+    """Return where a wheel holds the tables of the grammar in ``path``, if it is one of ours."""
+    return BUILT / f"{path.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
 def kept(path: Path) -> Tables | None:
     """Return the tables that are kept in a file; None where there are none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Tables)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def at_hand(path: Path, text: str) -> Tables | None:
+    """Return the tables that need not be built; None where Lark is to build them."""
+    shipped = kept(shipped_at(path, text))
+    place = place_of(path, text) if shipped is None else None
+    return kept(place) if place else shipped
 
 
 def keep(path: Path, tables: Tables) -> None:

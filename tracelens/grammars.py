@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tracelens.automaton import Automaton, Doubt, Piece, Refused, keep, kept, place_of
+from tracelens.automaton import Automaton, Doubt, Piece, Refused, Tables, at_hand, keep, place_of
 from tracelens.errors import PluginError
 from tracelens.instances import lean
 
@@ -119,7 +119,7 @@ class Grammar:
         self._starts = frozenset(rule for rule in self._rules if rule.upper() in terminals)
         self._memo: dict[tuple[str, str], Any] = {}
         #: Lark's tables, walked without what Lark does for others; None where they are unlike.
-        self.quick = self._walked()
+        self.quick = None if self.tables is None else Automaton(self.tables, self._maker)
 
     @cached_property
     def _lark(self) -> Lark:
@@ -130,16 +130,16 @@ class Grammar:
         place = place_of(self.path, self._text)
         return lark_tables.parser(self.path, self._text, starts, self._builder(), place)
 
-    def _walked(self) -> Automaton | None:
-        place = place_of(self.path, self._text)
-        tables = kept(place) if place else None
-        if tables is None:
+    @cached_property
+    def tables(self) -> Tables | None:
+        """What a wheel holds or was kept, else what Lark builds; None where it is not walked."""
+        if (tables := at_hand(self.path, self._text)) is None:
             from tracelens import lark_tables  # noqa: PLC0415 -- once per grammar and user
 
             tables = lark_tables.tables(self._lark)
-            if tables is not None and place:
+            if tables is not None and (place := place_of(self.path, self._text)):
                 keep(place, tables)
-        return None if tables is None else Automaton(tables, self._maker)
+        return tables
 
     def parse(self, text: str, start: str = "start") -> Any:
         """Parse ``text``; the result is a model, or a list of what stands under ``start``.

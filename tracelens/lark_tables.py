@@ -20,7 +20,7 @@ from lark.parsers.lalr_analysis import Shift
 from tracelens.automaton import Action, Lexer, Made, Tables, Terminal
 from tracelens.errors import PluginError
 
-__all__ = ["line_of", "parser", "reason", "tables"]
+__all__ = ["line_of", "ordered", "parser", "reason", "tables"]
 
 
 class Unlike(Exception):
@@ -54,6 +54,41 @@ def tables(lark: Lark) -> Tables | None:
         return _tables(lark)
     except Unlike:
         return None
+
+
+def ordered(tables: Tables) -> Tables:
+    """Return the tables with everything numbered as it is met: Lark numbers states as it happens.
+
+    What one grammar gives is the same bytes each time then.
+    """
+    states: dict[int, int] = {}
+    lexers: dict[int, int] = {}
+    rules: dict[int, int] = {}
+    pending = [place for name in sorted(tables.starts) for place in tables.starts[name]]
+    for state in pending:  # which grows meanwhile
+        if state not in states:
+            states[state] = len(states)
+            lexer, row = tables.states[state]
+            lexers.setdefault(lexer, len(lexers))
+            for _, action in sorted(row.items()):
+                if len(action) == 1:
+                    pending.append(action[0])
+                else:
+                    rules.setdefault(action[0], len(rules))
+
+    def anew(action: Action) -> Action:
+        return (states[action[0]],) if len(action) == 1 else (rules[action[0]], *action[1:])
+
+    return Tables(
+        {name: (states[a], states[b]) for name, (a, b) in sorted(tables.starts.items())},
+        {
+            states[old]: (lexers[lexer], {name: anew(one) for name, one in sorted(row.items())})
+            for old in states
+            for lexer, row in [tables.states[old]]
+        },
+        [tables.lexers[old] for old in lexers],
+        [tables.rules[old] for old in rules],
+    )
 
 
 def _tables(lark: Lark) -> Tables:
@@ -119,6 +154,7 @@ def _terminal(lexer: BasicLexer, name: str, callback: object, read: set[str]) ->
             raise Unlike
         keywords = {str(one.pattern.value): str(one.name) for one in among}
     names = {name, *(keywords or {}).values()}
+    keywords = dict(sorted(keywords.items())) if keywords else keywords
     return (
         name,
         name in lexer.ignore_types,

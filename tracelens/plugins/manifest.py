@@ -21,11 +21,19 @@ from typing import TypeVar
 import msgspec
 
 from tracelens import context
+from tracelens.automaton import BUILT
 from tracelens.errors import blame
 from tracelens.evidence import needs
 from tracelens.logs import Joined, Log, Record
 from tracelens.plugins.facts import LogFacts, RendererFacts, RuleFacts, TableFacts, name_of
-from tracelens.plugins.registry import GROUPS, Broken, distribution_of, found, installed
+from tracelens.plugins.registry import (
+    GROUPS,
+    Broken,
+    distribution_of,
+    found,
+    installed,
+    only_ours,
+)
 from tracelens.render import Renderer
 from tracelens.rules import Rule
 from tracelens.version import __version__
@@ -64,16 +72,37 @@ def current() -> Manifest:
 
 @cache
 def _current(asked: context.Context) -> Manifest:
+    if only_ours() and (shipped := _read(shipped_at())) is not None:
+        return shipped
     if asked.cache is None:
         return _made()
     path = asked.cache / f"installed-{_digest()}.json"
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError):
-        made = _made()
+    if (kept := _read(path)) is not None:
+        return kept
+    made = _made()
     if not made.broken:  # what is broken may be whole the next time, without any file's change
         _write(path, msgspec.json.encode(made))
     return made
+
+
+def shipped_at() -> Path:
+    """Return where a wheel holds what is built in; another place once a module is changed.
+
+    Sizes tell: a wheel's files have the times at which they were installed.
+    """
+    stamps = hashlib.sha256(__version__.encode())
+    for path, state in _files("tracelens"):
+        if path.endswith(".py"):
+            name = Path(path).relative_to(BUILT.parent).as_posix()
+            stamps.update(f"{name}\0{state.st_size}\n".encode("utf-8", "surrogateescape"))
+    return BUILT / f"installed-{stamps.hexdigest()[:16]}.json"
+
+
+def _read(path: Path) -> Manifest | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def _made() -> Manifest:
@@ -189,28 +218,25 @@ def _digest() -> str:
     stamps = hashlib.sha256(f"{__version__}\0{sys.version}".encode())
     entries = {(entry.group, entry.value) for group in GROUPS for entry in installed(group)}
     for root in sorted({value.partition(".")[0] for _, value in entries}):
-        for line in _files(root):
+        for path, state in _files(root):
+            line = f"{path}\0{state.st_size}\0{state.st_mtime_ns}\n"
             stamps.update(line.encode("utf-8", "surrogateescape"))
     stamps.update(repr(sorted(entries)).encode())
     return stamps.hexdigest()[:16]
 
 
-def _files(root: str) -> Iterator[str]:
-    """Yield path, size and time of every module below the top-level package ``root``."""
+def _files(root: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield path and state of every module below the top-level package ``root``."""
     spec = importlib.util.find_spec(root)
     if spec is None:
         return
     pending: list[str] = sorted(spec.submodule_search_locations or ())
     if not pending and spec.origin:
-        yield _stamp(spec.origin, Path(spec.origin).stat())
+        yield spec.origin, Path(spec.origin).stat()
     while pending:
         with os.scandir(pending.pop()) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.name.endswith((".py", ".lark", ".toml")):
-                    yield _stamp(entry.path, entry.stat())
+                    yield entry.path, entry.stat()
                 elif entry.is_dir() and not entry.name.startswith("_"):
                     pending.append(entry.path)
-
-
-def _stamp(path: str, found: os.stat_result) -> str:
-    return f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n"

@@ -36,6 +36,7 @@ __all__ = [
     "distribution_of",
     "found",
     "installed",
+    "only_ours",
     "versions",
 ]
 
@@ -81,6 +82,12 @@ def installed(group: str) -> list[EntryPoint]:
     if refused:
         entries = [one for one in entries if _is_ours(one) or _owner(one) not in refused]
     return sorted(entries, key=lambda entry: (*_home(entry), entry.value))
+
+
+def only_ours() -> bool:
+    """Tell whether no pack takes part, nor any package that cannot be read and may be one."""
+    entries, broken = _entries()
+    return not context.current().packs or (all(map(_is_ours, entries)) and not broken)
 
 
 def discover(group: str, base: type[T]) -> tuple[type[T], ...]:
