@@ -30,9 +30,9 @@ RUNNING = f"""Traceback (most recent call last):
 RuntimeError: {{message}}
 """
 REFUSED = (
-    ("no-grad", "a leaf Variable that requires grad is being used in an in-place operation."),
+    ("not-recorded", "a leaf Variable that requires grad is being used in an in-place operation."),
     (
-        "no-grad",
+        "not-recorded",
         "a view of a leaf Variable that requires grad is being used in an in-place operation.",
     ),
     (

@@ -39,7 +39,7 @@ _REFUSALS = {
         "vmap: It looks like you're calling .item() on a Tensor",
         "a number is read out of a tensor under vmap",
     ),
-    "no-grad": _Refusal(
+    "not-recorded": _Refusal(
         "leaf Variable that requires grad is being used in an in-place operation",
         "a parameter is changed in place while autograd records",
     ),
@@ -105,12 +105,12 @@ SAID = (
         proof="https://docs.pytorch.org/docs/stable/func.ux_limitations.html",
     ),
     _remedy(
-        "no-grad",
+        "not-recorded",
         "Change it where autograd does not record. If gradients are to pass through the change, "
         "compute with a changed copy instead (`w = self.weight.clamp(min=0)`).",
         code="with torch.no_grad(): self.weight.clamp_(min=0)",
         basis="tested",
-        proof="tests/advice/ERR015/no-grad.py",
+        proof="tests/advice/ERR015/not-recorded.py",
     ),
     _remedy(
         "same-branches",

@@ -20,6 +20,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._values import value_of
 
 __all__ = [
     "COMPILE_INNER",
@@ -64,6 +65,9 @@ class BreakData(FindingData):
     code: str = ""
     #: The function, operator, builtin or attribute that the record names.
     name: str = ""
+    #: The type of break as torch words it, and the class of what no graph can hold.
+    reason: str = ""
+    value: str = ""
     #: The installed package that the line is in; empty for the program's own code.
     package: str = ""
     #: The user's own line that leads there, where the line is in a package.
@@ -104,6 +108,8 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         function=line.function,
         code=line.code,
         name=name or named(site),
+        reason=record.text,
+        value=value_of(site),
         package=user_code.package(line.file),
         caller=_line(caller),
         via=tuple(name for name, _ in via),

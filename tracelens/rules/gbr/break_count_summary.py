@@ -16,6 +16,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, Line
+from tracelens.rules.gbr._values import VALUES, is_value, value_of
 
 __all__ = ["BreakCountSummary"]
 
@@ -45,6 +46,8 @@ class SummaryData(FindingData):
     #: Of the only place, where no other rule is about it: the package, and what torch advises.
     package: str = ""
     hints: tuple[str, ...] = ()
+    reason: str = ""
+    value: str = ""
     #: A module has a backward hook.
     has_hooks: bool = False
 
@@ -88,6 +91,7 @@ in user code at /home/ana/proj/model.py:39
 
     Data = SummaryData
     remedies = (
+        *VALUES,
         Remedy(
             "worst-first",
             lambda data: f"Begin at {_first(data)}: most records are from there.",
@@ -100,7 +104,7 @@ in user code at /home/ana/proj/model.py:39
             "read-record",
             lambda data: f"No rule is about this kind of break. Torch says: {' '.join(data.hints)}",
             when="there is one place, and torch's hints say what to do",
-            applies=lambda data: bool(data.hints),
+            applies=lambda data: bool(data.hints) and not is_value(data),
             basis="untestable",
             proof="the hints are torch's own",
             edits=True,
@@ -149,6 +153,8 @@ in user code at /home/ana/proj/model.py:39
             records=count,
             skipped=skipped,
             package=package,
+            reason=only.record.text if only else "",
+            value=value_of(only) if only else "",
             has_hooks=HOOKS in reason,
             hints=_hints(only) if only and not package else (),
             places=tuple(

@@ -21,6 +21,7 @@ from tracelens.report import Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story, called_in_lost, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
+from tracelens.rules.gbr._values import VALUES, is_value
 
 __all__ = ["BreakInLoopSkipsFrame"]
 
@@ -90,11 +91,12 @@ class BreakInLoopSkipsFrame(Rule):
 
     Data = LostData
     remedies = (
+        *VALUES,
         Remedy(
             "remove-break",
             lambda data: f"Remove what breaks the graph{_in_loop(data)}: {_place(data)}.",
             when="code of your own",
-            applies=lambda data: not data.package,
+            applies=lambda data: not data.package and not is_value(data),
             basis="tested",
             proof="tests/advice/GBR006/remove-break.py",
         ),

@@ -29,6 +29,11 @@ CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 
 
+def _is_fake(data: BreakData) -> bool:
+    """Whether a custom operator reads the number: what it has for fake tensors has no data."""
+    return bool(data.stack) and data.stack[-1].file.endswith("torch/_library/custom_ops.py")
+
+
 def _reads_all(data: BreakData) -> bool:
     """Whether numbers are read where no ``.item()`` stands: ``.tolist()``, ``max(tensor, 3)``."""
     return data.name.startswith("aten._local_scalar_dense")
@@ -120,12 +125,25 @@ class ScalarFromTensor(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        Remedy(
+            "unknown-size",
+            "The operator's implementation for fake tensors reads data that is not there. Ask for "
+            "a size that is not known instead, and set "
+            "`torch._dynamo.config.capture_dynamic_output_shape_ops = True`, without which the "
+            "graph breaks at the operator.",
+            when="a custom operator whose `register_fake` reads a tensor",
+            applies=_is_fake,
+            code="n = torch.library.get_ctx().new_dynamic_size()",
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/GBR001/unknown-size.py",
+        ),
         REPORT_IN_EAGER,
         Remedy(
             "keep-tensor",
             "Keep the number a tensor, and read it outside of the compiled function.",
             when="`.item()` in a line of your own that only computes with the number",
-            applies=lambda data: own(data) and bool(_kept(data)),
+            applies=lambda data: own(data) and bool(_kept(data)) and not _is_fake(data),
             code=_kept,
             basis="tested",
             proof="tests/advice/GBR001/keep-tensor.py",
@@ -142,6 +160,7 @@ class ScalarFromTensor(SiteRule):
             "package turns it into a number of Python there",
             applies=lambda data: (
                 not data.name
+                and not _is_fake(data)
                 and not data.code.startswith(CONTROL)
                 and not (data.package and _CONVERTED.search(data.code))
             ),
@@ -156,7 +175,7 @@ class ScalarFromTensor(SiteRule):
             "read-outside",
             "Return the tensor, and read the number outside of the compiled function.",
             when="a line of your own, or one that the log does not name",
-            applies=lambda data: not data.name and not data.package,
+            applies=lambda data: not (data.name or data.package or _is_fake(data)),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",
         ),
@@ -175,7 +194,7 @@ class ScalarFromTensor(SiteRule):
             "If the numbers do not depend on the input, compute them with Python instead of a "
             "tensor; else read them before the compiled function is called, and pass them on.",
             when="`.tolist()`, or a number that an operator needs, in a line of your own",
-            applies=lambda data: not data.package and _reads_all(data),
+            applies=lambda data: not data.package and _reads_all(data) and not _is_fake(data),
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
         ),

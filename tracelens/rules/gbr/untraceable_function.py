@@ -19,12 +19,18 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
+from tracelens.rules.gbr._values import PLAIN_MODULE
 
 __all__ = ["UntraceableFunction"]
 
 
 def _is_warning(data: BreakData) -> bool:
     return "warn" in data.name and "warnings.warn(" in data.code
+
+
+def _is_scripted(data: BreakData) -> bool:
+    """Whether it is what every module of TorchScript does when it is called."""
+    return "_CachedForward." in data.name
 
 
 def _of_optimizer(data: BreakData) -> bool:
@@ -98,6 +104,14 @@ class UntraceableFunction(SiteRule):
             basis="tested",
             proof="tests/advice/GBR009/warn-later.py",
         ),
+        Remedy(
+            "plain-module",
+            PLAIN_MODULE,
+            when="a module of TorchScript",
+            applies=_is_scripted,
+            basis="tested",
+            proof="tests/advice/GBR009/plain-module.py",
+        ),
         REPORT_IN_EAGER,
         Remedy(
             "step-outside",
@@ -117,7 +131,7 @@ class UntraceableFunction(SiteRule):
                 else f"Call {_shown(data)} before or after the compiled function."
             ),
             when="code of your own",
-            applies=lambda data: own(data) and not _of_optimizer(data),
+            applies=lambda data: own(data) and not _of_optimizer(data) and not _is_scripted(data),
             basis="tested",
             proof="tests/advice/GBR009/call-outside.py",
         ),
@@ -129,7 +143,9 @@ class UntraceableFunction(SiteRule):
             ),
             when="a function of your own or of an extension, not of Python or torch itself",
             applies=lambda data: (
-                own(data) and not _is_warning(data) and bool(wrapped(data)) and not data.entered
+                own(data)
+                and not (_is_warning(data) or _is_scripted(data) or data.entered)
+                and bool(wrapped(data))
             ),
             code=_decorator,
             since="2.4",

@@ -1,0 +1,129 @@
+"""What a graph cannot hold, and what a program can do that needs it.
+
+Each is the same whichever function the break is in, and whether it is cut or given up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from tracelens.dynamo.breaks import BreakSite
+from tracelens.remedies import Remedy
+
+__all__ = ["PLAIN_MODULE", "VALUES", "is_value", "value_of"]
+
+#: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
+_OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
+_SPARSE = "Attempted to wrap sparse Tensor"
+_STRIDED = "Attempted to wrap strided NestedTensor"
+_NO_PROXY = "Failed to convert args/kwargs to proxy"
+_SCRIPT = "torch.jit.script/freeze modules unsupported"
+#: What holds the packed weights of torch.ao.quantization.
+_SCRIPTED = "ScriptObject"
+
+
+PLAIN_MODULE = (
+    "What is called there is a module of TorchScript (of `torch.jit.script`, `torch.jit.trace` or "
+    "`mkldnn_utils.to_mkldnn`), which Dynamo does not look into: compile the module that it was "
+    "made of."
+)
+
+
+class _Told(Protocol):
+    """What a finding knows of a break."""
+
+    reason: str
+    value: str
+
+
+def value_of(site: BreakSite) -> str:
+    """Return the class of what an operator was given and no graph can hold; empty for none."""
+    cause = site.record.cause
+    if cause is None or cause.context is None or not site.record.text.startswith(_NO_PROXY):
+        return ""
+    found = _OBJECT.search(cause.context.other)
+    return found[1] if found else ""
+
+
+def _is_sparse(data: _Told) -> bool:
+    return data.reason.startswith(_SPARSE)
+
+
+def _is_strided(data: _Told) -> bool:
+    return data.reason.startswith(_STRIDED)
+
+
+def _is_object(data: _Told) -> bool:
+    return bool(data.value) and data.value != _SCRIPTED
+
+
+def _is_scripted(data: _Told) -> bool:
+    return data.value == _SCRIPTED
+
+
+def _is_script(data: _Told) -> bool:
+    return data.reason.startswith(_SCRIPT)
+
+
+def is_value(data: _Told) -> bool:
+    """Tell whether one of these is what broke the graph."""
+    found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script)
+    return any(is_it(data) for is_it in found)
+
+
+VALUES = (
+    Remedy(
+        "dense-parts",
+        "Dynamo traces no sparse tensors: compile the modules that take and return dense ones, "
+        "and not what takes the sparse one.",
+        code="layer.part = torch.compile(layer.part)  # in place of the whole",
+        when="a sparse tensor",
+        applies=_is_sparse,
+        basis="tested",
+        proof="tests/advice/GBR006/dense-parts.py",
+    ),
+    Remedy(
+        "jagged",
+        "Make the nested tensor in the layout that Dynamo traces.",
+        code="torch.nested.nested_tensor(tensors, layout=torch.jagged)",
+        when="a nested tensor in the strided layout",
+        applies=_is_strided,
+        since="2.3",
+        basis="tested",
+        proof="tests/advice/GBR006/jagged.py",
+    ),
+    Remedy(
+        "flatten",
+        lambda data: (
+            f"An operator gets an object of the class `{data.value}`. If that is a class of "
+            "tensors that wraps others, tell torch.compile what it wraps; else pass tensors."
+        ),
+        code=(
+            "def __tensor_flatten__(self): return ['data'], None"
+            "  # and __tensor_unflatten__, a static method"
+        ),
+        when="an object of a class of tensors that does not say what it wraps",
+        applies=_is_object,
+        since="2.1",
+        basis="tested",
+        proof="tests/advice/GBR012/flatten.py",
+    ),
+    Remedy(
+        "plain-module",
+        PLAIN_MODULE,
+        when="a module of TorchScript",
+        applies=_is_script,
+        basis="tested",
+        proof="tests/advice/GBR006/plain-module.py",
+    ),
+    Remedy(
+        "unpacked",
+        "An operator gets an object of TorchScript, as the packed weights of "
+        "torch.ao.quantization are. Leave such modules out of what is compiled, or quantize in a "
+        "way that is made for it (torchao, or PT2E with Inductor's quantizer).",
+        when="packed weights",
+        applies=_is_scripted,
+        proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
+    ),
+)
