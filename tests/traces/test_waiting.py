@@ -141,3 +141,42 @@ def test_gradients_that_are_copied_back_from_buckets(
     codes = [each.code for each in found.advice]
     assert ("DistributedDataParallel(model, gradient_as_bucket_view=True)" in codes) is views
     assert ("torch.compile(model)" in codes) is not views
+
+
+@pytest.mark.parametrize(
+    ("name", "reads", "advice"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", False, ["find", "copies"]),
+        ("Memcpy HtoD (Pageable -> Device)", True, ["find", "rarely"]),
+        ("Memcpy HtoD (Pinned -> Device)", False, ["find", "rarely"]),
+    ],
+)
+def test_waits_for_copies_are_no_reading(
+    tmp_path: Path, name: str, reads: bool, advice: list[str]
+) -> None:
+    events: list[Json] = []
+    for k in range(60):
+        at = 1000.0 * k
+        if k % 10 == 0:
+            events.append(span("user_annotation", f"ProfilerStep#{k // 10}", at, 10_000.0))
+        if reads:
+            events.append(op("aten::_local_scalar_dense", at, 20.0))
+        events += [
+            span("cuda_runtime", "cudaStreamSynchronize", at + 5, 10.0, args={"correlation": k}),
+            copy(name, at + 4, 2.0, 256),
+            span("cuda_runtime", "cudaLaunchKernel", at + 495, 4.0, args={"correlation": 100 + k}),
+            {**kernel("gemm", at + 500, 500.0), "args": {"correlation": 100 + k}},
+        ]
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC006"]
+    assert [each.id for each in found.advice] == advice
+
+
+def test_a_busy_device_that_copies_is_not_told_to_compute(tmp_path: Path) -> None:
+    copied(tmp_path, "Memcpy DtoH (Device -> Pageable)", 600)
+    report = tracelens.analyze(str(tmp_path / "trace.json"))
+    (busy,) = [f for f in report.findings if f.code == "TRC030"]
+    assert "copies alone take 40 % of it" in (busy.harmless or "")
+    copied(tmp_path, "Memcpy DtoH (Device -> Pageable)", 20)
+    report = tracelens.analyze(str(tmp_path / "trace.json"))
+    (busy,) = [f for f in report.findings if f.code == "TRC030"]
+    assert "alone" not in (busy.harmless or "")

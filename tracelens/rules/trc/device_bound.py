@@ -206,7 +206,7 @@ class DeviceBound(Rule):
                 f"arithmetic limits as a rule take {percent(limited['compute'])}, those that "
                 f"memory limits {percent(limited['memory'])}.{view.before}"
             ),
-            harmless=_reason(held) + (f": {told}" if told else "") + alone,
+            harmless=_reason(held) + (f": {told}" if told else "") + alone + _moving(view),
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
             evidence=[
@@ -266,6 +266,17 @@ def _missing(devices: tuple[str, ...]) -> str:
         "record it too, with `ProfilerActivity.CUDA`."
         if name
         else ""
+    )
+
+
+def _moving(view: View) -> str:
+    """Say for how much of the time a busy device computes nothing."""
+    parts = {"copies": "exposed_copy_ms", "collectives": "exposed_comm_ms"}
+    shares = {what: view.total(field) / view.window_ms for what, field in parts.items()}
+    return "".join(
+        f"; {what} alone take {percent(share)} of it"
+        for what, share in shares.items()
+        if share >= MIN_SHARE
     )
 
 

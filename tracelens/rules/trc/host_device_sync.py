@@ -12,7 +12,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.rows import SyncTime, Timeline
+from tracelens.traces.rows import CopyTime, SyncTime, Timeline
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories, where_of
 from tracelens.words import few, length, percent
@@ -42,6 +42,8 @@ class Waiting(FindingData):
     start_ms: float
     #: The frames of the program after which most idle time comes.
     frames: tuple[str, ...]
+    #: Nothing reads results, and copies from pageable memory are as many as half the waits.
+    copies_wait: bool = False
 
 
 class HostDeviceSync(Rule):
@@ -88,9 +90,20 @@ class HostDeviceSync(Rule):
             proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html",
         ),
         Remedy(
+            id="copies",
+            text="Each copy from pageable memory waits: make small tensors on the device, once, "
+            "and copy pinned memory without waiting.",
+            code="batch.pin_memory().to(device, non_blocking=True)",
+            when="copies to the device wait, and nothing reads results",
+            applies=lambda data: data.copies_wait,
+            proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+        Remedy(
             id="rarely",
             text="Read results every N steps only.",
             code="if step % 100 == 0: print(loss.item())",
+            when="results are read, or the trace does not say what waits",
+            applies=lambda data: not data.copies_wait,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     )
@@ -112,6 +125,7 @@ class HostDeviceSync(Rule):
         operators: Table[Operator],
         places: Table[SyncTime],
         timelines: Table[Timeline],
+        copies: Table[CopyTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle after waits."""
         for run in runs(windows, steps):
@@ -127,7 +141,13 @@ class HostDeviceSync(Rule):
                     for row in timelines.within(source)
                     if row.record.phase == "window"
                 ]
-                yield self._finding(run, (idle, sum(starts)), (waits, readers), found)
+                pageable = sum(
+                    row.record.n
+                    for row in copies.within(source)
+                    if row.record.direction == "HtoD" and row.record.pinned is False
+                )
+                both = waits, readers
+                yield self._finding(run, (idle, sum(starts)), both, found, pageable)
 
     def _finding(
         self,
@@ -135,6 +155,7 @@ class HostDeviceSync(Rule):
         idles: tuple[float, float],
         calls: tuple[list[Seen[RuntimeCall]], list[Seen[Operator]]],
         places: list[SyncTime],
+        pageable: int,
     ) -> Finding:
         (idle, start), (waits, readers) = idles, calls
         n = run.total("waits") / run.n
@@ -149,6 +170,7 @@ class HostDeviceSync(Rule):
             idle_after_ms=idle,
             loading_ms=run.total("idle_loading_ms"),
             start_ms=start,
+            copies_wait=not readers and pageable >= MOST * sum(row.count for row in waits),
             frames=tuple(frames),
         )
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""
