@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -42,6 +44,10 @@ LIGHT = {"RCP002": Severity.INFO, "RCP003": Severity.NONE, "RCP016": Severity.NO
         (20.0, 20.0, True),  # 20 s, and half
         (19.9, 19.9, False),  # half, and less than 20 s
         (1.0, 19.9, False),  # nearly all, and less than 20 s
+        (3.0, 6.0, False),  # twice what the first compilation took
+        (3.0, 5.9, False),
+        (1.0, 5.0, False),  # 5 s, below which nobody looks
+        (1.0, 4.9, False),
         (100.0, 100.0, True),
         (100.2, 100.0, False),  # more than 20 s, and less than half
         (1000.0, 900.0, False),
@@ -53,7 +59,8 @@ def test_both_thresholds_have_two_sides(
 ) -> None:
     parts = [again / 2, again / 2] if code == "RCP002" else [again]
     finding = told(code, tmp_path, first, *parts)
-    told_as_note = code != "RCP002" and again >= max(20.0, 0.3 * (first + again))
+    is_long = again >= max(20.0, 0.3 * (first + again)) or again >= max(5.0, 2 * first)
+    told_as_note = code != "RCP002" and is_long
     light = Severity.INFO if told_as_note else LIGHT[code]
     assert finding.severity is (Severity.WARNING if heavy else light)
     assert ("that compiling took" in finding.message) is (heavy or told_as_note)
@@ -70,6 +77,65 @@ def test_the_clocks_of_a_log_make_no_warning_of_a_note() -> None:
         if "entire_frame_compile_time_s" not in log.read_text():
             heavy = [f for f in analyze(str(log)).findings if "that compiling took" in f.message]
             assert heavy == [], log
+
+
+TORCH = "V1120 20:15:4{n}.{at}00000 7 torch/_dynamo/{file}] "
+METRICS = (
+    TORCH + '{{"compilation_metrics": {{"compile_id": "0/{n}", "co_name": "widths", '
+    '"co_filename": "/home/ana/proj/widths.py", "co_firstlineno": 2, '
+    '"entire_frame_compile_time_s": {seconds}}}, '
+    '"frame_id": 0, "frame_compile_id": {n}, "attempt": 0}}\n'
+)
+REASON = (
+    TORCH + '{{"artifact": {{"name": "recompile_reasons", "encoding": "json"}}, '
+    '"frame_id": 0, "frame_compile_id": {n}, "attempt": 0, "has_payload": "{hash}"}}\n\t{text}\n'
+)
+
+
+def sizes(tmp_path: Path, seconds: list[float]) -> list[Finding]:
+    """Return what is said where one dimension after the other changes."""
+    metrics = partial(METRICS.format, file="utils.py:2009", at=9)
+    log = metrics(n=0, seconds=seconds[0])
+    for n, each in enumerate(seconds[1:], 1):
+        text = (
+            f"0/{n - 1}: tensor 'x' size mismatch at index {n}. expected {n + 8}, actual {n + 16}"
+        )
+        digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+        log += REASON.format(n=n, hash=digest, text=text, file="guards.py:5400", at=1)
+        log += metrics(n=n, seconds=each)
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    return [one for one in analyze(str(path)).findings if one.code == "RCP003"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_told"),
+    [
+        ([3.0, 3.0, 3.0, 3.0], True),  # three recompiles of one function: 9 of 12 s
+        ([3.0, 3.0, 3.0], False),  # two: a warm-up
+        ([9.1, 3.0, 3.0, 3.0], False),  # three, and less than half of the compile time
+        ([1.0, 1.6, 1.6, 1.6], False),  # three, and less than 5 s
+        ([1.0, 1.7, 1.7, 1.7], True),
+    ],
+)
+def test_more_than_a_warm_up_is_told_in_a_short_run(
+    seconds: list[float], is_told: bool, tmp_path: Path
+) -> None:
+    found = sizes(tmp_path, seconds)
+    assert len(found) == len(seconds) - 1
+    assert {one.severity for one in found} == {Severity.INFO if is_told else Severity.NONE}
+    assert all(("that compiling took" in one.message) is is_told for one in found)
+
+
+def test_constant_sizes_are_advised_where_the_symbol_was_dear(tmp_path: Path) -> None:
+    """Only where nothing says that there are more than two sizes: each would be compiled."""
+    (dear,) = sizes(tmp_path, [2.0, 8.0])
+    assert [one.id for one in dear.advice] == ["mark-dynamic", "static-sizes"]
+    assert "4.0 times as long as the first compilation" in dear.message
+    (cheap,) = sizes(tmp_path, [11.0, 20.0])
+    assert [one.id for one in cheap.advice] == ["mark-dynamic"]
+    several = sizes(tmp_path, [1.0, 8.0, 8.0])
+    assert {one.id for told in several for one in told.advice} == {"mark-dynamic"}
 
 
 def test_what_a_warning_says_can_be_done(tmp_path: Path) -> None:

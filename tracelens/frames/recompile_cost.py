@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tracelens.dynamo.phases import FramePhases
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
-from tracelens.frames import Frame
+from tracelens.frames import Frame, gathered
 from tracelens.logs import Joined
 from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
@@ -18,7 +18,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Cost
 
-__all__ = ["CompiledFrame", "cost_of", "measured_ms"]
+__all__ = ["CompiledFrame", "beside_first", "cost_of", "measured_ms"]
 
 
 #: Seconds to the next compilation beyond which they say nothing of this one.
@@ -116,6 +116,35 @@ def measured_ms(steps: Iterable[Step], frames: Table[Frame]) -> float:
     known = frames.derived(_by_compilation)
     of = (known.get(step.place.compilation) for step in steps)
     return 1000 * sum(_measured(frame) or 0.0 for frame in of if frame is not None)
+
+
+def beside_first(step: Step, frames: Table[Frame]) -> float:
+    """Return how many times as long as the first entry of the function this one took; 0: unknown.
+
+    Both as Dynamo measured them, or both from the generated code to the guards: the log tells when
+    a recompile begins, and not when the first compilation did.
+    """
+    known = frames.derived(_by_compilation)
+    *process, name = step.place.compilation
+    first = known.get((process[0], process[1], f"{name.partition('/')[0]}/0"))
+    again = known.get(step.place.compilation)
+    if first is None or again is None:
+        return 0.0
+    if len(first.metrics) == 1 and (took := _measured(again)):
+        return took / (first.metrics[0].record.entire_frame_compile_time_s or math.inf)
+    both = _from_code(first), _from_code(again)
+    return both[1] / both[0] if all(both) else 0.0
+
+
+def _from_code(frame: Frame) -> float:
+    """Return the seconds from the first generated code to the guards, where each came once."""
+    kind = gathered.imported(gathered.MODULE)
+    if kind is None or len(frame.of(GuardTree)) != 1:
+        return 0.0
+    codes = [s.place.when for s in frame.sightings if isinstance(s.seen.record, kind)]
+    (end,) = [s.place.when for s in frame.sightings if isinstance(s.seen.record, GuardTree)]
+    begun = min((when for when in codes if when is not None), default=None)
+    return end - begun if end is not None and begun is not None and end > begun else 0.0
 
 
 def _by_compilation(frames: Table[Frame]) -> dict[tuple[str, str, str], Frame]:

@@ -10,17 +10,21 @@ from tracelens.dynamo.recompile_history import Step, histories
 from tracelens.evidence import Table
 from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
-from tracelens.frames.recompile_cost import cost_of, measured_ms
+from tracelens.frames.recompile_cost import beside_first, cost_of, measured_ms
 from tracelens.logs.recompiles import Recompile
 from tracelens.rules.rcp._changes import owner
 from tracelens.words import length
 
-__all__ = ["Weight"]
+__all__ = ["Weight", "longer"]
 
 #: Recompiles for sizes and numbers, whichever rule tells them.
 SIZES = frozenset({"RCP002", "RCP004", "RCP016", "RCP023"})
 #: They matter where they took this part of all compile seconds, and so many milliseconds.
 MIN_SHARE, MIN_MS = 0.5, 20_000.0
+#: In a short run they are worth a word from so many milliseconds on, where they took most of all
+#: compile time and are more than a warm-up: so many of one function, or one so many times as long
+#: as its first entry. Two recompiles that take what the first compilation took are neither.
+SHORT_MS, MORE, LONGER = 5_000.0, 3, 2.0
 #: Half is what one recompile takes beside the first compilation: from here on it is information.
 NOTE_SHARE = 0.3
 #: Part of all compile seconds from which one finding deserves to be told for them.
@@ -37,22 +41,28 @@ class Weight(NamedTuple):
     whole_ms: float
     sizes_ms: float
     is_measured: bool = True
+    #: The most recompiles for sizes of one function.
+    most: int = 0
 
     @classmethod
     def of(
         cls, recompiles: Table[Recompile], frames: Table[Frame], seconds: Table[CompileSeconds]
     ) -> Weight:
         """Add up what was measured, else what the clocks tell."""
-        whole = [1000 * r.record.seconds for r in seconds if r.record.basis == "measured"]
-        measured = bool(whole)
-        whole = whole or [1000 * row.record.seconds for row in seconds]
+        rows = [row.record for row in seconds]
+        measured = any(one.basis == "measured" for one in rows)
+        rows = [one for one in rows if one.basis == "measured"] or rows
+        slowest = max(rows, key=lambda one: one.seconds, default=None)
         by_process: defaultdict[tuple[str, str], list[Step]] = defaultdict(list)
+        most = 0
         for history in histories(recompiles):
-            for step in history.steps:
-                if owner(step).code in SIZES:
-                    by_process[step.place.process].append(step)
+            found = [step for step in history.steps if owner(step).code in SIZES]
+            most = max(most, len(found))
+            for step in found:
+                by_process[step.place.process].append(step)
         each = [_taken(steps, frames, measured=measured) for steps in by_process.values()]
-        return cls(max(whole, default=0.0), max(each, default=0.0), measured)
+        whole = 1000 * slowest.seconds if slowest else 0.0
+        return cls(whole, max(each, default=0.0), measured, most)
 
     def heavy(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return what ``steps`` took, where compile time went to sizes; else an empty text.
@@ -65,9 +75,13 @@ class Weight(NamedTuple):
 
     def notable(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return the same where ``steps`` alone are a good part of it, though not the most."""
-        if self.sizes_ms < MIN_MS:
+        if self.sizes_ms >= MIN_MS:
+            return self._part(steps, frames, NOTE_SHARE)
+        if self.sizes_ms < max(SHORT_MS, MIN_SHARE * self.whole_ms):
             return ""
-        return self._part(steps, frames, NOTE_SHARE)
+        if self.most >= MORE:
+            return self._part(steps, frames, MIN_PART)
+        return self._part(steps, frames, NOTE_SHARE) if longer(steps, frames) else ""
 
     def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
         ms = _taken(steps, frames, measured=self.is_measured)
@@ -75,6 +89,15 @@ class Weight(NamedTuple):
         if not self.is_measured:
             part = f"about {part}, by the clocks of the log"
         return part if ms >= max(least * self.whole_ms, 1.0) else ""
+
+
+def longer(steps: Sequence[Step], frames: Table[Frame]) -> float:
+    """Return how many times as long as its function's first entry one took; 0: not so much.
+
+    Code for symbolic sizes can take several times as long to compile.
+    """
+    most = max((beside_first(step, frames) for step in steps), default=0.0)
+    return most if most >= LONGER else 0.0
 
 
 def _taken(steps: Sequence[Step], frames: Table[Frame], *, measured: bool) -> float:

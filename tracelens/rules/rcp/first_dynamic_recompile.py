@@ -22,7 +22,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest
-from tracelens.rules.rcp._weight import Weight
+from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
 __all__ = ["FirstDynamicRecompile"]
@@ -44,6 +44,8 @@ class FirstChangeData(RecompileData):
 
     #: Whether its recompiles are a part of where most of the compile time went, as measured.
     is_heavy: bool = False
+    #: How many times as long as the first entry it took, where nothing but its symbol differs.
+    times_longer: float = 0.0
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
     #: where the log has no guards.
     symbols: tuple[Mark, ...] = ()
@@ -70,13 +72,17 @@ def _mark(data: FirstChangeData) -> str:
 
 
 def _dimensions(marks: tuple[Mark, ...]) -> str:
-    """Return "dimension 0 of what is passed as `x` and `y`, and dimension 1 of ..."."""
-    by_index: dict[int, list[str]] = {}
+    """Return "dimensions 0 and 1 of what is passed as `x` and `y`, and dimension 1 of ..."."""
+    by_name: dict[str, list[int]] = {}
     for one in marks:
-        by_index.setdefault(one.dimension, []).append(f"`{one.name}`")
+        by_name.setdefault(one.name, []).append(one.dimension)
+    names: dict[tuple[int, ...], list[str]] = {}
+    for name, indices in by_name.items():
+        names.setdefault(tuple(indices), []).append(f"`{name}`")
     return ", and ".join(
-        f"dimension {index} of what is passed as {', '.join(names)}"
-        for index, names in by_index.items()
+        f"dimension{'s' if len(indices) > 1 else ''} {' and '.join(map(str, indices))} of "
+        f"what is passed as {', '.join(of)}"
+        for indices, of in names.items()
     )
 
 
@@ -109,7 +115,9 @@ class FirstDynamicRecompile(RecompileRule):
     unknown.
     Where ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
     least, it is a warning: that start-up time is spared by one line. Where this one took three
-    tenths, and all of them 20 s, it is information, also by the clocks of a log.
+    tenths, and all of them 20 s, it is information, also by the clocks of a log. So it is in a
+    short run, from 5 s on, where recompiles for sizes took half of all compile time and are more
+    than a warm-up: three of one function, or one that took twice as long as the first.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before
@@ -154,6 +162,19 @@ class FirstDynamicRecompile(RecompileRule):
                 f"{_dimensions(data.marks)} marked dynamic before each call",
                 call={"mark_dynamic": "; ".join(f"{m.name}, {m.dimension}" for m in data.marks)},
             ),
+        ),
+        Remedy(
+            "static-sizes",
+            lambda data: (
+                "Or, where only two sizes occur, compile each of them as a constant: here the "
+                f"code for a symbol took {data.times_longer:.1f} times as long to compile."
+            ),
+            when="the only recompile for a size, and it took twice as long as the first "
+            "compilation, or more",
+            applies=lambda data: data.times_longer > 0,
+            code="torch.compile(model, dynamic=False)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            knob=Knob("constant sizes", compile={"dynamic": False}),
         ),
         Remedy(
             "compile-dynamic",
@@ -205,7 +226,9 @@ class FirstDynamicRecompile(RecompileRule):
             part = heavy or weight.notable(steps, frames)
             loud = bool(part) or len(steps) >= MANY or fullest(changes) >= CROWDED
             symbols = symbolic(entry_of(first.steps[0].place, trees))
+            times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
+            data = data.model_copy(update={"times_longer": times})
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -215,7 +238,9 @@ class FirstDynamicRecompile(RecompileRule):
                 title=f"{_named(source, index)} changed for the first time: "
                 + (plural(len(steps), "recompile") if loud else "expected"),
                 message=_told(function, changes)
-                + (f" It took {part}." if part else "")
+                + (f" It took {part}" if part else "")
+                + (f", {times:.1f} times as long as the first compilation" if times else "")
+                + ("." if part else "")
                 + (_CUT if len(gaps) else ""),
                 count=len(steps),
                 where=user_code.where(place),
