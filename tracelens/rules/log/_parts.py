@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
-from tracelens.rules.log import _profiles, _reasons, _references, _sizes
+from tracelens.rules.log import _profiles, _references
 from tracelens.words import and_more, few, length
 
 if TYPE_CHECKING:
@@ -155,10 +155,15 @@ def of(
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")
         quotes = [seen.quote() for seen in few(held)]
         means, title = words.means, ""
-        if kind == "shapes" and (about := _sizes.about(shapes)):
-            title, means = about.title, about.means
-            advice = advice.model_copy(update={"text": about.do})
+        if kind == "shapes":
+            from tracelens.rules.log import _sizes  # noqa: PLC0415 -- of few logs
+
+            if about := _sizes.about(shapes):
+                title, means = about.title, about.means
+                advice = advice.model_copy(update={"text": about.do})
         if kind == "recompiles":
+            from tracelens.rules.log import _reasons  # noqa: PLC0415 -- of few logs
+
             loose: list[LooseFailures | Recompile] = [row.record for row in failures]
             loose += nameless
             means = f"{means} {_reasons.told(loose)}".rstrip()

@@ -11,7 +11,7 @@ from tracelens.logs.recording import LeftOut
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.log import _alone, _others, _parts, _rests
+from tracelens.rules.log import _others, _parts, _rests
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class LogIncomplete(Rule):
 
     def alone(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield what a short log is in which nothing else is found."""
+        from tracelens.rules.log import _alone  # noqa: PLC0415 -- of few logs
+
         part = _alone.of(evidence)
         if part is not None:
             title = part.title or part.what
