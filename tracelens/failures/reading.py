@@ -73,6 +73,9 @@ _IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )"
 _PAIR = 2
 #: What stands before the name in the record of a graph break, which is no failure.
 _RECORDED = "Reason: "
+#: A key of a dict as Python prints it, and the number behind it.
+_KEY = re.compile(r"[{(,] ?['\"]$")
+_COUNT = re.compile(r"['\"][:,] \d{1,9}\s*[,})]")
 
 
 class Told(msgspec.Struct):
@@ -100,7 +103,9 @@ def told(episode: Episode) -> Told | None:
     lines = [line_of(item) for item in episode.items]
     text, ends = squeeze(lines)
     raised = [
-        one for one in episode.items if isinstance(one, Raised) and not one.lead.endswith(_RECORDED)
+        one
+        for one in episode.items
+        if isinstance(one, Raised) and not one.lead.endswith(_RECORDED) and not _is_counted(one)
     ]
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
@@ -162,6 +167,11 @@ def told(episode: Episode) -> Told | None:
         logged=all(one.logged for one in raised) if raised else item.logged,
         own=own,
     )
+
+
+def _is_counted(one: Raised) -> bool:
+    """Tell whether it is a key of a counter, as Python prints that, and was not raised here."""
+    return _KEY.search(one.lead) is not None and _COUNT.search(one.message) is not None
 
 
 def _left_out_choice(episode: Episode) -> int:

@@ -16,6 +16,8 @@ _COUNTED = (
     r"calls_captured|unique_graphs|fxgraph_cache_\w{1,40}|autograd_cache_\w{1,40}|async_compile_\w{1,40}"
     r"|pattern_matcher_\w{1,40}|extern_calls|benchmarking\.\w{1,40}|graph_break\w{0,20}"
 )
+#: How a program names the group that it prints.
+_OF_GROUP = re.compile(r"^[\w.]{1,60}\[['\"](\w{1,20})['\"]\](?: =|:) ?(?:Counter\()?(?=\{)")
 
 
 class Counters(Log):
@@ -25,7 +27,8 @@ class Counters(Log):
     switch = "print(torch._dynamo.utils.counters)"
     begins = re.compile(
         rf"(?:defaultdict\(<class 'collections\.Counter'>, )?\{{'(?:{_GROUPS})': Counter\("
-        rf"|Counter\(\{{'(?:{_COUNTED})': \d"
+        rf"|(?:Counter\()?\{{'(?:{_COUNTED})': \d"
+        rf"|[\w.]{{1,60}}\[['\"](?:{_GROUPS})['\"]\](?: =|:) ?(?:Counter\(\{{|\{{['\"])"
         rf"|(?:stats|inductor|aot_autograd) \[\('(?:{_COUNTED}|total|ok|not_ok)', \d"
         r"|frames \[\('total', \d|graph_break \[\(['\"]"
     )
@@ -34,7 +37,7 @@ class Counters(Log):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the counters, and each reason of a graph break as the break that it is."""
-        records = super().parse(text)
+        records = super().parse(_OF_GROUP.sub(r"{'\1': Counter(", text))
         told = (one for one in records if isinstance(one, DynamoCounters))
         return (*records, *(found for one in told for found in _breaks(one)))
 

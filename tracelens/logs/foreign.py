@@ -29,7 +29,8 @@ class Foreign(Log):
         r"==\d{1,10}== (?:API calls|Profiling result):| {2,12}API calls:  +\d{1,3}\.\d\d%  "
         r"| {10,24}\d{1,3}\.\d\d%  [\d.]{1,9}[mun]?s +\d{1,9}  "
         r"(?:[\d.]{1,9}[mun]?s  ){3}(?:cu(?:da)?[A-Z]|\[CUDA)"
-        r"| {0,4}== triton_\w{1,40} category kernels ==$|Torchdynamo Profiler Report$"
+        r"| {0,4}== triton_\w{1,40} category kernels ==$|Percent of time when GPU is busy: \d"
+        r"|Torchdynamo Profiler Report$"
         r"|(?:[-*] )?`?\(['\"](?:call_(?:function|method|module) |generic_jump|inline|builtin: "
         r"|missing:)[^\n]{0,300}['\"], \d{1,9}\)"
         # The head of a generated module.
@@ -47,9 +48,17 @@ class Foreign(Log):
         r"|Constraint violation error)\.$"
         # Intel's unitrace and onetrace.
         r"|\"?Kernel\"?, {1,20}Calls, {1,20}Time \(ns\), "
+        # What Inductor's own profile, torch's benchmarks, tlparse and the minifier print.
+        r"|[\d.]{1,12}ms[ \t]{1,20}[\d.]{1,12} GB[ \t]{1,8}[\d.]{1,12} ?GB/s[ \t]{1,8}triton_"
+        r"|\"?dev\"?,\"?name\"?,\"?batch_size\"?,\"?(?:speedup|accuracy)"
+        r"|Stats \{ ok: \d{1,9}, (?:other_rank|fail_)"
+        r"|Started off with: \d{1,9} nodes, \d{1,9} inputs"
+        # A section of Nsight Compute, and NCCL's own log.
+        r"| {0,8}triton_(?:poi|red|per|tem|for)_\w{1,200} \(\d{1,9}, \d{1,9}, \d{1,9}\)x\(\d{1,5}, "
+        r"|(?:[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] )?NCCL WARN "
         # oneDNN's own script that sums its lines up.
         r"|prim_kind {2,20}\w{2,20} {2,40}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
-        r"|(?:%s )?CompilationMetrics\(compile_id="
+        r"|(?:%s )?CompilationMetrics\(compile_id=|\{['\"]compile_id['\"]: ['\"]"
         r"|// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
         r"|#(?:blocked|mma|shared)\d* = #(?:ttg|triton_gpu|ttng)\."
         r"|module attributes \{\"?(?:ttg?|triton_gpu)\."
@@ -66,6 +75,7 @@ class Foreign(Log):
         r"=+$|-{3,}|$|Graph [Bb]reaks?\b|If you want to find|You may gain additional|to stop at the"
         r"|No (?:graph breaks|recompilation) detected|Recompilation$|These subgraphs were"
         r"|Guard failures|making it unsafe|Function {2,}Recompiles|'[^'\n]{1,200}' \(| {20,}\S"
+        r"|(?:cuda|cpu|xpu|mps),[\w./-]{1,120},\d"
         r"|[^\n]{2,300}?  +\d{1,6}$|Set torch\._dynamo\.config\."
     )
 
@@ -135,6 +145,16 @@ class ForeignLine(Record):
     metrics: Flag = False
     #: What ``torch.export.draft_export`` reports.
     draft_export: Flag = False
+    #: Inductor's kernels with their bandwidth, as its own profile prints them.
+    bandwidths: Flag = False
+    #: A table of torch's own benchmarks.
+    benchmarks: Flag = False
+    #: What tlparse read and could not read.
+    tlparse: Flag = False
+    minifier: Flag = False
+    #: Counters of one kernel that Nsight Compute measured.
+    ncu: Flag = False
+    nccl: Flag = False
 
     @property
     def tool(self) -> str:

@@ -77,7 +77,7 @@ class VllmCompile(Log):
         # The actors of Monarch, which run it, name themselves.
         r"(?:\[actor=[^\n]{1,300}?>\] )?"
         r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )"
-        rf"(?:{_PHRASES})"
+        rf"(?:{_PHRASES}|Capturing CUDA graphs?[^\n]{{0,80}}:  *\d{{1,3}}%\|)"
         r"|Dynamo bytecode transform time: \d|torch\.compile t(?:akes|ook) [\d.]+ s in total"
         r"|Capturing CUDA graphs?[^\n]{0,80}:  *\d{1,3}%\|"
         r"|Graph capturing finished in \d|Compiling a graph for [^\n]{1,80} takes [\d.]+ s"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice
-from tracelens.rules.log import _draft
+from tracelens.rules.log import _draft, _tools
 from tracelens.rules.log._parts import Part
+from tracelens.rules.log._tools import TOOLS
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def openvino(nodes: Table[NodeExec]) -> Iterator[Part]:
 
 
 #: Pieces that say something only where they are all there is.
-_PIECES = frozenset({"compile_report", "ir_nodes", "listed_guards", "module_head"})
+_PIECES = frozenset({"compile_report", "ir_nodes", "listed_guards", "module_head", *TOOLS})
 
 
 def foreign(lines: Table[ForeignLine], kinds: Mapping[str, int]) -> Iterator[Part]:
@@ -286,8 +287,11 @@ def foreign(lines: Table[ForeignLine], kinds: Mapping[str, int]) -> Iterator[Par
     for tool, rows in tools.items():
         if tool in _PIECES and len(kinds) > 1:
             continue
-        what, means, advice = _FOREIGN[tool]
+        what, means, advice = _FOREIGN.get(tool) or TOOLS[tool]
         count, title = sum(row.count for row in rows), ""
+        if named := _tools.title(tool, (row.text for row in rows)):
+            title = f"{what}: {named}"
+        means = f"{means} {_tools.more(tool, (row.text for row in rows))}".rstrip()
         if tool == "compile_report" and _OF_MODULE in rows[0].text:
             means = f"{means} {_CHANGED}"
         if tool == "draft_export" and (entries := _draft.said(row.text for row in rows)):

@@ -1,0 +1,122 @@
+"""What torch's tools and those beside it print is named, with what it tells and where to go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, Severity, TracelensError, analyze
+
+CSV = "dev,name,batch_size,speedup,abs_latency\n"
+
+
+def _told(text: str, tmp_path: Path) -> list[Finding]:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return list(analyze(str(path)).told)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            (
+                "0.101ms    \t0.805 GB \t 7952.70GB/s \t triton_poi_fused_add_3\n"
+                "0.002ms    \t0.001 GB \t  500.00GB/s \t triton_red_fused_sum_1\n"
+            ),
+            "`triton_poi_fused_add_3` takes 0.101 ms, at 7952.70 GB/s",
+        ),
+        (f"{CSV}cuda,resnet50,32,0.91,12.44\n", "resnet50 is slower compiled (0.91)"),
+        (
+            (
+                "{'compile_id': '0/0', 'co_name': 'forward', 'entire_frame_compile_time_s': 94.1,"
+                " 'inductor_compile_time_s': 71.2, 'fail_type': None}\n"
+            ),
+            "`forward` took 94.1 s to compile, 71.2 s of it in Inductor",
+        ),
+        ("Stats { ok: 12, other_rank: 0, fail_glog: 3 }\n", "tlparse"),
+        ("Started off with: 142 nodes, 12 inputs, granularity 64\n", "minifier"),
+        (
+            (
+                "  triton_red_fused_sum_0 (4096, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0\n"
+                "    Memory Throughput                 %        91.22\n"
+            ),
+            "Nsight Compute",
+        ),
+        ("n1:812:901 [0] NCCL WARN Cuda failure 'out of memory'\n", "Cuda failure 'out of memory'"),
+        (
+            "  == triton_pointwise category kernels ==\nPercent of time when GPU is busy: 27.51%\n",
+            "the device computed 27.5 % of the time",
+        ),
+    ],
+)
+def test_a_tool_is_named_with_what_it_tells(text: str, words: str, tmp_path: Path) -> None:
+    (found,) = _told(text, tmp_path)
+    assert (found.code, found.severity) == ("LOG001", Severity.INFO)
+    assert words in found.title
+    assert found.advice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NCCL INFO Channel 00/02 : 0 1\n",
+        "dev,name,batch_size,price\n",
+        "0.101ms 0.805 GB 7952.70GB/s copy_kernel\n",
+        "Stats { ok: 12, failed: 3 }\n",
+        "{'compile_id': 7}\n",
+    ],
+)
+def test_what_other_programs_print_is_theirs(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError):
+        _told(text, tmp_path)
+
+
+@pytest.mark.parametrize(("share", "waits"), [("27.51", True), ("88.00", False)])
+def test_a_device_that_waits_is_no_matter_of_faster_kernels(
+    share: str, waits: bool, tmp_path: Path
+) -> None:
+    text = (
+        f"  == triton_pointwise category kernels ==\nPercent of time when GPU is busy: {share}%\n"
+    )
+    (found,) = _told(text, tmp_path)
+    assert ("CUDA graphs" in found.message) == waits
+
+
+def test_a_model_that_is_faster_compiled_is_not_called_slower(tmp_path: Path) -> None:
+    (found,) = _told(f"{CSV}cuda,resnet50,32,1.31,12.44\n", tmp_path)
+    assert "slower compiled" not in found.title
+
+
+def test_a_tool_is_not_told_beside_a_log_of_torch(tmp_path: Path) -> None:
+    text = (
+        "NCCL WARN Cuda failure 'x'\n"
+        "V1120 10:45:19.361000 3171 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] Recompiling"
+        " function f in /home/ana/proj/a.py:3\n"
+    )
+    assert not any("NCCL" in one.title for one in _told(text, tmp_path))
+
+
+@pytest.mark.parametrize("group", ['counters["graph_break"]: ', "counters['graph_break'] = "])
+def test_reasons_in_a_counter_are_breaks_and_no_error(group: str, tmp_path: Path) -> None:
+    text = (
+        f"{group}Counter({{'Unsupported: call_method UserVariable(C) f': 2, 'Tensor.item': 4}})\n"
+    )
+    told = _told(text, tmp_path)
+    assert "GBR001" in {one.code for one in told}
+    assert not any(one.severity is Severity.ERROR for one in told)
+
+
+def test_counters_of_caches_are_read_without_their_class(tmp_path: Path) -> None:
+    (found,) = _told("{'fxgraph_cache_miss': 3, 'fxgraph_cache_bypass': 2}\n", tmp_path)
+    assert "counters" in found.title
+    assert "could not be kept" in found.message
+
+
+def test_the_recording_of_graphs_by_a_server_is_known_behind_its_prefix(tmp_path: Path) -> None:
+    text = (
+        "(EngineCore_0 pid=221) INFO 09-21 10:11:12 [cuda_graph.py:88] Capturing CUDA graphs "
+        "(mixed prefill-decode, PIECEWISE): 100%|####| 67/67 [00:41<00:00,  1.62it/s]\n"
+    )
+    assert _told(text, tmp_path)
