@@ -9,6 +9,7 @@ import pytest
 
 from tests.onednn.test_rules import ARM, HEAD, findings, linear, reorder
 from tracelens import analyze
+from tracelens.onednn.runs import Spent
 from tracelens.report import Confidence, Severity
 from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
 from tracelens.rules.one.amx_available_not_used import AmxAvailableNotUsed
@@ -203,3 +204,13 @@ def test_so_are_activations_to_and_fro(times: int, ms: float, severity: Severity
     (finding,) = findings(ActivationLayoutPingPong(), lines)
     assert finding.data["ms"] == pytest.approx(ms)
     assert finding.severity is severity
+
+
+def test_of_a_whole_run_less_than_a_millisecond_is_not_worth_a_word() -> None:
+    """Of pasted lines only the share is known; a run that compiles shows how much it is in all."""
+    pasted, run = Spent(10.0), Spent(10.0, is_run=True)
+    assert pasted.matters(0.3)
+    assert not pasted.matters(0.1)
+    assert not run.matters(0.9)
+    assert run.matters(1.0)
+    assert Spent(1000.0).matters(1.0)

@@ -29,7 +29,7 @@ __all__ = [
 
 #: Where fewer of the products leave a line, a share of oneDNN's time is no share of the run.
 MOST = 0.5
-#: Less than both of these is not worth a word.
+#: Less than both of these is not worth a word; nor is less than a millisecond of a whole run.
 MIN_MS = 1.0
 MIN_SHARE = 0.02
 
@@ -156,6 +156,8 @@ class Spent(NamedTuple):
     whole: float
     #: What the lines do not show, for a sentence; empty where they show most.
     hidden: str = ""
+    #: Whether the log shows compiling, too: then it is a run, not some pasted lines.
+    is_run: bool = False
 
     @classmethod
     def of(
@@ -170,15 +172,15 @@ class Spent(NamedTuple):
         seen = sum(id(call) in shown for call in made)
         few = shown and seen < MOST * len(made)
         hidden = f"only {seen} of {len(made)} products of the compiled code leave oneDNN lines"
-        return cls(sum(group.ms for group in groups(execs)), hidden if few else "")
+        return cls(sum(group.ms for group in groups(execs)), hidden if few else "", bool(made))
 
     def share(self, ms: float) -> float:
         """Return ``ms`` as a part of all execution time."""
         return min(1.0, ms / self.whole) if self.whole else 0.0
 
     def matters(self, ms: float) -> bool:
-        """Whether ``ms`` is worth a word."""
-        return ms >= MIN_MS or self.share(ms) >= MIN_SHARE
+        """Whether ``ms`` is worth a word: of pasted lines, a share is all that is known."""
+        return ms >= MIN_MS or (not self.is_run and self.share(ms) >= MIN_SHARE)
 
     def tell(self, ms: float) -> str:
         """Return ``3.2 ms, 40 % of all oneDNN execution time``."""
