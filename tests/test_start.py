@@ -36,7 +36,7 @@ from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 RULES = FIXTURES / "rules"
-ONEDNN = RULES / "ONE001-reference-kernel-dispatch" / "fires-lstm-training.log"
+ONEDNN = RULES / "ONE001-reference-kernel-dispatch" / "quiet-lstm-training.log"
 OUTPUT_CODE = RULES / "IND012-device-copy-in-graph" / "fires-one-small-tensor.log"
 GUARDS = RULES / "GRD001-guard-latency-high" / "quiet-2.6.log"
 RECOMPILES = FIXTURES / "logs" / "recompiles" / "fn-x-n.log"

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.onednn.test_rules import ARM, HEAD, ONE_THREAD, X86, findings, linear, reorder
-from tracelens.report import Finding, Severity
+from tracelens.engine import select_rules
+from tracelens.report import Finding, Severity, Where
 from tracelens.rules import Rule
 from tracelens.rules.log.executions_not_recorded import ExecutionsNotRecorded
 from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
@@ -387,3 +388,14 @@ def test_a_header_alone_misses_nothing() -> None:
     created = linear("ref:any", 0.5, stage="create:cache_miss")
     assert one(ExecutionsNotRecorded(), *header, created).severity is Severity.WARNING
     assert findings(ExecutionsNotRecorded(), [*header, created, linear("ref:any", 80)]) == []
+
+
+def test_what_edits_a_line_of_a_library_is_for_its_authors() -> None:
+    """The user of a package converts the model, and does not rewrite its convolutions."""
+    (rule,) = select_rules(["ONE002"])
+    given = [one.advice(None) for one in rule.remedies if one.id == "two-dimensional"]
+    library = Where(file="/home/ana/venv/lib/python3.11/site-packages/filters/conv.py", line=7)
+    for where, told in ((library, True), (Where(file="/home/ana/proj/conv.py", line=7), False)):
+        found = rule.finding("x", title="", message="", where=where, advice=given)
+        said = [one.text.startswith("For the authors of `filters`") for one in found.advice]
+        assert any(said) is told

@@ -26,6 +26,8 @@ __all__ = ["ComplexOpsNotLowered"]
 
 #: How the operators of Fourier transforms begin: ``aten._fft_r2c``.
 FOURIER = "_fft_"
+#: Measured: left out of what is compiled, they cost a graph break, and no time is won.
+_FOURIER = "a Fourier transform makes the complex numbers, and a library computes it either way"
 
 
 class ComplexOpsNotLowered(Rule):
@@ -44,11 +46,12 @@ class ComplexOpsNotLowered(Rule):
 
     ## When it is harmless
     Mostly: users measured no loss (fairseq2#1213), which is why it is a note. It counts where the
-    calls are small and many.
+    calls are small and many. Where a Fourier transform makes them (``torch.stft``, spectral
+    convolutions), a library computes it either way: leaving it out of what is compiled adds graph
+    breaks, in a loop over layers the whole function runs eagerly, and was measured to win nothing.
 
     ## What to do
-    Write the rotation with cosine and sine. A Fourier transform (``torch.stft``) is computed in a library:
-    keep it outside of the compiled function.
+    Write the rotation with cosine and sine.
 
     ## How a live run confirms it
     The same step with real numbers. Confirmed when the calls are gone and the step is faster.
@@ -83,14 +86,6 @@ class ComplexOpsNotLowered(Rule):
             proof="https://github.com/facebookresearch/fairseq2/pull/1213",
             edits=True,
         ),
-        Remedy(
-            id="outside",
-            text="A Fourier transform makes the complex numbers, and a library computes it either "
-            "way: keep it, up to where its result is real again, outside of the compiled function.",
-            when="a Fourier transform makes them, as in `torch.stft`",
-            applies=lambda data: data.is_fourier,
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.stft.html",
-        ),
     )
 
     def check(
@@ -122,10 +117,11 @@ class ComplexOpsNotLowered(Rule):
             "complex",
             title="operators on complex numbers are not compiled",
             message=_message(shown, len(calls), moved),
+            harmless=_FOURIER if fourier else None,
             count=max(1, len(calls)),
             where=user_code.where(frame),
             evidence=[*warned[:1], *(line for one in few(shown) for line in one.quotes()[:1])],
-            advice=self.advise(data),
+            advice=() if fourier else self.advise(data),
             data=data,
         )
 

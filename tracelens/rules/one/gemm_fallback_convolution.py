@@ -17,7 +17,7 @@ from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, is
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, Severity
+from tracelens.report import Confidence, Finding, Severity, Where
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class GemmFallbackConvolution(Rule):
             applies=lambda data: data.is_plain and set(data.ranks) == {3},
             proof="tests/advice/ONE002/two-dimensional.py",
             basis="tested",
+            edits=True,
         ),
         freeze(
             text="Or let the compiler choose the layout: freezing packs the weights for it, too.",
@@ -127,6 +128,7 @@ class GemmFallbackConvolution(Rule):
             when="images that are not in the default layout",
             applies=lambda data: not data.is_plain,
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_convolution.html",
+            edits=True,
         ),
     )
 
@@ -167,9 +169,11 @@ class GemmFallbackConvolution(Rule):
                     for group, other in zip(found, known, strict=True)
                 )
                 cost = spent.cost(saving, "estimated" if all(known) else "upper_bound")
-                finding = self._finding(primitive, default, found, spent, refusals, run=run)
                 where = UserLines(ran).of(found[0].rows)
-                yield finding.model_copy(update={"cost": cost, "where": where})
+                finding = self._finding(
+                    primitive, default, found, spent, refusals, where=where, run=run
+                )
+                yield finding.model_copy(update={"cost": cost})
 
     def _finding(
         self,
@@ -179,6 +183,7 @@ class GemmFallbackConvolution(Rule):
         spent: Spent,
         refusals: Refusals,
         *,
+        where: Where | None,
         run: Table[RunFacts],
     ) -> Finding:
         count, ms = sum(group.count for group in found), sum(group.ms for group in found)
@@ -213,6 +218,7 @@ class GemmFallbackConvolution(Rule):
             severity=Severity.WARNING if default else Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=count,
+            where=where,
             evidence=[
                 *(quote(group.rows[0], times(group.count)) for group in found[:MAX_QUOTED]),
                 *(refusal.quote for refusal in refused[:1]),

@@ -41,6 +41,8 @@ __all__ = ["ReferenceKernelDispatch"]
 #: Less than both of these is not worth a word.
 MIN_MS = 1.0
 MIN_SHARE = 0.02
+#: Why a recurrent layer that nothing serves better is left alone.
+_NO_CELL = "oneDNN generates no cell for it, and ATen's own LSTM was measured to be slower"
 #: Refusals that are spelled out.
 MAX_QUOTED = 4
 MAX_ADVICE = 4
@@ -226,6 +228,7 @@ class ReferenceKernelDispatch(Rule):
             data = self._data(runs, log, [])
             inner = [row for row in nested if _is_slow_product(row.record, runs[0].run, log.isa)]
             rows = [row for group in runs for row in group.rows]
+            advice = applicable(for_recurrent(), data)
             yield self.finding(
                 primitive,
                 precision,
@@ -233,6 +236,7 @@ class ReferenceKernelDispatch(Rule):
                 title=f"{primitive} {precision} ran on the general implementation `{impl}`",
                 message=f"{log.spent(count, ms)} {_inside(inner)}",
                 severity=Severity.WARNING if inner else Severity.INFO,
+                harmless=None if advice or inner else _NO_CELL,
                 confidence=Confidence.MEDIUM,
                 count=count,
                 evidence=[
@@ -240,7 +244,7 @@ class ReferenceKernelDispatch(Rule):
                     *(quote(row, "matrix product inside") for row in few(inner)),
                 ],
                 cost=log.all.cost(ms, "upper_bound"),
-                advice=applicable(for_recurrent(), data),
+                advice=advice,
                 data=data,
             )
 
