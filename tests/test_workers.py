@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def test_a_worker_that_hangs_is_given_up() -> None:
 
 
 def test_without_an_interpreter_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "may_copy", lambda: False)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     found = list(shared(chores.square, [2, 3], count=2, seconds=LIMIT))
     assert found == [(4, os.getpid()), (9, os.getpid())]
@@ -72,19 +74,22 @@ def test_prints_and_large_answers_come_through() -> None:
 
 
 def test_no_worker_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[subprocess.Popen[bytes]] = []
+    begun: list[int] = []
     start = workers._started
 
-    def started() -> subprocess.Popen[bytes]:
-        begun.append(start())
-        return begun[-1]
+    def started(others: Sequence[workers._Process]) -> workers._Process:
+        process = start(others)
+        begun.append(process.pid)
+        return process
 
     monkeypatch.setattr(workers, "_started", started)
     results = shared(chores.square, range(50), count=2, seconds=LIMIT)
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert len(begun) == 2
-    assert all(one.returncode is not None for one in begun)
+    for pid in begun:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def test_a_script_that_guards_nothing_may_use_several(tmp_path: Path) -> None:

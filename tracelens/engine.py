@@ -85,7 +85,7 @@ def analyze(
     question = Question(codes, ignore, kind, watched)
     with executor(engine, jobs, scheduler) as team:
         runs_read = gathered(found, question, team, progress)
-        report = joined(list(_reports(runs_read, question, names)), listed)
+        report = joined(list(_reports(runs_read, question, names, team.shares)), listed)
     if remark is not None:
         for said in team.remarks:
             remark(said)
@@ -115,7 +115,7 @@ def compare(*inputs: str | Report) -> Comparison:
 
 
 def _reports(
-    found: Iterable[Gathered], question: Question, names: Iterator[str]
+    found: Iterable[Gathered], question: Question, names: Iterator[str], jobs: int
 ) -> Iterator[Report]:
     """Yield the report of each run, the foreign inputs last."""
     others = _Foreign()
@@ -129,7 +129,7 @@ def _reports(
         if run.report is not None:
             yield called(run.report, name)
         else:
-            yield question.judged(run.evidence or Evidence(), run.inputs, name)
+            yield question.judged(run.evidence or Evidence(), run.inputs, name, jobs)
         del run  # what was read of it must not stay while the next one is read
     is_beside = told and not question.recorded_with
     for evidence, inputs in others.merged() if is_beside else others.runs:

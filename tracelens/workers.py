@@ -1,9 +1,8 @@
-"""Work shared with other processes, each of which begins from nothing.
+"""Work shared with other processes, which are told over pipes what to call.
 
-A process that has threads is never copied: what a thread held at that moment would be held for ever
-in the copy. So every worker is an interpreter of its own, which is told over pipes what to call. A
-worker that is killed, that hangs or cannot be started costs nothing but time: what it was asked is
-done here, so that the results depend on no worker.
+Each is a copy of this one where one can be made (:mod:`tracelens.copies`), else an interpreter of
+its own, which begins from nothing. A worker that is killed, that hangs or cannot be started costs
+nothing but time: what it was asked is done here, so that the results depend on no worker.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from tracelens import context
+from tracelens.copies import Copy, may_copy, packed, unpacked
 
 __all__ = ["serve", "shared"]
 
@@ -41,11 +41,14 @@ AHEAD = 2
 GONE = 10.0
 
 
+_Process = subprocess.Popen[bytes] | Copy
+
+
 @dataclass(eq=False)
 class _Worker:
     """One other process, and what it is doing."""
 
-    process: subprocess.Popen[bytes]
+    process: _Process
     #: Which task it has; None when it has none.
     task: int | None = None
     until: float = 0.0
@@ -105,7 +108,7 @@ class _Team:
         """Start ``count`` workers, or as many as can be."""
         with suppress(OSError, ValueError, TypeError):  # without an interpreter all is done here
             for _ in range(count):
-                worker = _Worker(_started())
+                worker = _Worker(_started([one.process for one in self._workers]))
                 self._workers.append(worker)
                 assert worker.process.stdout is not None  # noqa: S101 -- it is a pipe
                 self._selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
@@ -152,7 +155,7 @@ class _Team:
         if not data:
             self._lose(worker)
         elif worker.is_whole and worker.task is not None:
-            told, result = pickle.loads(memoryview(worker.answer)[_SIZE:])  # noqa: S301 -- our own
+            told, result = unpacked(memoryview(worker.answer)[_SIZE:])
             if told:
                 self._done[worker.task] = result
             else:
@@ -175,7 +178,9 @@ class _Team:
         self._selector.close()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _started(others: Sequence[_Process]) -> _Process:
+    if may_copy():
+        return Copy(_serve, [one for one in others if isinstance(one, Copy)])
     program = _PROGRAM.format(path=sys.path)
     return subprocess.Popen(  # noqa: S603 -- this interpreter, and a program of ours
         [sys.executable, "-P", "-c", program],
@@ -185,7 +190,7 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _stopped(process: subprocess.Popen[bytes]) -> None:
+def _stopped(process: _Process) -> None:
     process.kill()
     for pipe in (process.stdin, process.stdout):
         with suppress(OSError):  # what was not yet written to a worker that is gone
@@ -205,12 +210,16 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this one ends it
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a pack prints is no answer
-    while head := sys.stdin.buffer.read(_SIZE):
-        request = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+    _serve(sys.stdin.buffer, answers)
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    while head := requests.read(_SIZE):
+        request = requests.read(int.from_bytes(head, "big"))
         try:
             holds, work, task = pickle.loads(request)  # noqa: S301 -- from who started this
             context.adopt(holds)
-            answer = pickle.dumps((True, work(task)), pickle.HIGHEST_PROTOCOL)
+            answer = packed((True, work(task)))
         except Exception:
-            answer = pickle.dumps((False, None))
+            answer = packed((False, None))
         _send(answers, answer)

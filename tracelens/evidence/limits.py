@@ -20,6 +20,7 @@ __all__ = [
     "MAX_SITES",
     "MAX_SPANS",
     "MAX_UNREAD",
+    "MAX_UNREAD_OF_PART",
     "MAX_WRITERS",
     "Limits",
     "Unread",
@@ -35,6 +36,8 @@ MAX_WRITERS = 4096
 MAX_RECORD_LINES = 200_000
 #: Distinct refused texts kept per kind.
 MAX_UNREAD = 50
+#: The same in a part of what is read together: which of them are kept, only the whole can tell.
+MAX_UNREAD_OF_PART = 5_000
 #: Sites whose lines no grammar reads.
 MAX_SITES = 10_000
 #: Characters of a line that no grammar reads, which are kept to be shown.
@@ -76,10 +79,12 @@ class Unread:
 class Limits:
     """The texts that one piece of evidence holds, counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, unread: int = MAX_UNREAD) -> None:
+        """Count from nothing; of each kind so many ``unread`` texts are kept."""
         self._distinct: dict[str, int] = {}
         self._refused: dict[str, int] = {}
         self._characters = 0
+        self._unread = unread
 
     def excess(self, kind: str) -> str:
         """Return which limit forbids to read another text of ``kind``; empty when none does."""
@@ -101,4 +106,4 @@ class Limits:
     def refuse(self, kind: str) -> bool:
         """Count a text of ``kind`` that was refused; tell whether it may be kept."""
         count = self._refused[kind] = self._refused.get(kind, 0) + 1
-        return count <= MAX_UNREAD
+        return count <= self._unread

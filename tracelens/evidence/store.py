@@ -19,13 +19,13 @@ from tracelens.evidence.blaming import Faults
 from tracelens.evidence.keys import Key, Written, key_of, lines_of, size_of
 from tracelens.evidence.limits import Limits, Unread
 from tracelens.evidence.log import Log, Tick
+from tracelens.evidence.parsing import NESTED, parsed
 from tracelens.evidence.processes import Processes, Span
 from tracelens.evidence.quoted import anew, unseen
 from tracelens.evidence.record import Joined, Record
 from tracelens.evidence.said import Said
 from tracelens.evidence.subscription import arguments
 from tracelens.evidence.tables import Place, Seen, Table, Ticks, Times
-from tracelens.grammars import Unreadable
 
 __all__ = ["Evidence"]
 
@@ -43,11 +43,11 @@ _NOBODY = nullcontext()
 class Evidence:
     """Tables by record type, and the count of every line that made or did not make them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_part: bool = False) -> None:
         #: (kind, what tells the text apart) -> what the grammar made of it.
         self._texts: dict[tuple[str, Key], _Held] = {}
         self._derived: dict[type[Record], Table[Any]] = {}
-        self._limits = Limits()
+        self._limits = Limits(limits.MAX_UNREAD_OF_PART if of_part else limits.MAX_UNREAD)
         self._said = Said()
         self._silent = 0
         #: Texts that look like a kind's and are the program's own.
@@ -61,6 +61,7 @@ class Evidence:
         self.known: dict[str, list[int]] = {}
         self.examples: dict[str, str] = {}  # site -> the beginning of the first of these lines
         self.notes: dict[str, None] = {}
+        self.is_full = False  # whether something was left out for want of room
         #: (input, writer, compile id) -> when its records were written.
         self.spans: dict[tuple[str, str, str], Span] = {}
         #: The inputs that hold a structured log.
@@ -107,7 +108,7 @@ class Evidence:
     def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
         if held is None and len(self.spans) >= limits.MAX_SPANS:
-            self.notes[f"only the first {limits.MAX_SPANS:,} compile ids were timed"] = None
+            self._leave_out(f"only the first {limits.MAX_SPANS:,} compile ids were timed")
             return
         self.spans[key] = held.joined(span) if held is not None else span
 
@@ -178,6 +179,7 @@ class Evidence:
         if self._limits.refuse(key[0]):
             self._texts[key] = unread
             return unread
+        self.is_full = True
         if (held := self._texts.get((key[0], _OTHERS))) is None:
             held = self._texts[key[0], _OTHERS] = replace(unread, others=True, whole="")
         assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
@@ -213,7 +215,10 @@ class Evidence:
     def _pass_over(self, kind: str, excess: str, lines: int, line: int) -> None:
         """Count lines of ``kind`` that are not read, since there are too many different ones."""
         self.add_known(f"{kind}, {excess}", lines, line)
-        self.notes[f"{kind}: lines {excess} were counted and not read"] = None
+        self._leave_out(f"{kind}: lines {excess} were counted and not read")
+
+    def _leave_out(self, note: str) -> None:
+        self.notes[note], self.is_full = None, True
 
     def forget(self, kind: str, others: Collection[str]) -> None:
         """Drop what texts of ``kind`` say in the records of ``others``, which were read already."""
@@ -236,7 +241,7 @@ class Evidence:
         held = self.ticks.get(key)
         if held is None:
             if len(self.ticks) >= limits.MAX_SPANS:
-                self.notes[f"only the first {limits.MAX_SPANS:,} phases were timed"] = None
+                self._leave_out(f"only the first {limits.MAX_SPANS:,} phases were timed")
                 return
             held = self.ticks[key] = Ticks(place.line)
         held.times.append(tick.us if tick.ends else -tick.us)
@@ -253,7 +258,7 @@ class Evidence:
     def add_known(self, site: str, lines: int, line: int, text: str = "") -> None:
         """Count lines that no grammar reads yet; the first one's ``text`` is kept, to be shown."""
         if site not in self.known and len(self.known) >= limits.MAX_SITES:
-            self.notes[f"only the first {limits.MAX_SITES:,} sites were told apart"] = None
+            self._leave_out(f"only the first {limits.MAX_SITES:,} sites were told apart")
             site = "other sites"
         entry = self.known.setdefault(site, [0, line])
         if line < entry[1] or site not in self.examples:  # records end in another order
@@ -268,24 +273,14 @@ class Evidence:
         return found if isinstance(found, Unread) else unseen(found, text)
 
     def _parsed(self, log: type[Log], text: str, place: Place) -> tuple[Record, ...] | Unread:
-        try:
-            records = log.parse(text)
-        except Unreadable as error:
-            told = (log.name, _OTHERS) not in self._texts or self._limits.tells(log.name)
-            reason = str(error) if told else ""  # it is dear, and among many nobody reads it
-            start, ours = text[:2000], log.builtin
-            return Unread(log.name, start, 0, 0, place.line, reason, place, ours, whole=text)
-        except RecursionError:
+        found = parsed(log, text, place, told=self._tells(log.name))
+        if isinstance(found, Unread) and found.reason == NESTED:
             self.notes[f"{log.name}: a text is nested too deeply to be read"] = None
-            return Unread(log.name, text[:2000], 0, 0, place.line, "nested too deeply")
-        except Exception as error:  # a log kind's bug must not cost the rest of the log
-            if not log.builtin:
-                raise
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            return Unread(log.name, text[:2000], 0, 0, place.line, reason)
-        if not log.builtin:
-            log.check_own(records)
-        return records
+        return found
+
+    def _tells(self, kind: str) -> bool:
+        """Tell whether somebody may read why the next text of ``kind`` is refused."""
+        return (kind, _OTHERS) not in self._texts or self._limits.tells(kind)
 
     @property
     def unread(self) -> list[Unread]:
@@ -303,7 +298,7 @@ class Evidence:
             ours = self._texts.get((kind, text))
             if isinstance(theirs, Unread):
                 if not isinstance(ours, Unread):
-                    ours = self._refused((kind, text), theirs.shifted(shift))
+                    ours = self._refused((kind, text), self._told(other, theirs).shifted(shift))
                 ours.count += theirs.count
                 ours.lines += theirs.lines
                 continue
@@ -339,6 +334,13 @@ class Evidence:
         self.understood_lines += other.understood_lines
         self.unread_lines += other.unread_lines
         self.notes.update(other.notes)
+
+    def _told(self, other: Evidence, one: Unread) -> Unread:
+        """Return what ``other`` was refused, with the reason where somebody may read it."""
+        if one.reason or one.place is None or not self._tells(one.kind):
+            return one
+        found = self._parsed(other._logs[one.kind], one.whole, one.place)
+        return replace(one, reason=found.reason) if isinstance(found, Unread) else one
 
     def _take_back(
         self, kind: str, text: Key, rows: tuple[Seen[Any], ...], excess: str, shift: int

@@ -82,7 +82,7 @@ def _tasks(
 ) -> tuple[list[Task], set[int]]:
     """Return what is to be done for each input, in order, and which of it goes to others."""
     sizes = [0 if team.here else size_of(path) or 0 for group in found for path in group.paths]
-    # Only one that is alone: of many texts that are refused, parts keep others than one pass does.
+    # Only one that is alone: of several, each is read by somebody else.
     large = 0 if team.shares > 1 and len(sizes) == 1 else float("inf")
     tasks = [
         Task(

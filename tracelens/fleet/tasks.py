@@ -35,8 +35,10 @@ class Question(msgspec.Struct, frozen=True):
     kind: str | None = None
     recorded_with: Collection[str] = ()
 
-    def judged(self, evidence: Evidence, inputs: Collection[Input], name: str) -> Report:
-        """Return what the rules say of one run."""
+    def judged(
+        self, evidence: Evidence, inputs: Collection[Input], name: str, jobs: int = 1
+    ) -> Report:
+        """Return what the rules say of one run; ``jobs`` processes may share the work."""
         rules = [rule for rule in manifest.current().rules if rule.code in self.codes]
         return judge(
             evidence,
@@ -45,6 +47,7 @@ class Question(msgspec.Struct, frozen=True):
             ignore=self.ignore,
             name=name,
             recorded_with=self.recorded_with,
+            jobs=jobs,
         )
 
 
@@ -80,7 +83,7 @@ def do(task: Task, progress: Callable[[int], None] | None = None) -> Done:
         evidence, source = reading.file(task.path)
         if not task.alone or is_foreign(evidence):
             return Done((source,), evidence, None)
-        return Done((source,), None, task.question.judged(evidence, [source], ""))
+        return Done((source,), None, task.question.judged(evidence, [source], "", task.jobs))
 
 
 def is_foreign(evidence: Evidence) -> bool:

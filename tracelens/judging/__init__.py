@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
-from tracelens.judging import rank_logs
+from tracelens.judging import halves, rank_logs
 from tracelens.judging.alone import PASTED, answered
 from tracelens.judging.fitting import fitted
 from tracelens.judging.suppression import suppressed
@@ -53,6 +54,7 @@ def judge(
     ignore: Mapping[str, str] | Collection[str] = (),
     name: str = "run1",
     recorded_with: Collection[str] = (),
+    jobs: int = 1,
 ) -> Report:
     """Ask the rules about the evidence of one run, and build its report.
 
@@ -63,6 +65,7 @@ def judge(
         ignore: Codes, prefixes or names whose findings are kept as ignored, with a reason each.
         name: What the run is called.
         recorded_with: Artifacts that are known to have been on.
+        jobs: Processes that may share the work.
     """
     verdicts: list[Verdict] = []
     findings: list[Finding] = []
@@ -74,12 +77,20 @@ def judge(
         (known, _facts(known)) for known in (manifest.current().rules if rules is None else rules)
     ]
     replaced = packs.replaced()  # by the log kinds of packs, which have read
-    for known, facts in sorted(every, key=lambda pair: bool(pair[1].distribution)):
-        verdict, found = judging.answer(known, facts, asked)
-        reason = _ignored(known, ignore)
-        if reason is not None and found:
-            found = [finding.model_copy(update={"ignored": reason}) for finding in found]
-            verdict = verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason})
+    every.sort(key=lambda pair: bool(pair[1].distribution))
+    pieces: list[Callable[[], Any]] = [
+        *(partial(judging.answer, known, facts, asked) for known, facts in every),
+        lambda: [*_said(evidence)],
+        partial(_frames, held, evidence),
+    ]
+    several = jobs > 1 and sum(source.bytes for source in inputs) >= halves.LEAST
+    *answers, said, compiled = (
+        halves.done(pieces) if several and not packs.take_part() else [piece() for piece in pieces]
+    )
+    for (known, facts), answer in zip(every, answers, strict=True):
+        verdict, found = _unless_ignored(known, ignore, *answer)
+        if found and facts.code not in asked:  # by a copy of this process
+            asked[facts.code] = known.load() if isinstance(known, RuleFacts) else known
         verdicts.append(verdict)
         findings += found
     is_whole = bool(recorded_with)  # whoever knows what was on has not pasted a part
@@ -91,13 +102,12 @@ def judge(
         _of_run(finding, name)
         for finding in told_once(suppressed(findings, asked, foreign), tellers)
     ]
-    said = list(_said(evidence))
     machine = Environment(**_merged(about for about, _ in said))
     findings = fitted(findings, machine.torch, evidence)
     tables = _merged(
         (
             *(shown for _, shown in said),
-            _frames(held, evidence),
+            compiled,
             phases.tables(evidence),
             rank_logs.tables(inputs),
         )
@@ -174,6 +184,20 @@ def _said(evidence: Evidence) -> Iterator[tuple[Mapping[str, Any], Mapping[str, 
             yield packs.summaries(log.load(), evidence)
         if log.summary:
             yield {}, importlib.import_module(log.summary).tables(evidence)
+
+
+def _unless_ignored(
+    rule: Rule | RuleFacts,
+    ignore: Mapping[str, str] | Collection[str],
+    verdict: Verdict,
+    found: list[Finding],
+) -> tuple[Verdict, list[Finding]]:
+    """Return what a rule says, marked as ignored where it is."""
+    reason = _ignored(rule, ignore)
+    if reason is None or not found:
+        return verdict, found
+    marked = [finding.model_copy(update={"ignored": reason}) for finding in found]
+    return verdict.model_copy(update={"verdict": Outcome.IGNORED, "reason": reason}), marked
 
 
 def _ignored(rule: Rule | RuleFacts, ignore: Mapping[str, str] | Collection[str]) -> str | None:

@@ -23,7 +23,16 @@ from tracelens.report.stories import Story, Teller
 from tracelens.rules import Rule
 from tracelens.timelimit import limited
 
-__all__ = ["CarefulTeller", "broken", "faults", "replaced", "summaries", "tellers", "vet"]
+__all__ = [
+    "CarefulTeller",
+    "broken",
+    "faults",
+    "replaced",
+    "summaries",
+    "take_part",
+    "tellers",
+    "vet",
+]
 
 
 def vet(found: Sequence[Any], facts: RuleFacts) -> None:
@@ -101,6 +110,13 @@ def summaries(
             raise PluginError("tables() gives something else than lists of rows")
         tables = shown
     return environment, tables
+
+
+def take_part() -> bool:
+    """Tell whether code of packs takes part, or is broken."""
+    installed = manifest.current()
+    parts: Iterable[LogFacts | RuleFacts] = chain(installed.logs, installed.rules)
+    return bool(installed.broken) or any(one.distribution for one in parts)
 
 
 def replaced() -> list[tuple[str, str]]:

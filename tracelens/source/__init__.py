@@ -139,7 +139,7 @@ def _in_ranges(
     parts = plan(path, jobs, kinds)
     stream = Stream(path, progress)
     try:
-        return (stream, read_ranges(stream, parts)) if len(parts) > 1 else None
+        return (stream, read_ranges(stream, parts, progress)) if len(parts) > 1 else None
     except Inseparable:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from typing import IO
@@ -35,13 +35,14 @@ class Stream:
         self.tail = b""
         self.notes: list[str] = []
         self._digest = Digest()
+        self._told: str | None = None
         self._progress = progress
         self._file: IO[bytes] | None = None
 
     @property
     def sha256(self) -> str:
         """Hex digest of the bytes as they are stored."""
-        return self._digest.hexdigest()
+        return self._digest.hexdigest() if self._told is None else self._told
 
     def read(self, size: int, /) -> bytes:
         """Read stored bytes, and account for them."""
@@ -56,14 +57,9 @@ class Stream:
             self._progress(len(data))
         return data
 
-    def account_for(self, stored: Iterable[bytes]) -> None:
-        """Count and digest bytes that somebody else reads."""
-        for data in stored:
-            self.head += data[: SNIFF - len(self.head)]
-            self._digest.update(data)
-            self.bytes += len(data)
-            if self._progress is not None:
-                self._progress(len(data))
+    def account_for(self, head: bytes, size: int, sha256: str) -> None:
+        """Take what is known of stored bytes that somebody else has read."""
+        self.head, self.bytes, self._told = head, size, sha256
 
     @contextmanager
     def open(self) -> Iterator[Reader]:

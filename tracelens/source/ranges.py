@@ -1,25 +1,31 @@
 """Read one file in several processes: line-aligned byte ranges, joined exactly.
 
-Each process reads its range as a :class:`Segmenter` that does not know what stands before it; the
-parts are joined in order, which gives what one pass gives (``tests/source`` proves it).
+The first range is read here, and is the largest, since what others have read must still be handed
+over; the digest of the whole is the last one's to compute. Each reads its range as a
+:class:`Segmenter` that does not know what stands before it; the parts are joined in order, which
+gives what one pass gives (``tests/source`` proves it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
+from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.plugins import manifest
 from tracelens.source import files
 from tracelens.source.envelopes import may_be_structured
 from tracelens.source.files import SNIFF, Stream
 from tracelens.source.kinds import Kinds
+from tracelens.source.opened import Inseparable
 from tracelens.source.places import real
 from tracelens.source.prefixes import undressed
 from tracelens.source.texts import TextSegmenter
+from tracelens.source.watch import MAX_HOT
 from tracelens.traces.reader import may_be_trace
 from tracelens.workers import shared
 
@@ -27,6 +33,10 @@ __all__ = ["MIN_RANGE", "plan", "read_ranges"]
 
 #: Smallest range worth a process of its own, in bytes.
 MIN_RANGE = 16 << 20
+#: How much larger the first range is, in ranges.
+MORE = 0.2
+#: Bytes that are digested at a time.
+BLOCK = 1 << 20
 #: Seconds after which a process that reads a part is given up: for starting, and by its bytes.
 STARTING = 120.0
 SLOWEST = 50_000.0
@@ -49,6 +59,8 @@ class Part:
     file: str
     #: Whether it may be of a structured log.
     structured: bool
+    #: Whether whoever reads it is to digest the whole file, too.
+    digests: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,8 @@ class Read:
     lines: int
     tail: bytes
     notes: list[str]
+    #: What the whole file begins with, its size and its digest, for the part that was to tell.
+    whole: tuple[bytes, int, str] | None = None
 
 
 def plan(path: str, jobs: int, kinds: Kinds) -> list[Part]:
@@ -71,12 +85,14 @@ def plan(path: str, jobs: int, kinds: Kinds) -> list[Part]:
         head = file.read(SNIFF)
         if count < 2 or _in_one_pass(head, kinds):
             return []
-        cuts = [_cut(file, size * number // count, size, kinds) for number in range(1, count)]
+        share = size / (count + MORE)
+        wanted = [round(share * (number + MORE)) for number in range(1, count)]
+        cuts = [_cut(file, place, size, kinds) for place in wanted]
     edges = [0, *sorted({*cuts}), size]
     name = str(real(path))
     structured = may_be_structured(head)
     found = [(start, end) for start, end in pairwise(edges) if end > start]
-    return [Part(path, start, end, name, structured) for start, end in found]
+    return [Part(path, start, end, name, structured, end == size) for start, end in found]
 
 
 def _in_one_pass(head: bytes, kinds: Kinds) -> bool:
@@ -112,8 +128,10 @@ def _goes_on(text: bytes, kinds: Kinds) -> bool:
     return bool(held)
 
 
-def read_ranges(stream: Stream, parts: list[Part]) -> TextSegmenter:
-    """Read ``parts`` of the file of ``stream``, each in a process, and join them.
+def read_ranges(
+    stream: Stream, parts: list[Part], progress: Callable[[int], None] | None = None
+) -> TextSegmenter:
+    """Read ``parts`` of the file of ``stream``, the first one here, and join them.
 
     Fills in the bytes, lines, digest, head and tail of ``stream``.
 
@@ -121,48 +139,78 @@ def read_ranges(stream: Stream, parts: list[Part]) -> TextSegmenter:
         Inseparable: The file must be read in one pass.
     """
     seconds = STARTING + max(part.end - part.start for part in parts) / SLOWEST
-    results = list(
-        shared(
-            _read,
-            parts,
-            count=len(parts),
-            seconds=seconds,
-            meanwhile=lambda: stream.account_for(_digest(stream.path)),
-        )
-    )
+    results: list[Read] = []
+
+    def begin() -> None:
+        results.append(_read(parts[0], _scaled(progress, parts)))
+
+    results += shared(_read, parts[1:], count=len(parts) - 1, seconds=seconds, meanwhile=begin)
     kinds = Kinds(manifest.current().logs)
     whole = results[0].segmenter
     whole.adopt(kinds)
     for result in results[1:]:
+        if _is_full(result.segmenter):
+            raise Inseparable
         result.segmenter.adopt(kinds)
         whole.extend(result.segmenter)
+        if result.whole is not None:
+            stream.account_for(*result.whole)
     stream.lines = sum(result.lines for result in results)
     stream.tail = results[-1].tail
     stream.notes += [note for result in results for note in result.notes]
     return whole
 
 
-def _read(part: Part) -> Read:
-    """Read one part (in its own process)."""
+def _is_full(part: TextSegmenter) -> bool:
+    """Tell whether something was left out of a part that a pass from the start may keep."""
+    many = len(part.writers) >= MAX_WRITERS or len(part.watch.hot) >= MAX_HOT
+    return many or part.evidence.is_full
+
+
+def _scaled(
+    progress: Callable[[int], None] | None, parts: list[Part]
+) -> Callable[[int], None] | None:
+    """Return what tells of as much of the whole file as is read of the first of its parts."""
+    if progress is None:
+        return None
+    of, size = parts[0].end - parts[0].start, parts[-1].end
+    return lambda count: progress(count * size // of)
+
+
+def _read(part: Part, progress: Callable[[int], None] | None = None) -> Read:
+    """Read one part, here or in another process."""
+    whole = _digested(part) if part.digests else None
     segmenter = TextSegmenter(Kinds(manifest.current().logs), part.path, from_start=part.start == 0)
     stream = Stream(part.path)
     with Path(part.file).open("rb", buffering=0) as file:
         file.seek(part.start)
-        segmenter.read(stream, _Aligned(file.read, part), structured=part.structured)
-    return Read(segmenter, stream.lines, stream.tail, stream.notes)
+        reader = _Aligned(file.read, part, progress)
+        segmenter.read(stream, reader, structured=part.structured)
+    segmenter.fold()
+    return Read(segmenter, stream.lines, stream.tail, stream.notes, whole)
 
 
-def _digest(path: str) -> Iterator[bytes]:
-    with real(path).open("rb", buffering=0) as file:
-        while data := file.read(files.CHUNK):
-            yield data
+def _digested(part: Part) -> tuple[bytes, int, str]:
+    """Return what the file of ``part`` begins with, its size, and its digest."""
+    head, size, digest = b"", 0, hashlib.sha256()
+    with Path(part.file).open("rb", buffering=0) as file:
+        while data := file.read(BLOCK):
+            head, size = head or data[:SNIFF], size + len(data)
+            digest.update(data)
+    return head, size, digest.hexdigest()
 
 
 class _Aligned:
     """A reader of one part, that stops wherever one pass over the file would."""
 
-    def __init__(self, read: Callable[[int], bytes], part: Part) -> None:
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        part: Part,
+        progress: Callable[[int], None] | None,
+    ) -> None:
         self._read = read
+        self._progress = progress
         self._at = part.start
         self._end = part.end
 
@@ -172,4 +220,6 @@ class _Aligned:
             edge = SNIFF
         data = self._read(min(edge, self._end) - self._at)
         self._at += len(data)
+        if self._progress is not None:
+            self._progress(len(data))
         return data

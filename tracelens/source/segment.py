@@ -54,7 +54,7 @@ class Segmenter:
         #: The rank that the name of a structured log's file says.
         self._rank = rank_of(name)
         self.lines = 0
-        self.evidence = Evidence()
+        self.evidence = Evidence(of_part=not from_start)
         #: What may tell why the program failed.
         self.watch = Watch(from_start=from_start)
         self.writers: dict[str, None] = {}
@@ -114,7 +114,7 @@ class Segmenter:
         if len(self._current.body) > MAX_RECORD_LINES:
             self._cut()
         if self.tally.is_full:
-            self._fold()
+            self.fold()
 
     def _look_at(
         self, lines: list[bytes], stretches: list[tuple[int, int]], text: bytes | None
@@ -180,6 +180,7 @@ class Segmenter:
     def _cut(self) -> None:
         """Close what is open and too long to be a record; what comes after it begins anew."""
         self.evidence.notes[f"records of more than {MAX_RECORD_LINES:,} lines were cut"] = None
+        self.evidence.is_full = True
         torchs = self._records
         for key in [key for key, held in torchs.open.items() if len(held.body) > MAX_RECORD_LINES]:
             torchs.close(key)
@@ -196,7 +197,7 @@ class Segmenter:
         for rank in list(self._blocks):
             self._close_block(rank)
         self._current = IDLE
-        self._fold()
+        self.fold()
         hand_over_excerpts(self.watch, self.name, self.lines, self.evidence)
         return self.evidence
 
@@ -358,7 +359,8 @@ class Segmenter:
     def _close_block(self, rank: str) -> None:
         hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
 
-    def _fold(self) -> None:
+    def fold(self) -> None:
+        """Turn what was counted so far into evidence."""
         self.tally.fold(self.kinds, self.name, self.evidence)
 
     # Joining two neighbouring segments.
@@ -370,8 +372,8 @@ class Segmenter:
             Inseparable: Only one pass can tell what ``after`` begins with.
         """
         shift = self.lines
-        self._fold()
-        after._fold()
+        self.fold()
+        after.fold()
         for rank, lines in after._leads.items():
             self._records.lead_on(rank, lines, shift)
         self._records.extend(after._records, shift)
