@@ -134,12 +134,16 @@ def _jobs(files: list[str], config: Config, team: Team) -> int:
         return 1
     if config.jobs is not None:
         return config.jobs
-    if len(files) < 2 and team.engine is None:
-        return 1
     from tracelens.fleet.cores import jobs_for
     from tracelens.source import size_of
 
-    return jobs_for(sum(size_of(path) or 0 for path in files), asked=team.engine is not None)
+    size = sum(size_of(path) or 0 for path in files)
+    count = jobs_for(size, asked=team.engine is not None)
+    if count < 2 or len(files) > 1 or team.engine is not None:
+        return count
+    from tracelens.copies import may_copy
+
+    return count if may_copy() else 1  # starting interpreters would cost more than it gains
 
 
 def _decided(report: Report, config: Config) -> Report:

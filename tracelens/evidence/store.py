@@ -61,7 +61,7 @@ class Evidence:
         self.known: dict[str, list[int]] = {}
         self.examples: dict[str, str] = {}  # site -> the beginning of the first of these lines
         self.notes: dict[str, None] = {}
-        self.is_full = False  # whether something was left out for want of room
+        self.is_full = False  # whether something was left out
         #: (input, writer, compile id) -> when its records were written.
         self.spans: dict[tuple[str, str, str], Span] = {}
         #: The inputs that hold a structured log.
@@ -81,10 +81,8 @@ class Evidence:
         self.ticks: dict[tuple[str, str, str, str], Ticks] = {}
         #: What the code of packs raised.
         self.faults = Faults()
-        #: The log kinds that texts are of, by name.
-        self._logs: dict[str, type[Log]] = {}
-        #: Where -> (what is missing there, the line).
-        self.gaps: dict[Place, tuple[str, str]] = {}
+        self._logs: dict[str, type[Log]] = {}  # those that texts are of, by name
+        self.gaps: dict[Place, tuple[str, str]] = {}  # where -> what is missing there, the line
         #: Returns the tables of a function that what is installed is known of, else None.
         self.subscribed: Callable[[Callable[..., Any]], dict[str, Any] | None] | None = None
 
@@ -108,7 +106,7 @@ class Evidence:
     def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
         if held is None and len(self.spans) >= limits.MAX_SPANS:
-            self._leave_out(f"only the first {limits.MAX_SPANS:,} compile ids were timed")
+            self.leave_out(f"only the first {limits.MAX_SPANS:,} compile ids were timed")
             return
         self.spans[key] = held.joined(span) if held is not None else span
 
@@ -215,10 +213,12 @@ class Evidence:
     def _pass_over(self, kind: str, excess: str, lines: int, line: int) -> None:
         """Count lines of ``kind`` that are not read, since there are too many different ones."""
         self.add_known(f"{kind}, {excess}", lines, line)
-        self._leave_out(f"{kind}: lines {excess} were counted and not read")
+        self.leave_out(f"{kind}: lines {excess} were counted and not read")
 
-    def _leave_out(self, note: str) -> None:
-        self.notes[note], self.is_full = None, True
+    def leave_out(self, note: str) -> None:
+        """Note that something was left out."""
+        self.notes[note] = None
+        self.is_full = True
 
     def forget(self, kind: str, others: Collection[str]) -> None:
         """Drop what texts of ``kind`` say in the records of ``others``, which were read already."""
@@ -241,7 +241,7 @@ class Evidence:
         held = self.ticks.get(key)
         if held is None:
             if len(self.ticks) >= limits.MAX_SPANS:
-                self._leave_out(f"only the first {limits.MAX_SPANS:,} phases were timed")
+                self.leave_out(f"only the first {limits.MAX_SPANS:,} phases were timed")
                 return
             held = self.ticks[key] = Ticks(place.line)
         held.times.append(tick.us if tick.ends else -tick.us)
@@ -258,7 +258,7 @@ class Evidence:
     def add_known(self, site: str, lines: int, line: int, text: str = "") -> None:
         """Count lines that no grammar reads yet; the first one's ``text`` is kept, to be shown."""
         if site not in self.known and len(self.known) >= limits.MAX_SITES:
-            self._leave_out(f"only the first {limits.MAX_SITES:,} sites were told apart")
+            self.leave_out(f"only the first {limits.MAX_SITES:,} sites were told apart")
             site = "other sites"
         entry = self.known.setdefault(site, [0, line])
         if line < entry[1] or site not in self.examples:  # records end in another order
@@ -285,7 +285,7 @@ class Evidence:
     @property
     def unread(self) -> list[Unread]:
         """The refused texts, most frequent first."""
-        texts = [held for held in self._texts.values() if isinstance(held, Unread)]
+        texts = (held for held in self._texts.values() if isinstance(held, Unread))
         return sorted(texts, key=lambda unread: (-unread.lines, unread.first_line))
 
     def merge(self, other: Evidence, *, shift: int = 0) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
-from tracelens.judging import halves, rank_logs
+from tracelens.judging import rank_logs
 from tracelens.judging.alone import PASTED, answered
 from tracelens.judging.fitting import fitted
 from tracelens.judging.suppression import suppressed
@@ -40,6 +40,9 @@ from tracelens.rules import Rule
 from tracelens.version import __version__
 
 __all__ = ["judge", "matches"]
+
+#: Bytes of inputs from which on two processes may ask the rules.
+MIN_SHARED = 16 << 20
 
 #: Log kinds that may hold generated code, and those that tell more of a kernel than its code does.
 CODE = frozenset({"output_code", "torch_trace"})
@@ -83,10 +86,8 @@ def judge(
         lambda: [*_said(evidence)],
         partial(_frames, held, evidence),
     ]
-    several = jobs > 1 and sum(source.bytes for source in inputs) >= halves.LEAST
-    *answers, said, compiled = (
-        halves.done(pieces) if several and not packs.take_part() else [piece() for piece in pieces]
-    )
+    size = sum(source.bytes for source in inputs)
+    *answers, said, compiled = _done(pieces, jobs if size >= MIN_SHARED else 1)
     for (known, facts), answer in zip(every, answers, strict=True):
         verdict, found = _unless_ignored(known, ignore, *answer)
         if found and facts.code not in asked:  # by a copy of this process
@@ -125,6 +126,15 @@ def judge(
             evidence.faults, [*packs.faults(tellers, foreign), *replaced, *packs.replaced()]
         ),
     )
+
+
+def _done(pieces: Sequence[Callable[[], Any]], jobs: int) -> list[Any]:
+    """Return what each of ``pieces`` returns; what code of packs changes is seen here alone."""
+    if jobs < 2 or packs.take_part():
+        return [piece() for piece in pieces]
+    from tracelens.judging import halves  # noqa: PLC0415 -- for large inputs
+
+    return halves.done(pieces)
 
 
 def _facts(known: Rule | RuleFacts) -> RuleFacts:

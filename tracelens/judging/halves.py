@@ -13,12 +13,10 @@ from typing import TypeVar
 
 from tracelens.copies import Beside
 
-__all__ = ["LEAST", "done"]
+__all__ = ["done"]
 
 R = TypeVar("R")
 
-#: Bytes of input from which on a copy is worth making.
-LEAST = 16 << 20
 #: Seconds after which the copy is given up, once there is nothing left to do here.
 PATIENCE = 600.0
 

@@ -179,8 +179,7 @@ class Segmenter:
 
     def _cut(self) -> None:
         """Close what is open and too long to be a record; what comes after it begins anew."""
-        self.evidence.notes[f"records of more than {MAX_RECORD_LINES:,} lines were cut"] = None
-        self.evidence.is_full = True
+        self.evidence.leave_out(f"records of more than {MAX_RECORD_LINES:,} lines were cut")
         torchs = self._records
         for key in [key for key, held in torchs.open.items() if len(held.body) > MAX_RECORD_LINES]:
             torchs.close(key)
