@@ -67,12 +67,10 @@ class Segmenter:
         self._own = OwnLines(kinds)
         #: Whether the line in hand is the program's own, whatever its numbers.
         self._is_program = False
-        #: Where the line in hand ends, which may be several lines joined.
-        self._end = 0
+        self._end = 0  # where the line in hand ends, which may be several lines joined
         #: The width at which the whole text was wrapped; 0 when it was not.
         self.wrap = 0
-        #: The record in hand.
-        self._current = IDLE
+        self._current = IDLE  # the record in hand
         self._from_start = from_start
         #: Without the start of the file: each rank's bare lines before any block's end, with edges.
         self._leads: dict[str, list[tuple[int, bytes, int]]] = {}
