@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import itertools
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -82,6 +83,10 @@ def fixed(node: ast.AST | None) -> str:  # noqa: PLR0911 -- a case for each kind
     return ""
 
 
+#: Names of breaks that any program's error may have.
+_ANYBODYS = frozenset({"unsupported __getitem__"})
+
+
 def raised(tree: ast.AST) -> Iterator[str]:
     """Yield the beginnings of what the code raises."""
     for node in ast.walk(tree):
@@ -107,7 +112,16 @@ def warned(tree: ast.AST) -> Iterator[str]:
 
 
 def breaks(folder: Path) -> Iterator[str]:
-    """Yield what Dynamo calls its graph breaks: under ``fullgraph=True`` errors say no more."""
+    """Yield what Dynamo calls its graph breaks: under ``fullgraph=True`` errors say no more.
+
+    The registry knows those of versions between releases, too. What is no name says what it is in
+    braces, and a class of Python's own is any program's.
+    """
+    registry = folder / "torch" / "_dynamo" / "graph_break_registry.json"
+    if registry.is_file():
+        rows = json.loads(registry.read_text(encoding="utf-8")).values()
+        names = {str(row["Gb_type"]) for versions in rows for row in versions}
+        yield from (name for name in sorted(names) if "{" not in name and name not in _ANYBODYS)
     for path in sorted((folder / "torch" / "_dynamo").rglob("*.py")):
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(_BREAKS):

@@ -95,6 +95,8 @@ TEXTS = {
     "a name that no rule knows": ("Unsupported function call\n", "GBR012", "graph break"),
     "a branch that was raised": (f"- Data-dependent branching\n{BRANCH}\n{FROM_USER}", "ERR016", "Data-dependent branching"),
     "its explanation alone": (f"{BRANCH}\n{FROM_USER}", "ERR016", "Data-dependent branching"),
+    "a name of one word": ("missing_mp_subscript\n", "GBR012", "missing_mp_subscript"),
+    "a name of a version between": ("Comprehension graph break with extra stack values\n", "GBR012", "Comprehension"),
     "an explanation": (f"Break reasons:\n\n{ITEM}", "GBR001", "read out of a tensor"),
     "the middle of a record": (BACKWARD, "GBR010", "train.py:104"),
     "a shape": (FAKE, "ERR015", "a must be 2D"),
@@ -177,6 +179,10 @@ def test_an_explanation_is_read_however_it_is_indented(indent: str, tmp_path: Pa
         "Release notes\nUnsupported function call\nis gone.\nFixed: crash\nFixed: typo\n",
         "Traceback (most recent call last):\n  File \"/home/ana/proj/fit.py\", line 3, in <module>\n    y = s0 + 1\nNameError: name 's0' is not defined\n",
         "NameError: name 's0' is not defined\n",
+        # Words of any program's, and a name of one word that is none of Dynamo's.
+        "unsupported __getitem__\n",
+        "missing_other_name\n",
+        "_gb_type\n",
     ],
 )
 def test_what_may_be_any_programs_is_left_alone(text: str, tmp_path: Path) -> None:

@@ -34,9 +34,10 @@ __all__ = [
 
 #: Words that say something which a message must have, and words in all which are looked at.
 TELLING, MAX_WORDS = 4, 12
-#: Characters of the name of a graph break, and where those names stand in the index, what torch
+#: Characters of the name of a graph break, parts of one that is a single word, and where those names stand in the index, what torch
 #: only warns of, and what it warns of in one place and raises in another.
 MAX_NAME = 200
+PARTS = 3
 BREAK, WARNED, BOTH = "break", "warned", "both"
 WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
 _NAME = re.compile(r"[\w.:<>]{1,120}")
@@ -72,9 +73,14 @@ def checksum(words: str) -> int:
 
 
 def whole(text: str) -> str:
-    """Return the words of an error that names a graph break; empty where they are too few."""
+    """Return the words of an error that names a graph break; empty where they are too few.
+
+    A name such as ``missing_mp_subscript`` is told by its parts.
+    """
     words = WORD.findall(text.lower()) if len(text) < MAX_NAME else []
-    return " ".join(("unsupported", *words)) if len(words) > 1 else ""
+    parts = words[0].strip("_").split("_") if len(words) == 1 else words
+    enough = len(parts) > (1 if len(words) > 1 else PARTS - 1)
+    return " ".join(("unsupported", *words)) if enough else ""
 
 
 @cache
