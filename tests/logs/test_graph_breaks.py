@@ -159,6 +159,8 @@ def test_a_skip_of_torch_2_11_names_the_frame_first() -> None:
     )
     assert record.skips_frame
     assert (record.line, record.family) == (8, "scalar")
+    assert record.skipped is not None
+    assert (record.skipped.function, record.skipped.file, record.skipped.line) == ("f", "/m.py", 3)
 
 
 def test_torch_2_1_in_one_line() -> None:

@@ -73,3 +73,24 @@ def test_a_number_that_an_operator_reads_of_fake_tensors_is_a_size_to_ask_for(
 ) -> None:
     text = record("Data dependent operator", "aten._local_scalar_dense.default", place=place)
     assert (advised(text, tmp_path) == ["unknown-size"]) == expected
+
+
+SKIPPED = """\
+Graph break: torch.compile cannot properly resume from this graph break, which results in a skip.
+torch.compile will skip tracing the frame {function} ({file} line {line}) and fall back to eager.
+The graph break occurred in the following user code:
+
+"""
+
+
+def test_a_record_that_names_only_the_function_it_gives_up_tells_that(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    site = "/home/ana/venv/lib/python3.11/site-packages/torch/_functorch/apis.py"
+    frames = (("wrapped", site, 244), ("huber", PLACE, 4))
+    texts = (SKIPPED.format(function=f, file=file, line=line) for f, file, line in frames)
+    path.write_text("".join(f"{HEAD}{line}\n" for text in texts for line in text.splitlines()))
+    (found,) = [one for one in analyze(str(path)).findings if one.code == "GBR006"]
+    assert found.title.startswith("`huber` (proj/net.py:4) runs eagerly")
+    assert found.where is not None
+    assert (found.where.file, found.where.line) == (PLACE, 4)
+    assert found.message.endswith("where Dynamo cannot resume.")

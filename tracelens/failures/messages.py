@@ -34,8 +34,9 @@ __all__ = [
 
 #: Words that say something which a message must have, and words in all which are looked at.
 TELLING, MAX_WORDS = 4, 12
-#: Characters of the name of a graph break, parts of one that is a single word, and where those names stand in the index, what torch
-#: only warns of, and what it warns of in one place and raises in another.
+#: Characters of the name of a graph break, the parts of one that is a single word, and where those
+#: names stand in the index, what torch only warns of, and what it warns of in one place and raises
+#: in another.
 MAX_NAME = 200
 PARTS = 3
 BREAK, WARNED, BOTH = "break", "warned", "both"

@@ -221,6 +221,14 @@ class Cause(_Told):
 LoneCause = Cause
 
 
+class Skipped(_Told):
+    """The function that Dynamo gave up, where the record names it."""
+
+    function: str
+    file: str
+    line: int
+
+
 class GraphBreak(_Told):
     """One graph break. Its first cause is the true one; others happened while handling it."""
 
@@ -232,6 +240,7 @@ class GraphBreak(_Told):
     wrapper: str = ""
     #: The whole frame runs eagerly.
     skips_frame: Flag = False
+    skipped: Skipped | None = None
     #: The same break was printed before, with its stack.
     duplicate: Flag = False
     #: It is the warning about ``Tensor.item()``, which is printed beside the break itself.

@@ -17,7 +17,7 @@ from tracelens.logs._stack import StackFrame
 from tracelens.logs._starts import CompileStart
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
-from tracelens.report import Cost, EvidenceLine, Finding, Severity
+from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
 from tracelens.report.stories import Story, called_in_lost, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
@@ -146,6 +146,7 @@ class BreakInLoopSkipsFrame(Rule):
         roots = dict.fromkeys(
             f"{site.record.text} at {user_code.short(site.record.file, site.record.line)}"
             for site in found
+            if site.record.file
         )
         data = LostData(
             **break_data(found[0]).model_dump(exclude={"lost"}),
@@ -168,12 +169,13 @@ class BreakInLoopSkipsFrame(Rule):
             user_code.short(first.file),
             title=f"{shown} ({user_code.short(first.file, first.line)}) runs eagerly: a graph "
             + ("break in its loop" if in_loop else "break that it cannot resume from"),
-            message=f"Dynamo gave up {shown} as a whole because the graph breaks {why}: "
-            f"{'; '.join(list(roots)[:3])}." + (f" Then it gave up {others}." if others else ""),
+            message=f"Dynamo gave up {shown} as a whole because the graph breaks {why}"
+            f"{': ' if roots else ''}{'; '.join(list(roots)[:3])}."
+            + (f" Then it gave up {others}." if others else ""),
             severity=Severity.ERROR if in_loop and not is_small else Severity.WARNING,
             count=sum(site.skipped for site in found),
             cost=cost,
-            where=user_code.where(user_code.best(found[0].stack)),
+            where=user_code.where(user_code.best(found[0].stack)) or _begins(first),
             evidence=quotes,
             advice=self.advise(data),
             data=data,
@@ -219,9 +221,20 @@ def _lost(site: BreakSite, codes: LostFrames) -> list[Line]:
         for cause in seen.record.causes[1:]
         if cause.family == "loop" and cause.context is not None
     ]
+    named = named or _named(site)
     if named:
         return list(dict.fromkeys(named))
     return [Line(file=one.file, line=one.line, function=one.function) for one in codes.of(site)]
+
+
+def _named(site: BreakSite) -> list[Line]:
+    """Return the functions that records name since torch 2.11; torch's own where no other is."""
+    found = [
+        Line(file=one.file, line=one.line, function=one.function)
+        for _, seen in site.events
+        if (one := seen.record.skipped) is not None
+    ]
+    return [one for one in found if user_code.distance(one.file, one.function) == 0] or found
 
 
 def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:
@@ -232,9 +245,20 @@ def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:
             yield seen.quote("the function that is lost", place=place, at=cause.at)
 
 
+def _begins(lost: Line) -> Where | None:
+    """Return where the function begins, for records that do not tell the line of the break."""
+    if not lost.file:
+        return None
+    return Where(file=lost.file, line=lost.line or None, function=lost.function or None)
+
+
 def _in_loop(data: LostData) -> str:
     return " inside the loop" if data.is_loop else ""
 
 
 def _place(data: LostData) -> str:
-    return f"{user_code.short(data.file, data.line)}, `{data.code}`" if data.code else "see above"
+    if data.code:
+        return f"{user_code.short(data.file, data.line)}, `{data.code}`"
+    return (
+        user_code.short(data.file, data.line) if data.file else "the record does not tell the line"
+    )

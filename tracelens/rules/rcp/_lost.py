@@ -65,8 +65,7 @@ def _given_up(breaks: Table[GraphBreak]) -> dict[str, dict[int, LostCaller]]:
             continue
         line = user_code.best(seen.record.stack)
         file, at = (line.file, line.line) if line else (seen.record.file, seen.record.line)
-        for cause in seen.record.causes:
-            lost = cause.context
+        for lost in (seen.record.skipped, *(cause.context for cause in seen.record.causes)):
             if lost is not None and lost.function:
                 known = LostCaller(function=lost.function, file=file, line=at)
                 found[lost.file].setdefault(int(number), known)
