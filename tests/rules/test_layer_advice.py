@@ -20,3 +20,20 @@ LOGS = Path(__file__).parents[2] / "fixtures" / "rules" / "RCP012-requires-grad-
 def test_compile_the_model_where_its_layers_are_compiled(log: str, expected: set[str]) -> None:
     (finding,) = [f for f in analyze(str(LOGS / log)).findings if f.code == "RCP012"]
     assert {advice.id for advice in finding.advice} == expected
+
+
+@pytest.mark.parametrize(
+    ("log", "is_advised"),
+    [
+        ("fires-channels-guards.log", True),
+        ("fires-normalized.log", False),  # `normalized_shape` holds each width
+        ("fires-four-shapes.log", False),  # no guards: nothing is known
+    ],
+)
+def test_sizes_become_symbols_only_where_no_module_holds_them(log: str, is_advised: bool) -> None:
+    (folder,) = LOGS.parent.glob("RCP018-*")
+    told = [one for one in analyze(str(folder / log)).findings if one.code == "RCP018"]
+    assert told
+    for finding in told:
+        advised = [advice.id for advice in finding.advice]
+        assert advised == ["compile-around", *(["parameter-symbols"] if is_advised else [])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo.breaks import lost_around
+from tracelens.dynamo.entry_guards import entry_of
 from tracelens.dynamo.layers import LayerShapes, serves_layers
 from tracelens.dynamo.recompile_history import histories, series, settles
 from tracelens.dynamo.recompile_variants import is_parameter, is_size
@@ -26,6 +27,8 @@ __all__ = ["ParameterStaticShape"]
 
 #: Recompiles from which on the number of shapes is a matter of the limit.
 CERTAIN = 3
+#: What is known of the size: nothing but the parameters hold it.
+FREE = "free"
 
 
 class ParameterStaticShape(RecompileRule):
@@ -81,6 +84,9 @@ class ParameterStaticShape(RecompileRule):
         Remedy(
             "parameter-symbols",
             "Or let sizes of parameters become symbols.",
+            when="the guards show that no attribute of a module holds the size, as that of a "
+            "normalization or of a convolution by groups does",
+            applies=lambda data: data.held == FREE,
             setting="torch._dynamo.config.force_parameter_static_shapes = False",
             since="2.1",
             basis="tested",
@@ -119,6 +125,7 @@ class ParameterStaticShape(RecompileRule):
                 title=f"`{group.history.function}` is compiled for every shape of `{name}`",
                 message=f"A size of it was {listed(group.values)}: {group.times}. Sizes of "
                 "parameters are held static.",
+                held=FREE if _is_free(group, trees) else "",
                 severity=Severity.WARNING
                 if group.most >= CERTAIN or group.is_crowded
                 else Severity.INFO,
@@ -131,6 +138,22 @@ def _parameter(group: Group) -> str:
     checks.sort(key=lambda check: not is_parameter(check))
     found = [str(check.source) for check in checks if isinstance(check, TensorMismatch)]
     return found[0] if found else group.cause.what
+
+
+def _is_free(group: Group, trees: Table[GuardTree]) -> bool:
+    """Whether the guards of the entries are known, and compare the size with parameters only."""
+    for _, step in group.steps:
+        size = step.check.actual if isinstance(step.check, TensorMismatch) else ""
+        entries = entry_of(step.place, trees)
+        same = (f" == {size}", f" == ({size},)")
+        held = any(
+            "_modules[" in guard.expression and guard.expression.endswith(same)
+            for tree in entries
+            for guard in tree.guards
+        )
+        if held or not entries:
+            return False
+    return True
 
 
 def _by_input(
