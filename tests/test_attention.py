@@ -170,6 +170,36 @@ def test_without_a_line_no_other_library_is_named() -> None:
     assert "does not name the line" in said
 
 
+@pytest.mark.parametrize(
+    ("dtype", "keys", "graph", "slower"),
+    [
+        ("float32", 255, "primals", True),
+        ("float32", 256, "primals", False),
+        ("bfloat16", 1023, "primals", True),
+        ("bfloat16", 1024, "primals", False),
+        ("float32", 64, "arg", False),
+        ("bfloat16", 64, "arg", False),
+    ],
+)
+def test_in_training_on_a_cpu_few_keys_are_no_reason_to_fuse(
+    dtype: str, keys: int, graph: str, *, slower: bool
+) -> None:
+    """Of both directions together; inference gains from 64 keys on, or loses nothing."""
+    inputs = ("primals_0", "primals_1") if graph == "primals" else ("arg0_1", "arg1_1")
+    size = f"(8, 64, {keys}), ({64 * keys}, {keys}, 1), torch.{dtype}"
+    (one,) = found(
+        *(f"buf{n} = empty_strided_cpu({size})" for n in (0, 1)),
+        f"extern_kernels.bmm({inputs[0]}, {inputs[1]}, out=buf0)",
+        "cpp_fused__softmax_mul_0(buf0, buf1)",
+        f"extern_kernels.bmm(buf1, {inputs[1]}, out=buf2)",
+        "return (buf2, )",
+        inputs=", ".join(inputs),
+    )
+    said = reason(Cause.WRITTEN_OUT, one, fused=False)
+    assert bool(said) is slower
+    assert not slower or "saves memory" in (said or "")
+
+
 def test_a_loss_is_no_attention() -> None:
     assert found(FIRST, "cpp_fused__log_softmax_2(buf0, buf1)", LAST, "return (buf2, )") == []
 

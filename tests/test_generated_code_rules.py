@@ -42,7 +42,7 @@ def only(folder: str, name: str) -> Finding:
         ("IND008-layout-conversion-kernels", "quiet-no-graph", Severity.NONE),
         ("IND012-device-copy-in-graph", "fires-mask-on-cpu", Severity.WARNING),
         ("IND012-device-copy-in-graph", "fires-one-small-tensor", Severity.INFO),
-        ("IND017-attention-not-fused", "fires-x-transformers", Severity.WARNING),
+        ("IND017-attention-not-fused", "quiet-x-transformers", Severity.NONE),
         ("IND017-attention-not-fused", "fires-short-sequence", Severity.INFO),
         ("IND017-attention-not-fused", "quiet-capped-scores", Severity.NONE),
         ("IND017-attention-not-fused", "fires-dropout", Severity.INFO),

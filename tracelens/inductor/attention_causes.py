@@ -11,6 +11,9 @@ __all__ = ["FUSED", "SHORT", "Cause", "cause_of", "folded", "keys_of", "reason",
 
 #: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
 SHORT = 32
+#: Keys from which it was measured to be faster in training on a CPU, its backward included:
+#: float32, and shorter types, whose products are fast by themselves.
+TRAINED, TRAINED_SHORT = 256, 1024
 #: (batch, heads, length, size): what every fused kernel takes.
 FUSED = 4
 
@@ -66,6 +69,13 @@ def keys_of(found: Unfused) -> float:
     return last if isinstance(last, int) else float("inf")
 
 
+def is_slower_trained(found: Unfused) -> bool:
+    """Whether the fused kernel and its backward take longer than products and softmax."""
+    if found.kernel.device != "cpu" or found.seen.record.graph != "forward":
+        return False
+    return keys_of(found) < (TRAINED if found.scores.dtype == "float32" else TRAINED_SHORT)
+
+
 def why(cause: Cause, found: Unfused) -> str:
     """Return the cause as a sentence or two."""
     short = cause is not Cause.DROPOUT and keys_of(found) <= SHORT
@@ -100,6 +110,12 @@ def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
     """Return why there is nothing to do; ``fused``: the log has a fused kernel, too."""
     if cause is Cause.CAPPED and found.kernel.device == "cpu":
         return "on a CPU, flex_attention is no faster than this, and does not train"
+    if cause is not Cause.DROPOUT and is_slower_trained(found):
+        limit = TRAINED if found.scores.dtype == "float32" else TRAINED_SHORT
+        return (
+            f"in training on a CPU, the fused kernel was slower with fewer than {limit:,} keys "
+            f"per query in {found.scores.dtype or 'such types'}; it saves memory"
+        )
     if cause is Cause.DROPOUT and fused:
         return "the same log has the fused kernel where nothing is dropped"
     return None
