@@ -68,3 +68,40 @@ def test_the_line_between_operators_is_quoted(tmp_path: Path) -> None:
     (line,) = found.evidence
     assert line.line > 1
     assert line.text.endswith("serve.py(7): wait")
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.25, False), (0.35, True)])
+def test_time_without_operators_is_told_where_nothing_names_it(
+    tmp_path: Path, share: float, told: bool
+) -> None:
+    events = [op("aten::mm", 10_000.0 * k, 10_000.0 * (1 - share)) for k in range(20)]
+    found = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC024"]
+    assert bool(found) is told
+    for each in found:
+        assert "no operator runs" in each.title
+        assert [advice.id for advice in each.advice] == ["stacks"]
+        assert each.evidence[0].text.endswith("aten::mm")
+
+
+@pytest.mark.parametrize(("joins", "advice"), [(True, "preallocate"), (False, "compile")])
+def test_what_grows_by_cat_is_to_be_allocated_once(
+    tmp_path: Path, joins: bool, advice: str
+) -> None:
+    name = "aten::cat" if joins else "aten::copy_"
+    events: list[Json] = []
+    for k in range(20):
+        events += [op("aten::mm", 1000.0 * k, 700.0), op(name, 1000.0 * k + 700, 300.0)]
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC014"]
+    assert found.advice[0].id == advice
+    assert (advice == "compile") == ("compile" in [each.id for each in found.advice])
+
+
+def test_a_collective_that_is_waited_for_is_shown(tmp_path: Path) -> None:
+    events: list[Json] = []
+    for k in range(20):
+        events.append(op("aten::mm", 10_000.0 * k, 4_000.0))
+        met = 10_000.0 * k + 4_000.0
+        events.append(span("user_annotation", "gloo:all_reduce", met, 6_000.0, tid=2))
+    codes = {f.code for f in analyzed(tmp_path, events).findings}
+    assert "TRC024" not in codes
+    assert "TRC016" in codes

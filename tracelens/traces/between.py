@@ -1,7 +1,7 @@
 """What a program on the CPU does between its operators: Python, locks, files, other libraries.
 
-Where nothing ran on a device, pauses of all operators are looked at, compiled code, compilation and
-waiting for batches counted as work; the long ones are named by what the host was in.
+Where nothing ran on a device, pauses of all operators are looked at; compiled code, compilation,
+collectives and waiting for batches count as work. The long ones are named by what the host was in.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
     operators = reading.operators
     if not operators.ordered:
         return
-    busy = Busy.union(
-        [part.busy() for part in (operators.working, operators.loading, operators.compiling)]
-    )
+    parts = operators.working, operators.loading, operators.compiling, reading.meeting
+    busy = Busy.union([part.busy() for part in parts])
     thread = max(operators.lanes, key=lambda lane: operators.lanes[lane].us, default=None)
     pauses = _pauses(busy, extent, thread)
     sums: dict[tuple[str, str, str], list[float]] = {}

@@ -138,8 +138,9 @@ def _between(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
     """Yield what a program that launches nothing does between its operators."""
     if extent[0] <= extent[1] and not reading.runtime.launches.count:
         named = {name.text.partition("\t")[2]: name for name in reading.names}
+        first = next((each for each in reading.names if isinstance(each.record, Operator)), None)
         for pause in between_operators(reading, extent):
-            name = named.get(pause.user_frame or pause.frame or pause.operator)
+            name = named.get(pause.user_frame or pause.frame or pause.operator, first)
             place = (name.first, name.text) if name is not None else (1, "")
             yield _seen(pause, reading.path, *place)
 

@@ -30,7 +30,10 @@ MIN_CALL_MS = 0.02
 COMPILING = 0.05
 MAX_TOLD = 4
 #: Operators that only move or convert elements.
-COPIES = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy", "aten::to"})
+COPIES = frozenset(
+    {"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy", "aten::to", "aten::cat"}
+)
+JOINING = "aten::cat"
 #: What DistributedDataParallel writes gradients into its buckets with.
 REDUCER = "torch::distributed::reducer::mul_out"
 #: Parts of the names of kernels that change the layout for one convolution ...
@@ -57,10 +60,17 @@ class Moved(FindingData):
     before_ms: float = 0.0
     #: DistributedDataParallel copies gradients back from the buckets that it reduces.
     buckets: bool = False
+    #: On the CPU, of ``torch.cat``.
+    joined_ms: float = 0.0
 
 
 def _on_host(data: Moved) -> bool:
-    return not data.mostly_layout and not data.unseen and not data.buckets
+    elsewhere = data.mostly_layout or data.unseen or data.buckets
+    return not elsewhere and not _joining(data)
+
+
+def _joining(data: Moved) -> bool:
+    return data.joined_ms >= data.ms / 2 > 0
 
 
 def _before_convolutions(data: Moved) -> bool:
@@ -129,6 +139,16 @@ class CopyAndLayoutOverhead(Rule):
             since="1.7",
             proof="https://docs.pytorch.org/docs/stable/generated/"
             "torch.nn.parallel.DistributedDataParallel.html",
+        ),
+        Remedy(
+            id="preallocate",
+            text="`torch.cat` copies all that it joins. What grows from step to step: allocate it "
+            "once, as large as it gets, and write each part into it.",
+            when="most of it is `torch.cat` on the CPU",
+            applies=_joining,
+            code="cache[:, :, n : n + 1] = part",
+            basis="tested",
+            proof="tests/advice/TRC014/preallocate.py",
         ),
         Remedy(
             id="compile",
@@ -260,6 +280,7 @@ class CopyAndLayoutOverhead(Rule):
             unseen=unseen,
             before_ms=before,
             buckets=buckets,
+            joined_ms=sum(row.ms for row in rows if row.name == JOINING),
         )
         where = (
             f" They may go to the GPU ({unseen}), of which nothing was recorded." if unseen else ""

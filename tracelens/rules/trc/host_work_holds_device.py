@@ -26,6 +26,8 @@ __all__ = ["HostWorkHoldsDevice"]
 MIN_SHARE = 0.05
 WARN_SHARE = 0.1
 MIN_MS = 1.0
+#: ... of the trace on the CPU, where nothing names what the host does.
+UNNAMED = 0.3
 #: ... and on the CPU, where the program starts and ends, too.
 MIN_CPU_MS = 5.0
 #: An operator without a line is named where its gaps are this long on average, milliseconds.
@@ -55,7 +57,8 @@ class HostWorkHoldsDevice(Rule):
     ## When it is harmless
     Once per epoch. Below a twentieth of the time a line is not named; waiting for a ``DataLoader``
     is TRC013's, and code that torch generated is TRC002's. Of a program on the CPU a tenth of the
-    trace is named, and 5 ms, as information: what no operator does need not be wrong.
+    trace is named, and 5 ms, as information: what no operator does need not be wrong. Where nothing
+    names it, for want of stacks, that is said from three tenths of the trace on.
 
     ## What to do
     Move the work out of the step: to the workers of the ``DataLoader``, to another thread, to the device,
@@ -117,10 +120,15 @@ class HostWorkHoldsDevice(Rule):
         """Yield where a program on the CPU is between its operators."""
         whole = window.record.ms
         bound = window.record.added_ms
+        stacks = window.record.python_calls
+        unnamed = [row for row in rows if not stacks and not _named(row.record)]
+        ms = sum(row.record.ms for row in unnamed)
+        if ms - bound * share_of(ms, whole) >= max(MIN_CPU_MS, UNNAMED * whole):
+            yield self._unnamed(window, unnamed, ms)
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
         inner: dict[str, Seen[BetweenOperators]] = {}
         for row in rows:
-            name = row.record.user_frame or row.record.frame or row.record.operator
+            name = _named(row.record)
             if name and not any(word in name for word in NOT_WORK[:2]):
                 sums[name][0] += row.record.ms
                 sums[name][1] += row.record.count
@@ -130,6 +138,32 @@ class HostWorkHoldsDevice(Rule):
             less = ms - bound * share_of(ms, whole)
             if less >= max(MIN_CPU_MS, WARN_SHARE * whole):
                 yield self._between(window, name, less, int(pauses), inner[name])
+
+    def _unnamed(
+        self, window: Seen[Window], rows: list[Seen[BetweenOperators]], ms: float
+    ) -> Finding:
+        whole = window.record.ms
+        pauses = sum(row.record.count for row in rows)
+        share = ms / whole
+        data = Holding(
+            frame="", operator="", ms=ms, gaps=pauses, of_ms=whole, of_late=0.0, on_cpu=True
+        )
+        return self.finding(
+            "between operators",
+            title=f"no operator runs for {percent(share)} of the trace",
+            message=(
+                f"In {plural(pauses, 'pause')} of 0.2 ms and more, {length(ms)} of "
+                f"{length(whole)}, torch computes nothing, and the trace does not show what the "
+                "program does: its own Python, other libraries, files, or waiting."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=pauses,
+            evidence=[rows[0].quote(f"between operators: {length(ms)}")],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _between(
         self,
@@ -264,6 +298,10 @@ class HostWorkHoldsDevice(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _named(row: BetweenOperators) -> str:
+    return row.user_frame or row.frame or row.operator
 
 
 def _work_on_cpu(name: str, inner: str) -> Work:
