@@ -108,6 +108,56 @@ def test_recordings_for_three_sizes_tell_the_sizes_and_what_helps(tmp_path: Path
     assert "sizes" not in found.title
 
 
+def test_an_input_that_moved_is_named_with_its_place(tmp_path: Path) -> None:
+    text = (
+        "static input data pointer changed.\n"
+        "input name: primals_2. data pointer changed from 139988 to 139990. input stack trace:"
+        '   File "/home/ana/proj/main.py", line 18, in forward\n    return self.shop(x)\n'
+        '  File "/home/ana/proj/shop.py", line 9, in forward\n    return x + self.bag\n'
+    )
+    (found,) = _told(text, tmp_path)
+    assert "`primals_2`, which is used at proj/shop.py:9" in found.title
+    assert "copy_" in found.advice[0].text
+
+
+def test_the_end_of_a_limit_tells_its_last_reason_and_what_helps(tmp_path: Path) -> None:
+    site = "W1101 02:43:39.336000 143 torch/_dynamo/convert_frame.py:896] [1/64] "
+    text = (
+        f"{site}   last reason: 1/0: tensor 'L['x']' size mismatch at index 2. expected 16,"
+        " actual 8\n"
+        f'{site}To log all recompilation reasons, use TORCH_LOGS="recompiles".\n'
+    )
+    found, *_ = _told(text, tmp_path)
+    assert "limit of recompiles" in found.title
+    assert "size mismatch at index 2" in found.title
+    assert "mark_dynamic" in found.message
+
+
+@pytest.mark.parametrize(
+    ("symbol", "code"), [("aoti_torch_check", "ERR007"), ("cublasCreate_v2", "ERR006")]
+)
+def test_a_symbol_of_torch_that_is_missing_is_no_broken_toolchain(
+    symbol: str, code: str, tmp_path: Path
+) -> None:
+    text = (
+        "torch._inductor.exc.CppCompileError: C++ compile error\n\nOutput:\n"
+        f"a.obj : error LNK2019: unresolved external symbol {symbol} referenced in function k\n"
+    )
+    found, *_ = _told(text, tmp_path)
+    assert found.code == code
+
+
+def test_an_error_in_symbolic_shapes_is_a_bug_of_the_compiler(tmp_path: Path) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/venv/lib/python3.12/site-packages/torch/fx/experimental/'
+        'symbolic_shapes.py", line 604, in rebind_unbacked\n    if u1.node.hint is not None:\n'
+        "AttributeError: 'float' object has no attribute 'node'\n"
+    )
+    found, *_ = _told(text, tmp_path)
+    assert found.code == "ERR017"
+
+
 def test_a_reason_without_its_function_is_in_the_title(tmp_path: Path) -> None:
     text = "triggered by the following guard failure(s):\n    - 0/0: L['self'].step == 3\n"
     found, *_ = _told(text, tmp_path)

@@ -35,6 +35,8 @@ def _told(text: str, tmp_path: Path) -> list[Finding]:
             ),
             "`forward` took 94.1 s to compile, 71.2 s of it in Inductor",
         ),
+        ("cuda eval  resnet50\n0.912x\n", "resnet50 is slower compiled (0.912)"),
+        ("cuda train resnet50                        1.312x\n", "torch's own benchmarks"),
         ("Stats { ok: 12, other_rank: 0, fail_glog: 3 }\n", "tlparse"),
         ("Started off with: 142 nodes, 12 inputs, granularity 64\n", "minifier"),
         (
@@ -63,6 +65,8 @@ def test_a_tool_is_named_with_what_it_tells(text: str, words: str, tmp_path: Pat
     [
         "NCCL INFO Channel 00/02 : 0 1\n",
         "dev,name,batch_size,price\n",
+        "cuda train the model on it\n",
+        "0.912x\n",
         "0.101ms 0.805 GB 7952.70GB/s copy_kernel\n",
         "Stats { ok: 12, failed: 3 }\n",
         "{'compile_id': 7}\n",
@@ -106,6 +110,15 @@ def test_reasons_in_a_counter_are_breaks_and_no_error(group: str, tmp_path: Path
     told = _told(text, tmp_path)
     assert "GBR001" in {one.code for one in told}
     assert not any(one.severity is Severity.ERROR for one in told)
+
+
+def test_reasons_of_inlined_functions_are_told_where_no_other_is(tmp_path: Path) -> None:
+    inlined = "'inline_call': Counter({'Tensor.item': 1})"
+    told = _told(f"defaultdict(<class 'collections.Counter'>, {{{inlined}}})\n", tmp_path)
+    assert "GBR001" in {one.code for one in told}
+    both = f"{inlined}, 'graph_break': Counter({{'generic_jump TensorVariable()': 1}})"
+    told = _told(f"defaultdict(<class 'collections.Counter'>, {{{both}}})\n", tmp_path)
+    assert {"GBR001", "GBR002"} & {one.code for one in told} == {"GBR002"}
 
 
 def test_counters_of_caches_are_read_without_their_class(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ OTHERS = (
 PARTS = {
     "  - Not all values of n = L['x'].size()[0] in the specified range n <= 64 satisfy the generated guard L['x'].size()[0] != 64.": "DYN002",
     "torch._dynamo.exc.UserError: Tried to use data-dependent value in the subsequent computation": "DYN001",
-    "error LNK2019: unresolved external symbol aoti_torch_check referenced in function kernel": "ERR006",
+    "error LNK2019: unresolved external symbol aoti_torch_check referenced in function kernel": "ERR007",
     "AOTI for Windows failed: undefined reference to `WinMain'": "ERR006",
 }
 OLD = (

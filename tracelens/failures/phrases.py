@@ -122,7 +122,7 @@ PHRASES = (
         r"|Nosuchfileordirectory:['\"](?P<tool_2>(?:/[\w./-]{1,80}/)?ldconfig)['\"]"
         r"|lib(?P<library_4>cuda(?:\.so(?:\.1)?)?)cannotfound|libcuda\.socannotfound"
         r"|version[`'‘](?P<glibc>(?:GLIBCXX|GLIBC|CXXABI)_[\d.]{1,10})['’]notfound|unrecognizedcommand[- ]?lineoption"
-        r"|errorLNK(?:2001|2019):unresolvedexternalsymbol|undefinedreferenceto",
+        r"|errorLNK(?:2001|2019):unresolvedexternalsymbol(?!aoti_)|undefinedreferenceto(?!['`‘]?aoti_)",
     ),
     Phrase(
         "ptxas",
@@ -342,7 +342,7 @@ PHRASES = (
     ),
     Phrase(
         "generated-cpp",
-        r"CppCompileError|C\+\+compileerror|Command'\['[^']{0,200}(?:g\+\+|clang\+\+|c\+\+)'.{1,3000}?/torchinductor_[^']{1,200}\.cpp'\]'returnednon-zero|"
+        r"unresolvedexternalsymbol(?P<symbol>aoti_\w{1,80}?)referenced|CppCompileError|C\+\+compileerror|Command'\['[^']{0,200}(?:g\+\+|clang\+\+|c\+\+)'.{1,3000}?/torchinductor_[^']{1,200}\.cpp'\]'returnednon-zero|"
         + _HASHED
         + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
     ),

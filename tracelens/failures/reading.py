@@ -60,7 +60,7 @@ _OF_TRITON = re.compile(r"/triton/(?:compiler|runtime|backends)/")
 _BUGS = frozenset({"AttributeError", "IndexError", "KeyError", "NameError", "UnboundLocalError"})
 _MAKES = re.compile(
     r"/torch/(?:_inductor/(?!runtime/|(?:cpp_builder|codecache|config|utils)\.py)"
-    r"|_functorch/_aot_autograd/(?!runtime_wrappers))"
+    r"|_functorch/_aot_autograd/(?!runtime_wrappers)|fx/experimental/symbolic_shapes)"
 )
 #: Kernels that Inductor writes; the text has no blanks.
 _WRITTEN = re.compile(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")

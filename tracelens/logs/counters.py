@@ -73,6 +73,7 @@ class DynamoCounters(Record):
 
 
 def _breaks(counters: DynamoCounters) -> Iterator[Record]:
-    for reason in counters.of("graph_break"):
+    # Where an inlined function breaks the graph, its caller does so as well: one of them is told.
+    for reason in counters.of("graph_break") or counters.of("inline_call"):
         first, *rest = reason.split("\n")
         yield from broken(first, [line.strip() for line in rest])

@@ -65,6 +65,7 @@ class Cudagraphs(Log):
     begins = re.compile(
         r"skipping cudagraphs? (?:due to |for unknown )|disabling cudagraphs due to "
         r"|cudagraph partition due to "
+        r"|static input data pointer changed\.$"
         r"|(?:\[\d+/\d+\] )?[Rr]ecording cudagraph tree for (?:symint key|graph without) "
     )
     continues = re.compile(r' +File "|    +\S|input name: |\.$')

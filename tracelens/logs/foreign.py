@@ -51,6 +51,8 @@ class Foreign(Log):
         # What Inductor's own profile, torch's benchmarks, tlparse and the minifier print.
         r"|[\d.]{1,12}ms[ \t]{1,20}[\d.]{1,12} GB[ \t]{1,8}[\d.]{1,12} ?GB/s[ \t]{1,8}triton_"
         r"|\"?dev\"?,\"?name\"?,\"?batch_size\"?,\"?(?:speedup|accuracy)"
+        r"|(?:cuda|cpu|xpu|mps) {1,4}(?:eval|train) {1,6}[\w.-]{2,80}(?: {1,40}(?:\d{1,4}\.\d{3}x"
+        r"|pass|fail_\w{1,40}|eager_\w{1,40}))? {0,40}$"
         r"|Stats \{ ok: \d{1,9}, (?:other_rank|fail_)"
         r"|Started off with: \d{1,9} nodes, \d{1,9} inputs"
         # A section of Nsight Compute, and NCCL's own log.
@@ -75,6 +77,7 @@ class Foreign(Log):
         r"=+$|-{3,}|$|Graph [Bb]reaks?\b|If you want to find|You may gain additional|to stop at the"
         r"|No (?:graph breaks|recompilation) detected|Recompilation$|These subgraphs were"
         r"|Guard failures|making it unsafe|Function {2,}Recompiles|'[^'\n]{1,200}' \(| {20,}\S"
+        r"|running benchmark: |\d{1,4}\.\d{3}x$|(?:pass|fail_accuracy)$"
         r"|(?:cuda|cpu|xpu|mps),[\w./-]{1,120},\d"
         r"|[^\n]{2,300}?  +\d{1,6}$|Set torch\._dynamo\.config\."
     )

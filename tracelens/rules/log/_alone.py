@@ -353,8 +353,11 @@ SOME_SIZES = 3
 def _recorded_sizes(rows: list[Seen[Record]]) -> About | None:
     """Tell for how many sizes graphs were recorded."""
     from tracelens.logs.cudagraphs import CudagraphRecording  # noqa: PLC0415 -- of few logs
+    from tracelens.rules.log._addresses import moved  # noqa: PLC0415
     from tracelens.rules.log._sizes import About  # noqa: PLC0415
 
+    if told := moved("\n".join(dict.fromkeys(row.text for row in rows))):
+        return told
     records = (row.record for row in rows)
     keys = [one.symints for one in records if isinstance(one, CudagraphRecording) and one.symints]
     sizes = list(dict.fromkeys(keys))

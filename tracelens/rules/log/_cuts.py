@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.report import Advice, EvidenceLine
+from tracelens.rules.log import _reasons
 from tracelens.rules.log._alone_words import WORDS, Words
 from tracelens.rules.log._parts import Part
 from tracelens.rules.log._rests import told
@@ -57,6 +58,7 @@ _KEEP = (
     "Record all searches, in the order of the log; keep the cache (TORCHINDUCTOR_CACHE_DIR) from "
     "start to start, with which nothing is searched twice."
 )
+_LAST = re.compile(r"last reason: (?:\d{1,6}/\d{1,6}: )?(?P<reason>[^\n]{1,120})")
 _LIMIT = "convert_frame"
 _NOTE = Words(
     "a line of torch's own log",
@@ -95,13 +97,17 @@ def of(evidence: Evidence) -> Part | None:
 
 def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Part:
     took = sum(map(float, _TOOK.findall(text)))
-    title = ""
+    title, means = "", words.means
+    if words is _WORDS["recompile_limits"] and (last := _LAST.search(text)):
+        title = f"a function hit the limit of recompiles, last for `{last['reason']}`"
+        means = f"{means} {_reasons.helps(last['reason'])}".rstrip()
+        words = words._replace(rest="How often it was compiled, and why before, is not in it.")
     if took and words is _WORDS["autotune"]:
         title = f"{words.what}: {length(1e3 * took)} of timing"
         words = words._replace(text=_KEEP)
     return Part(
         words.what,
-        " ".join(filter(None, (words.means, "" if words is _NOTE else told(text)))),
+        " ".join(filter(None, (means, "" if words is _NOTE else told(text)))),
         words.rest,
         Advice(id="more-around", text=words.text, env=words.env or None, basis="source"),
         seen,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tracelens.logs.recompiles import Check, LooseFailures, Recompile
 
-__all__ = ["named", "told"]
+__all__ = ["helps", "named", "told"]
 
 #: Characters of a reason in a title.
 MAX_TITLE = 100
@@ -58,6 +58,21 @@ def named(failures: Iterable[LooseFailures | Recompile]) -> str:
     if not told:
         return ""
     return f"reasons of a recompile: `{told[0][:MAX_TITLE]}`{and_more(len(told), 1)}"
+
+
+def helps(reason: str) -> str:
+    """Return what helps against the one guard that a line tells of; empty where none is read."""
+    from tracelens.grammars import Unreadable  # noqa: PLC0415 -- of few logs
+    from tracelens.logs import kind  # noqa: PLC0415
+    from tracelens.logs.recompiles import LooseFailures, Recompile  # noqa: PLC0415
+
+    head = "Recompiling function f in f:0\n    triggered by the following guard failure(s):"
+    try:
+        found = kind("recompiles").parse(f"{head}\n    - 0/0: {reason}")
+    except Unreadable:
+        return ""
+    checks = _checks(one for one in found if isinstance(one, LooseFailures | Recompile))
+    return _helps(checks[0]) if checks else ""
 
 
 def _checks(failures: Iterable[LooseFailures | Recompile]) -> list[Check]:

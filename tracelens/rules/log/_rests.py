@@ -23,7 +23,7 @@ FEW_NOTES = 5
 #: Characters of a message that are told.
 MAX_QUOTED = 300
 #: Kinds that a rest is of; anything else in the log says more.
-_KINDS = frozenset({"compile_errors", "fragments", "torch_notes", "warnings"})
+_KINDS = frozenset({"compile_errors", "foreign", "fragments", "torch_notes", "warnings"})
 #: Errors of searches for kernels, which TUN rules read.
 _OF_SEARCHES = ("Runtime", "CUDA", "All auto", "Triton", "Failed during", "Precompilation")
 _NODE = re.compile(

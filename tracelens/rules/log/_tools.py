@@ -27,7 +27,7 @@ TOOLS = {
         ),
     ),
     "benchmarks": (
-        "a table of torch's own benchmarks",
+        "what torch's own benchmarks print",
         (
             "`speedup` is the time of eager code over that of compiled code: below 1 the compiled "
             "model is slower. `graph_breaks` above 0, or more than one `unique_graphs`, is where "
@@ -103,6 +103,8 @@ _MODEL = re.compile(
     r"(?m)^\"?(?:cuda|cpu|xpu|mps)\"?,(?P<name>[^,\n]{1,120}),\d{1,9},"
     r"(?P<speedup>\d{1,4}\.\d{1,9})\b"
 )
+_RUN = re.compile(r"(?m)^(?:cuda|cpu|xpu|mps) +(?:eval|train) +(?P<name>[\w.-]{2,80})")
+_FACTOR = re.compile(r"(?m)(?:^|\s)(\d{1,4}\.\d{3})x(?:\s|$)")
 _KERNEL = re.compile(
     r"(?m)^(?P<ms>\d{1,6}\.\d{1,6})ms\s[^\n]{0,120}?(?P<rate>[\d.]{1,12}) ?GB/s\s+"
     r"(?P<name>triton_\w{1,160})"
@@ -136,14 +138,24 @@ def title(tool: str, texts: Iterable[str]) -> str:
     if tool == "kernel_times" and (found := _BUSY.search(text)):
         return f"the device computed {number(float(found['share']))} % of the time"
     if tool == "benchmarks":
-        slow = [one for one in _MODEL.finditer(text) if float(one["speedup"]) < 1]
-        return "; ".join(f"{one['name']} is slower compiled ({one['speedup']})" for one in slow[:2])
+        return _slower(text)
     if tool == "bandwidths" and (kernels := list(_KERNEL.finditer(text))):
         one = max(kernels, key=lambda kernel: float(kernel["ms"]))
         return f"`{one['name']}` takes {length(float(one['ms']))}, at {one['rate']} GB/s"
     if tool == "metrics":
         return _compiled({one["name"]: one["value"] for one in _METRIC.finditer(text)})
     return ""
+
+
+def _slower(text: str) -> str:
+    """Return the models that are slower compiled than not."""
+    run, factor = _RUN.search(text), _FACTOR.search(text)
+    if run and factor:
+        slow = [(run["name"], factor[1])]
+    else:
+        slow = [(one["name"], one["speedup"]) for one in _MODEL.finditer(text)]
+    told = [f"{name} is slower compiled ({by})" for name, by in slow if float(by) < 1]
+    return "; ".join(told[:2])
 
 
 def _compiled(found: dict[str, str]) -> str:
