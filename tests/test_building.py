@@ -68,6 +68,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(automaton, "BUILT", tmp_path)
     made = tmp_path / manifest.shipped_at().name
     monkeypatch.setattr(manifest, "shipped_at", lambda: made)
+    monkeypatch.setattr(manifest, "BUILT", tmp_path)
     manifest._current.cache_clear()
     yield tmp_path
     manifest._current.cache_clear()

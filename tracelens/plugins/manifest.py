@@ -72,7 +72,7 @@ def current() -> Manifest:
 
 @cache
 def _current(asked: context.Context) -> Manifest:
-    if only_ours() and (shipped := _read(shipped_at())) is not None:
+    if BUILT.is_dir() and only_ours() and (shipped := _read(shipped_at())) is not None:
         return shipped
     if asked.cache is None:
         return _made()
@@ -91,9 +91,10 @@ def shipped_at() -> Path:
     Sizes tell: a wheel's files have the times at which they were installed.
     """
     stamps = hashlib.sha256(__version__.encode())
+    root = len(str(BUILT.parent)) + 1
     for path, state in _files("tracelens"):
         if path.endswith(".py"):
-            name = Path(path).relative_to(BUILT.parent).as_posix()
+            name = path[root:].replace(os.sep, "/")
             stamps.update(f"{name}\0{state.st_size}\n".encode("utf-8", "surrogateescape"))
     return BUILT / f"installed-{stamps.hexdigest()[:16]}.json"
 

@@ -32,9 +32,31 @@ _TIME = re.compile(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
 #: Shortest beginning of a message that is believed behind any program's time and level.
 TELLING = 20
 
+#: Lines from which on many patterns are worth being put together.
+MANY = 200
 #: Characters by which a line is shorter than the wrap where a path in it was replaced.
 EDITED = 16
 _CUT_PATH = re.compile(rb"/[^\s\"':,]{0,80}(?<!\.py)$")
+
+
+class AnyOf:
+    """Some patterns of which one is to match.
+
+    To make one pattern of them takes longer than to make each, and pays with many lines only.
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = tuple(patterns)
+        #: As a kind has it whose beginning is asked for: it is not compiled a second time.
+        self._compiled = [re.compile(pattern, re.UNICODE) for pattern in self._patterns]
+        self._asked = 0
+
+    def match(self, text: str) -> bool:
+        """Tell whether one of them matches at the start of ``text``."""
+        self._asked += 1
+        if self._asked == MANY and self._patterns:
+            self._compiled = [re.compile("|".join(f"(?:{one})" for one in self._patterns))]
+        return any(one.match(text) for one in self._compiled)
 
 
 class Kinds:
@@ -82,23 +104,23 @@ class Kinds:
         return [(pattern, log) for pattern, log in found if pattern is not None]
 
     @cached_property
-    def may_begin(self) -> re.Pattern[str]:
+    def may_begin(self) -> AnyOf:
         """Matches the first line of a bare record of some kind that is known by a pattern."""
-        return _any_of(pattern for pattern, _ in self.patterns)
+        return AnyOf(pattern for pattern, _ in self.patterns)
 
     @cached_property
-    def _may_interrupt(self) -> re.Pattern[str]:
+    def _may_interrupt(self) -> AnyOf:
         """Like :attr:`may_begin`, without the kinds whose lines may be of other records."""
-        return _any_of(pattern for pattern, log in self.patterns if not log.partial)
+        return AnyOf(pattern for pattern, log in self.patterns if not log.partial)
 
     @cached_property
-    def may_continue(self) -> re.Pattern[str]:
+    def may_continue(self) -> AnyOf:
         """Matches a line that may belong to a bare record of some kind."""
         openers = {log.name: log for _, log in (*self.bare, *self.patterns)}
         openers |= {log.name: log for log in self.packs}
         goes_on = [_source(log, "continues") for log in openers.values()]
         tab = ["\t"] if self.structured is not None else []
-        return _any_of([*(pattern for pattern in goes_on if pattern is not None), *tab])
+        return AnyOf([*(pattern for pattern in goes_on if pattern is not None), *tab])
 
     def openings(self) -> list[str]:
         """Return patterns, one of which matches each line that is not the program's by its start.
@@ -115,7 +137,7 @@ class Kinds:
 
     def begins_bare(self, text: str) -> bool:
         """Tell whether ``text`` is the first line of a bare record, and no part of any other."""
-        return text.encode().startswith(self.bare_marks) or bool(self._may_interrupt.match(text))
+        return text.encode().startswith(self.bare_marks) or self._may_interrupt.match(text)
 
     def stops_early(self, line: bytes) -> bool:
         """Tell whether ``line``, of oneDNN's, stops before the time that it ends in."""
@@ -209,7 +231,7 @@ class Kinds:
 
     def of_text(self, text: str) -> type[Log] | None:
         """Return the kind whose bare records begin like ``text``, by its pattern."""
-        if self.may_begin.match(text) is None:
+        if not self.may_begin.match(text):
             return None
         logs = (log for _, log in self.patterns)
         begun = (log for log in logs if log.begins is not None and log.begins.match(text))
@@ -288,7 +310,3 @@ def _source(log: type[Log] | LogFacts, which: Literal["begins", "continues"]) ->
         return held[0] if held else None
     pattern: re.Pattern[str] | None = getattr(log, which)
     return None if pattern is None else pattern.pattern
-
-
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")
