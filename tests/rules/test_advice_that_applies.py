@@ -189,6 +189,30 @@ def test_an_object_is_chosen_by_a_member_and_not_by_a_number(
     assert ("same-object" in ids(found)) is not is_chosen
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("for op in ops: x = op(x)", ["compile-items"]),
+        ("return [op(x) for op in ops]", ["compile-items"]),
+        ("for op in ops: x = x + op", ["stack", "allocate"]),
+        ("x = torch.stack(ops)", ["stack", "allocate"]),
+    ],
+)
+def test_a_list_of_functions_is_not_stacked(line: str, expected: list[str], tmp_path: Path) -> None:
+    reasons = [f"len(ops) == {n}  # {line}  # proj/net.py:15 in forward" for n in range(2, 6)]
+    assert ids(told("RCP017", recompiled("forward", *reasons), tmp_path)) == expected
+
+
+def test_float64_that_came_by_accident_is_not_cast_to(tmp_path: Path) -> None:
+    for reasons, expected in (
+        (["expected Double, actual Float"] * 2, "x = x.to(torch.float32)"),
+        (["expected Float, actual Double"] * 2, "x = x.to(torch.float32)"),
+        (["expected Half, actual Float"] * 2, "x = x.to(torch.float16)"),
+    ):
+        text = recompiled("forward", *(f"tensor 'x' dtype mismatch. {one}" for one in reasons))
+        assert told("RCP013", text, tmp_path).advice[0].code == expected
+
+
 LOST = """\
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph break in user code at {file}:{line}
 V1122 09:15:30.000000 528 torch/_dynamo/symbolic_convert.py:5124] [{frame}/0] [__graph_breaks] Graph Break Reason: Failed to handle graph break gracefully. Skipping the function and falling back to eager. Graph break encountered:

@@ -9,7 +9,7 @@ from tracelens.evidence import Place, Table
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Source
 
-__all__ = ["Dimension", "entry_of", "is_tensor", "of_compilation", "symbolic"]
+__all__ = ["Dimension", "entry_of", "holds", "is_tensor", "of_compilation", "symbolic"]
 
 #: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module,
 #: and nothing that waited on the stack for the graph to go on.
@@ -37,6 +37,18 @@ def entry_of(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
 def symbolic(trees: list[GuardTree]) -> tuple[Dimension, ...]:
     """Return the dimensions of arguments that are symbols in an entry."""
     return tuple(dict.fromkeys(one for tree in trees for one in _symbols(tree)))
+
+
+def holds(trees: list[GuardTree], source: str, index: int) -> bool:
+    """Tell whether an entry is for one number in a dimension of an argument."""
+    for tree in trees:
+        for guard in tree.guards:
+            found = _TENSOR.match(guard.expression)
+            sizes = _SIZES.search(guard.expression) if found else None
+            if found and sizes and f"{found['name']}{found['path']}" == source:
+                every = sizes["sizes"].split(",")
+                return index < len(every) and every[index].strip().isdecimal()
+    return False
 
 
 def is_tensor(trees: list[GuardTree], source: Source) -> bool:

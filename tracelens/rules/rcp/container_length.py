@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.entry_guards import entry_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -54,8 +56,20 @@ def _is_dict(data: RecompileData) -> bool:
     return any(guard.operator == "!=" for guard in data.guards)
 
 
+#: What is known of the items.
+FUNCTIONS = "functions"
+
+
+def _is_called(data: RecompileData) -> bool:
+    """Whether its items are functions: the guards show it, or ``for op in ops: x = op(x)``."""
+    if data.held == FUNCTIONS:
+        return True
+    item = re.search(rf"\bfor (\w{{1,80}}) in {re.escape(data.source)}\b", data.code)
+    return bool(item and re.search(rf"\b{item[1]}\(", data.code))
+
+
 def _is_sequence(data: RecompileData) -> bool:
-    return _is_own(data) and not _is_dict(data)
+    return _is_own(data) and not (_is_dict(data) or _is_called(data))
 
 
 class ContainerLength(RecompileRule):
@@ -113,6 +127,15 @@ class ContainerLength(RecompileRule):
             applies=_is_sequence,
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
+        ),
+        Remedy(
+            "compile-items",
+            "Compile each function of it, and let Python call one after the other: which of them "
+            "are called is a part of the compiled code.",
+            when="a list of functions of the program's, which the line calls",
+            applies=lambda data: _is_own(data) and _is_called(data),
+            basis="tested",
+            proof="tests/advice/RCP017/compile-items.py",
         ),
         Remedy(
             "allocate",
@@ -192,6 +215,7 @@ class ContainerLength(RecompileRule):
                 message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
                 severity=_severity(group),
                 callers=callers_of(group, breaks),
+                held=FUNCTIONS if _holds_functions(group, trees) else "",
                 harmless=None if grows or filled else "two lengths need two entries",
             )
 
@@ -206,6 +230,20 @@ class ContainerLength(RecompileRule):
 def _is_of_import(source: str) -> bool:
     """Whether it is a global of another module than the function's own."""
     return "__import_" in source
+
+
+def _holds_functions(group: Group, trees: Table[GuardTree]) -> bool:
+    """Whether an entry guards the code of an item, or what a partial function holds."""
+    items = re.compile(
+        rf"L\['{re.escape(group.cause.what.removeprefix('the length of ').strip('`'))}'\]"
+        r"\[\d{1,4}\]\.(?:__code__|func\b|keywords\b)"
+    )
+    return any(
+        items.search(guard.expression)
+        for _, step in group.steps
+        for tree in entry_of(step.place, trees)
+        for guard in tree.guards
+    )
 
 
 def _severity(group: Group) -> Severity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.entry_guards import Dimension, entry_of, symbolic
+from tracelens.dynamo.entry_guards import Dimension, entry_of, holds, symbolic
 from tracelens.dynamo.recompile_history import (
     Series,
     histories,
@@ -44,6 +44,8 @@ class FirstChangeData(RecompileData):
 
     #: Whether its recompiles are a part of where most of the compile time went, as measured.
     is_heavy: bool = False
+    #: Whether the guards of the new entry hold the size: a line of code needs the number.
+    is_constant: bool = False
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
@@ -152,6 +154,7 @@ class FirstDynamicRecompile(RecompileRule):
             applies=lambda data: (
                 data.is_variable
                 and data.dimension is not None
+                and not data.is_constant
                 and not data.source.startswith("___")
             ),
             code=_lines,
@@ -164,6 +167,14 @@ class FirstDynamicRecompile(RecompileRule):
             ),
         ),
         Remedy(
+            "pad",
+            "Pad the input to one size: a line of code needs the number.",
+            when="the guards of the new entry hold the size",
+            applies=lambda data: data.is_constant,
+            basis="tested",
+            proof="tests/advice/RCP002/pad.py",
+        ),
+        Remedy(
             "static-sizes",
             lambda data: (
                 "Or, where only two sizes occur, compile each of them as a constant: here the "
@@ -171,7 +182,7 @@ class FirstDynamicRecompile(RecompileRule):
             ),
             when="the only recompile for a size, and it took twice as long as the first "
             "compilation, or more",
-            applies=lambda data: data.times_longer > 0,
+            applies=lambda data: data.times_longer > 0 and not data.is_constant,
             code="torch.compile(model, dynamic=False)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
             knob=Knob("constant sizes", compile={"dynamic": False}),
@@ -225,10 +236,12 @@ class FirstDynamicRecompile(RecompileRule):
             heavy = weight.heavy(steps, frames)
             part = heavy or weight.notable(steps, frames)
             loud = bool(part) or len(steps) >= MANY or fullest(changes) >= CROWDED
-            symbols = symbolic(entry_of(first.steps[0].place, trees))
+            entry = entry_of(first.steps[0].place, trees)
+            constant = len(changes) == 1 and index is not None and holds(entry, source, index)
+            symbols = symbolic(entry)
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            data = data.model_copy(update={"times_longer": times})
+            data = data.model_copy(update={"times_longer": times, "is_constant": constant})
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -237,7 +250,7 @@ class FirstDynamicRecompile(RecompileRule):
                 index,
                 title=f"{_named(source, index)} changed for the first time: "
                 + (plural(len(steps), "recompile") if loud else "expected"),
-                message=_told(function, changes)
+                message=_told(function, changes, is_constant=constant)
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
@@ -248,7 +261,7 @@ class FirstDynamicRecompile(RecompileRule):
                 cost=cost_of(steps, frames),
                 advice=self.advise(data),
                 data=data,
-                harmless=None if loud else "further values fit the entry with the symbol",
+                harmless=None if loud else _HARMLESS[constant],
                 severity=(Severity.WARNING if heavy else Severity.INFO) if loud else None,
             )
 
@@ -257,17 +270,28 @@ _OTHERS = " Mark other arguments of that size, too: one that is not marked holds
 _CUT = " The log is cut: whether the size kept changing is not known."
 
 
+#: Why nothing need be done, by whether the new entry is for one size.
+_HARMLESS = {
+    False: "further values fit the entry with the symbol",
+    True: "two sizes need two entries",
+}
+
+
 def _named(source: str, index: int | None) -> str:
     return f"`{source}`" if index is None else f"dimension {index} of `{source}`"
 
 
-def _told(function: str, changes: list[Change]) -> str:
+def _told(function: str, changes: list[Change], *, is_constant: bool) -> str:
     first = changes[0].steps[0].check
     if isinstance(first, TensorMismatch):
         text = f"It changed from {first.expected} to {first.actual}, and"
     else:
         values = Series(changes[0].history, changes[0].steps).values
         text = f"It was {', then '.join(values)}; then another value came, and"
+    if is_constant:
+        return (
+            text + f" `{function}` was compiled once more for it: a line of code needs the number."
+        )
     text += f" `{function}` was compiled once more with it as a symbol, which fits further values."
     entries = sum(len(change.steps) for change in changes)
     if entries > 1:

@@ -1,0 +1,47 @@
+"""A size that changed once is a symbol afterwards, or a constant again: the guards tell."""
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Severity
+
+PREFIX = "V1120 14:02:01.000000 7 torch/_dynamo/guards.py:4483] [0/1] "
+LOG = (
+    PREFIX
+    + "[__recompiles] Recompiling function forward in /home/ana/proj/net.py:5\n"
+    + PREFIX
+    + "[__recompiles]     triggered by the following guard failure(s):\n"
+    + PREFIX
+    + "[__recompiles]     - 0/0: tensor 'ids' size mismatch at index 1. expected 16, actual 5\n"
+    + PREFIX
+    + "[__guards] TREE_GUARD_MANAGER:\n"
+    + PREFIX
+    + "[__guards] +- RootGuardManager\n"
+    + PREFIX
+    + "[__guards] | +- GuardManager: source=L['ids'], accessed_by=FrameLocalsGuardAccessor("
+    "key='ids', framelocals_idx=1), type=<class 'torch.Tensor'>, tag_safe=(False, False)\n"
+    + PREFIX
+    + "[__guards] | | +- TENSOR_MATCH: check_tensor(L['ids'], Tensor, DispatchKeySet(CPU), "
+    "torch.int64, device=None, requires_grad=False, size=[8, {size}], stride=[None, 1])\n"
+)
+
+
+@pytest.mark.parametrize(("size", "is_symbol"), [("None", True), ("5", False)])
+def test_further_sizes_fit_only_where_the_entry_has_a_symbol(
+    size: str, is_symbol: bool, tmp_path: Path
+) -> None:
+    """A loop over ``ids.size(1)`` needs the number: the second size is compiled as the first."""
+    log = tmp_path / "run.log"
+    log.write_text(LOG.format(size=size))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert found.severity is Severity.NONE
+    assert ("fits further values" in found.message) is is_symbol
+    assert ("needs the number" in found.message) is not is_symbol
+    assert found.harmless == (
+        "further values fit the entry with the symbol"
+        if is_symbol
+        else "two sizes need two entries"
+    )
+    assert [one.id for one in found.advice] == (["mark-dynamic"] if is_symbol else ["pad"])
