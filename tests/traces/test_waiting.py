@@ -180,3 +180,34 @@ def test_a_busy_device_that_copies_is_not_told_to_compute(tmp_path: Path) -> Non
     report = tracelens.analyze(str(tmp_path / "trace.json"))
     (busy,) = [f for f in report.findings if f.code == "TRC030"]
     assert "alone" not in (busy.harmless or "")
+
+
+@pytest.mark.parametrize(
+    ("calls", "steps", "room"), [(3, True, True), (2, True, False), (3, False, False)]
+)
+def test_memory_that_is_given_back_in_a_step_is_no_start(
+    tmp_path: Path, calls: int, steps: bool, room: bool
+) -> None:
+    """The second of three steps: ``calls`` of cudaFree and one of cudaMalloc keep the device."""
+    events: list[Json] = []
+    at = 1000.0
+    for k in range(3):
+        begin = at
+        if k == 1:
+            for name in ["cudaFree"] * calls + ["cudaMalloc"]:
+                events.append(span("cuda_runtime", name, at, 5_000.0))
+                at += 5_000.0
+        for n in range(20):
+            number = 100 * k + n + 1
+            launched = span("cuda_runtime", "cudaLaunchKernel", at, 4.0)
+            ran = kernel("gemm", at + 6, 900.0)
+            events += [each | {"args": {"correlation": number}} for each in (launched, ran)]
+            at += 910.0
+        if steps:
+            step = span("user_annotation", f"ProfilerStep#{k}", begin, at - begin)
+            events.append(step)
+    events.sort(key=lambda each: (each["ts"], -each["dur"]))
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC023"]
+    assert found.data["makes_room"] is room
+    assert [each.id for each in found.advice] == [*(["segments"] if room else []), "warm-up"]
+    assert ("starting" in found.message) is not room

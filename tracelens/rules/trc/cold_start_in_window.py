@@ -21,8 +21,13 @@ __all__ = ["ColdStartInWindow"]
 MIN_MS = 5.0
 MIN_SHARE = 0.1
 MAX_QUOTED = 3
+#: What gives memory of the device back.
+FREES = frozenset({"cudaFree", "hipFree"})
 #: Of a trace without steps, what one-off work before the first kernel must take to be told.
 MIN_BEFORE = 0.5
+#: Calls that give memory back from which on the allocator makes room, and their share of it.
+MIN_FREED = 3
+FREEING = 0.2
 #: A launch that takes longer on average has a slow one among them.
 SLOW_MS = 0.1
 
@@ -32,6 +37,8 @@ class ColdStart(FindingData):
 
     start_ms: float
     window_ms: float
+    #: In steps, memory is given back for other memory to be taken: it is short, or in pieces.
+    makes_room: bool = False
 
 
 class ColdStartInWindow(Rule):
@@ -50,7 +57,8 @@ class ColdStartInWindow(Rule):
     ## When it is harmless
     In a long window. Below 5 ms, or a tenth of the time, the rule keeps quiet. What is done before
     the first kernel is told where the trace has no steps, from half of the whole trace on. A name such
-    as ``warmup`` counts for nothing: calls that start something are what is measured.
+    as ``warmup`` counts for nothing: calls that start something are what is measured. Where memory is
+    given back in steps three times and more, for a fifth of it, the allocator is said to make room.
 
     ## What to do
     Run a few steps before recording.
@@ -69,6 +77,17 @@ class ColdStartInWindow(Rule):
     unconfirmable = "it is about how the trace was recorded, not about the program"
     Data = ColdStart
     remedies = (
+        Remedy(
+            id="segments",
+            text="Let what is taken grow, so that less is left over in pieces that fit nothing; if "
+            "memory is short all the same, use less of it.",
+            env="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            when="memory is given back in the profiled steps",
+            applies=lambda data: data.makes_room,
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/2.13/notes/cuda.html"
+            "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf",
+        ),
         Remedy(
             id="warm-up",
             text="Warm up before recording.",
@@ -129,17 +148,28 @@ class ColdStartInWindow(Rule):
 
     def _finding(self, view: View, start: float, slow: list[Seen[RuntimeCall]]) -> Finding:
         whole = view.window_ms
-        data = ColdStart(start_ms=start, window_ms=whole)
+        freeing = [row for row in slow if str(row.record) in FREES]
+        room = (
+            view.in_steps
+            and sum(row.count for row in freeing) >= MIN_FREED
+            and sum(row.ms for row in freeing) >= FREEING * start
+        )
+        data = ColdStart(start_ms=start, window_ms=whole, makes_room=room)
         named = ", ".join(f"`{row.record}`" for row in slow[:MAX_QUOTED])
         which = f" in {named}" if named else ""
+        told = (
+            f" is done once{which}: code is loaded, memory taken, streams made. The window is "
+            "about starting, not about running."
+        )
+        if room:
+            told = (
+                f" is not done in every step{which}. Memory is given back and taken anew: "
+                "PyTorch's allocator makes room, or its cache was emptied."
+            )
         return self.finding(
             "start",
             title=f"one-off work takes {percent(start / whole)} of {view.of}",
-            message=(
-                f"For {length(start)} of {length(whole)} the GPU waits for work that is done once"
-                f"{which}: code is loaded, memory taken, streams made. The window is about "
-                "starting, not about running."
-            ),
+            message=(f"For {length(start)} of {length(whole)} the GPU waits for work that{told}"),
             confidence=Confidence.HIGH,
             count=max(1, len(slow)),
             evidence=[
