@@ -99,3 +99,65 @@ def test_what_is_no_refusal_keeps_its_advice(tmp_path: Path) -> None:
     assert found.title.startswith("an operation of the program fails while it is traced: value")
     path.write_text(TRACED.format(message="mat1 and mat2 must have the same dtype"))
     assert "shapes or dtypes" in analyze(str(path)).findings[0].title
+
+
+CARRIED = """torch._dynamo.exc.UncapturedHigherOrderOpError: Expected body_fn_output and \
+carried_inputs to have same metadata but found:
+pair[1] differ in 'dtype: torch.float64, torch.float32'
+
+
+from user code:
+   File "/home/ana/proj/net.py", line 12, in forward
+    _, v = while_loop(goes_on, body, (i, v))
+"""
+
+
+def test_the_body_of_a_loop_returns_what_it_got(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(CARRIED, encoding="utf-8")
+    found = analyze(str(path)).findings[0]
+    assert [advice.id for advice in found.advice] == ["same-carry"]
+    assert found.title.startswith("the body of while_loop")
+
+
+TWICE = RUNNING.format(message="torch.compile with aot_autograd does not currently support double")
+TWICE = TWICE.replace("double\n", "double backward\n")
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [("torch_dynamo_resume_in_residual_at_11", "twice-eager"), ("train", "outside")],
+)
+def test_what_is_differentiated_twice_within_compiled_code_is_left_out(
+    function: str, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(TWICE.replace("forward", function), encoding="utf-8")
+    found = analyze(str(path)).findings[0]
+    assert found.advice[0].id == expected
+    assert "torch_dynamo_resume_in" not in f"{found.where} {found.advice}"
+
+
+STRIDES = (
+    "expected size {0}=={0}, stride 1==32 at dim=0; expected size 32==32, stride {0}=={1} at dim=1"
+    "\nError in op: torch.ops.{2}.default\nThis error most often comes from a incorrect fake (aka "
+    "meta) kernel for a custom op."
+)
+
+
+@pytest.mark.parametrize(
+    ("inner", "operator", "is_said"),
+    [(1, "geo.interp", True), (2, "geo.interp", False), (1, "aten.mm", False)],
+)
+def test_a_result_is_made_contiguous_where_that_is_expected(
+    inner: int, operator: str, is_said: bool, tmp_path: Path
+) -> None:
+    message = STRIDES.format(20, inner, operator)
+    path = tmp_path / "run.log"
+    text = RUNNING.format(message=message).replace("RuntimeError", "AssertionError")
+    path.write_text(text, encoding="utf-8")
+    found = analyze(str(path)).findings[0]
+    assert found.code == "ERR021"
+    assert (found.advice[0].id == "contiguous") == is_said
+    named = [advice.code for advice in found.advice if advice.id == "opcheck"]
+    assert (f"torch.ops.{operator}.default" in str(named)) == operator.startswith("geo")

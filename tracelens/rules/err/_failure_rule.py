@@ -205,12 +205,17 @@ class FailureRule(Rule):
             platform=failure.platform,
             file=failure.file,
             line=failure.line,
-            function=failure.function,
+            function=stories.as_written(failure.function),
             stack=tuple(
                 Traced(file=one.file, line=one.line, function=one.function, code=one.code)
                 for one in failure.stack
             ),
-            facts=dict(failure.facts),
+            facts=dict(failure.facts)
+            | (
+                {"resumed": "yes"}
+                if stories.as_written(failure.function) != failure.function
+                else {}
+            ),
         )
 
 
@@ -302,7 +307,11 @@ def _cut(data: FailureData) -> str:
 def _where(failure: Failure) -> Where | None:
     if not failure.file:
         return None
-    return Where(file=failure.file, line=failure.line or None, function=failure.function or None)
+    return Where(
+        file=failure.file,
+        line=failure.line or None,
+        function=stories.as_written(failure.function) or None,
+    )
 
 
 def _quotes(seen: Seen[Failure]) -> list[EvidenceLine]:

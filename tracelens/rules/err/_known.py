@@ -254,11 +254,24 @@ KNOWN = (
         proof="https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks",
     ),
     Remedy(
+        "twice-eager",
+        lambda d: (
+            f"`{d.function}` differentiates within what is compiled: leave it out, with the "
+            "model that it calls, and compile the rest."
+        ),
+        code="@torch.compiler.disable",
+        since="2.1",
+        applies=lambda d: d.cause == "double-backward" and "resumed" in d.facts,
+        when="double backward within a compiled function",
+        basis="tested",
+        proof="tests/advice/ERR000/twice-eager.py",
+    ),
+    Remedy(
         "outside",
         "Compute what is differentiated twice (a gradient penalty, forces) with the uncompiled"
         " module, and keep the compiled one for the rest.",
         code="model._orig_mod(x)  # of model = torch.compile(model)",
-        applies=lambda d: d.cause == "double-backward",
+        applies=lambda d: d.cause == "double-backward" and "resumed" not in d.facts,
         when="double backward",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     ),

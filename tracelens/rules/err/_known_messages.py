@@ -47,6 +47,10 @@ _REFUSALS = {
         "When merging two branches' output in torch.cond",
         "the branches of torch.cond return tensors that differ",
     ),
+    "same-carry": _Refusal(
+        "Expected body_fn_output and carried_inputs to have same metadata",
+        "the body of while_loop returns tensors that differ from those it gets",
+    ),
     "flex-cpu": _Refusal(
         "FlexAttention does not support backward on CPU",
         "compiled flex_attention has no backward on the CPU",
@@ -118,6 +122,13 @@ SAID = (
         "that differs within its branch.",
         basis="tested",
         proof="tests/advice/ERR015/same-branches.py",
+    ),
+    _remedy(
+        "same-carry",
+        "Let the body return each tensor in the dtype, shape and device in which it came in: "
+        "convert what the message names, or what is passed in at first.",
+        basis="tested",
+        proof="tests/advice/ERR018/same-carry.py",
     ),
     _remedy(
         "flex-cpu",

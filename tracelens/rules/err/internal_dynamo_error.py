@@ -14,6 +14,7 @@ from tracelens.rules.err._failure_rule import (
     disabled,
     gist,
 )
+from tracelens.rules.err._known_messages import SAID, refused, unless_said
 from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
@@ -31,6 +32,68 @@ def _left_out(data: FailureData) -> str:
         f"The call at {at} leads there: leave it out of what is compiled, and compile what comes "
         "before and after it."
     )
+
+
+_REMEDIES = (
+    Remedy(
+        "call-first",
+        "Call it once before compiling: what is looked up in the first call (a version, an "
+        "import) is mostly kept.",
+        when="a package or a module is not found",
+        applies=_looks_up,
+        code="model(*inputs)  # eagerly, before torch.compile(model)",
+        basis="tested",
+        proof="tests/advice/ERR018/call-first.py",
+    ),
+    Remedy(
+        "leave-call-out",
+        _left_out,
+        when="the error is in an installed package that a line of the program's own calls",
+        applies=lambda d: direct_call(d) is not None,
+        basis="source",
+        proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
+    ),
+    Remedy(
+        "disable",
+        lambda d: (
+            f"Leave `{d.function}` out of what is compiled."
+            if d.function
+            else "Leave the function out of what is compiled."
+        ),
+        code=disabled,
+        since="2.1",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+    ),
+    Remedy(
+        "inner",
+        "Or compile a module inside of it that works, in place of the whole: "
+        "`model.part = torch.compile(model.part)`, not `model.part.compile()`, which compiles "
+        "nothing where `part` is an `nn.Sequential`.",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+    ),
+    Remedy(
+        "verbose",
+        "See the whole stack: the last line of it outside of torch raised the error, often a"
+        " `__len__`, a property or a metaclass of the program.",
+        env="TORCHDYNAMO_VERBOSE=1",
+        basis="untestable",
+        proof="it shows more",
+    ),
+    Remedy(
+        "bisect",
+        "See that it is Dynamo, and not what comes after it.",
+        code='torch.compile(model, backend="eager")',
+        proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+    ),
+    Remedy(
+        "report",
+        "If the program's objects are in order it is a bug of Dynamo: try a newer torch, and"
+        " report it.",
+        code="python -m pip install -U torch",
+        basis="untestable",
+        proof="it is a report",
+    ),
+)
 
 
 class InternalDynamoError(FailureRule):
@@ -66,69 +129,12 @@ class InternalDynamoError(FailureRule):
     code = "ERR018"
     name = "internal-dynamo-error"
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-dynamo"})
-    remedies = (
-        Remedy(
-            "call-first",
-            "Call it once before compiling: what is looked up in the first call (a version, an "
-            "import) is mostly kept.",
-            when="a package or a module is not found",
-            applies=_looks_up,
-            code="model(*inputs)  # eagerly, before torch.compile(model)",
-            basis="tested",
-            proof="tests/advice/ERR018/call-first.py",
-        ),
-        Remedy(
-            "leave-call-out",
-            _left_out,
-            when="the error is in an installed package that a line of the program's own calls",
-            applies=lambda d: direct_call(d) is not None,
-            basis="source",
-            proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
-        ),
-        Remedy(
-            "disable",
-            lambda d: (
-                f"Leave `{d.function}` out of what is compiled."
-                if d.function
-                else "Leave the function out of what is compiled."
-            ),
-            code=disabled,
-            since="2.1",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-        ),
-        Remedy(
-            "inner",
-            "Or compile a module inside of it that works, in place of the whole: "
-            "`model.part = torch.compile(model.part)`, not `model.part.compile()`, which compiles "
-            "nothing where `part` is an `nn.Sequential`.",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-        ),
-        Remedy(
-            "verbose",
-            "See the whole stack: the last line of it outside of torch raised the error, often a"
-            " `__len__`, a property or a metaclass of the program.",
-            env="TORCHDYNAMO_VERBOSE=1",
-            basis="untestable",
-            proof="it shows more",
-        ),
-        Remedy(
-            "bisect",
-            "See that it is Dynamo, and not what comes after it.",
-            code='torch.compile(model, backend="eager")',
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
-        ),
-        Remedy(
-            "report",
-            "If the program's objects are in order it is a bug of Dynamo: try a newer torch, and"
-            " report it.",
-            code="python -m pip install -U torch",
-            basis="untestable",
-            proof="it is a report",
-        ),
-    )
+    remedies = (*SAID, *unless_said(_REMEDIES))
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if meant := refused(data):
+            return meant
         first = first_line(data.message)
         name = data.exception.rpartition(".")[2] or "the traceback is cut before its error"
         return (

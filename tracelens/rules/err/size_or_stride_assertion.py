@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import ClassVar
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
 __all__ = ["SizeOrStrideAssertion"]
+
+
+#: The operator, and of each dimension the size, the stride, and those that were expected.
+_OPERATOR = re.compile(r"Error in op: (torch\.ops\.(?!aten\.)[\w.]{1,200})")
+_DIMENSION = re.compile(
+    r"size (\d{1,12})==(\d{1,12}), stride (\d{1,12})==(\d{1,12}) at dim=(\d{1,2})"
+)
+
+
+def _operator(data: FailureData) -> str:
+    found = _OPERATOR.search(data.message)
+    return found[1] if found else "torch.ops.mylib.my_op.default"
+
+
+def _is_contiguous(data: FailureData) -> bool:
+    """Whether compiled code expects a contiguous result of a custom operator that is named."""
+    found = [tuple(map(int, one)) for one in _DIMENSION.findall(data.message)]
+    if not found or not _OPERATOR.search(data.message):
+        return False
+    if [one[4] for one in found] != list(range(len(found))) or found[-1][3] != 1:
+        return False  # not all dimensions are told, or the last is not the innermost
+    same = all(size == wanted for size, wanted, *_ in found)
+    return same and all(
+        outer[3] == inner[1] * inner[3] for outer, inner in itertools.pairwise(found)
+    )
 
 
 class SizeOrStrideAssertion(FailureRule):
@@ -41,10 +68,23 @@ class SizeOrStrideAssertion(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"size-stride"})
     remedies = (
         Remedy(
+            "contiguous",
+            lambda data: (
+                f"The fake kernel of `{_operator(data)}` promises a contiguous result, and the "
+                "operator returns another: make that contiguous."
+            ),
+            code="return result.contiguous()  # in the operator itself",
+            since="2.0",
+            when="a custom operator that the log names, whose result was to be contiguous",
+            applies=_is_contiguous,
+            basis="tested",
+            proof="tests/advice/ERR021/contiguous.py",
+        ),
+        Remedy(
             "opcheck",
             "A custom operator whose fake (meta) kernel promises other strides: let torch compare"
             " the two.",
-            code="torch.library.opcheck(torch.ops.mylib.my_op.default, args)",
+            code=lambda data: f"torch.library.opcheck({_operator(data)}, args)",
             since="2.4",
             proof="https://docs.pytorch.org/docs/stable/library.html",
         ),
