@@ -105,3 +105,16 @@ def test_a_collective_that_is_waited_for_is_shown(tmp_path: Path) -> None:
     codes = {f.code for f in analyzed(tmp_path, events).findings}
     assert "TRC024" not in codes
     assert "TRC016" in codes
+
+
+@pytest.mark.parametrize(
+    ("every", "advice"),
+    [(100, ["whole"]), (1000, ["compile"])],  # a loop of masks; a few of them in a program
+)
+def test_loops_that_select_by_masks_are_not_to_be_compiled(
+    tmp_path: Path, every: int, advice: list[str]
+) -> None:
+    names = ["aten::nonzero" if at % every == 0 else "aten::add" for at in range(20_000)]
+    events = [op(name, 3.0 * at, 2.0) for at, name in enumerate(names)]
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC002"]
+    assert [each.id for each in found.advice] == advice

@@ -26,6 +26,11 @@ MAX_COMPILED = 0.1
 #: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
 ONE_ELEMENT = "aten::item"
 ONE_ELEMENT_COSTS = 8
+#: Operators whose result is as large as the data says: each ends a compiled graph. How often they
+#: must come, and among how many others, to be what a loop does.
+SIZING = ("aten::nonzero", "aten::masked_select", "aten::unique_dim", "aten::_unique2")
+MIN_SIZING = 100
+MAX_BETWEEN = 500
 #: Modules that Dynamo skips as a whole.
 RECURRENT = frozenset({"aten::gru", "aten::lstm", "aten::rnn_tanh", "aten::rnn_relu"})
 
@@ -43,6 +48,8 @@ class Small(NamedTuple):
     left_ms: float
     #: Whether that is what holds the program up.
     much: bool
+    #: Results whose size depends on the data, where they are many.
+    sizing: int = 0
 
 
 def small_operators(
@@ -67,4 +74,6 @@ def small_operators(
         and (whole.optimizer_ms or 0.0) < MAX_TOLD * whole.ms
         and (whole.compiled_ms or 0.0) + (whole.compile_ms or 0.0) < MAX_COMPILED * whole.ms
     )
-    return Small(calls, whole.ms / calls, reads, recurrent, left, much)
+    sized = sum(called.get(name, 0) for name in SIZING)
+    sizing = sized if sized >= MIN_SIZING and MAX_BETWEEN * sized >= calls else 0
+    return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing)

@@ -236,6 +236,8 @@ def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
         what = (
             f"`{ONE_ELEMENT}` reads one element {small.reads:,} times: `tolist()` reads all at once"
         )
+    elif small.sizing:
+        what = "results whose size depends on the data keep `torch.compile` from making fewer"
     return (
         f"{small.calls:,} operators, {length(small.each_ms)} for each in all: most of that is "
         f"Python and calling them; {what}"

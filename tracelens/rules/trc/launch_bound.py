@@ -42,6 +42,8 @@ class Launches(FindingData):
     on_cpu: bool = False
     #: Single elements that are read, where that is most of what is called.
     reads: int = 0
+    #: On the CPU, results whose size depends on the data, in a loop.
+    sizing: int = 0
 
 
 class LaunchBound(Rule):
@@ -89,7 +91,7 @@ class LaunchBound(Rule):
             text="Fuse the kernels.",
             code="model = torch.compile(model)",
             when="nothing is compiled yet",
-            applies=lambda data: not data.compiled and not data.reads,
+            applies=lambda data: not data.compiled and not data.reads and not data.sizing,
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
         ),
@@ -101,6 +103,17 @@ class LaunchBound(Rule):
             applies=lambda data: data.reads > 0,
             code="values = tensor.tolist()",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
+        ),
+        Remedy(
+            id="whole",
+            text="Results whose size depends on the data (`x[mask]`, `nonzero()`) end a compiled "
+            "graph each time. Compute all steps of the loop on whole tensors, or keep sizes as "
+            "they are.",
+            when="a loop on the CPU selects by masks",
+            applies=lambda data: data.sizing > 0 and not data.reads,
+            code="x = torch.where(mask, x, 0)",
+            basis="untestable",
+            proof="it depends on what the loop does",
         ),
         Remedy(
             id="graph",
@@ -169,6 +182,7 @@ class LaunchBound(Rule):
             compiled=False,
             on_cpu=True,
             reads=small.reads,
+            sizing=small.sizing,
         )
         reads = small.reads > 0
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
