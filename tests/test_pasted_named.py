@@ -276,3 +276,13 @@ def test_what_torch_raises_and_warns_of_is_an_error_only_with_its_name(
     assert found.severity is Severity.INFO
     found, *_ = _told(f"RuntimeError: {line}\n", tmp_path)
     assert found.severity is Severity.ERROR
+
+
+def test_an_explanation_that_is_pasted_often_counts_as_often(tmp_path: Path) -> None:
+    part = (
+        "  Explanation: Dynamo does not support tracing `Tensor.item()` with"
+        " config.capture_scalar_outputs=False.\n"
+        "  Hint: Set `torch._dynamo.config.capture_scalar_outputs = True`.\n\nand then\n"
+    )
+    (found,) = [one for one in _told(3 * part, tmp_path) if one.code == "GBR001"]
+    assert found.count == 3

@@ -71,7 +71,8 @@ def _explained(evidence: Evidence) -> None:
     for row, text in zip(rests, texts, strict=True):
         for whole in _graph_break(text):
             records = _parsed(kind(BREAKS), whole)
-            evidence.add(kind(BREAKS), text, row.places[0], lines=0, records=records)
+            for place in row.places:
+                evidence.add(kind(BREAKS), text, place, lines=0, records=records)
 
 
 def _read(evidence: Evidence, texts: list[Unread], completed: _Completes) -> bool:
