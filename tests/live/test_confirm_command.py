@@ -150,3 +150,14 @@ def test_an_interrupt_ends_the_program_and_leaves_a_whole_report(stored: Path) -
     assert json.loads(stored.read_text())["schema_version"] == 1
     assert not Path("/proc", told.read_text()).exists()
     assert list((stored.parent / "tmp").iterdir()) == []
+
+
+def test_a_finding_whose_change_is_one_of_the_program_says_that_it_was_not_tested(
+    tmp_path: Path,
+) -> None:
+    """Without a word the command would look as if it had confirmed something, or nothing."""
+    branch = next((ROOT / "fixtures" / "rules").glob("GBR002-*/fires-*.log"))
+    (tmp_path / "run.log").write_text(branch.read_text())
+    code, _, err = confirm(tmp_path, "run.log", "--", sys.executable, "-c", "pass")
+    assert code == 0, err
+    assert "GBR002 was not tested: the change is made in the program" in " ".join(err.split())

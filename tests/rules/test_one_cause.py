@@ -87,3 +87,24 @@ def test_layers_that_are_compiled_one_by_one_belong_to_their_hooks(tmp_path: Pat
     alone = tmp_path / "run.log"
     alone.write_text("\n".join(line for line in text.split("\n") if "__recompiles" in line))
     assert causes({one.id: one for one in analyze(str(alone)).findings}) == {}
+
+
+def test_a_layer_that_is_compiled_by_itself_belongs_to_the_function_that_was_lost(
+    tmp_path: Path,
+) -> None:
+    """The first layer gets no gradient, and is compiled by itself as what calls it was given up."""
+    lost = FIXTURES / "GBR006-break-in-loop-skips-frame" / "fires-loop.log"
+    recompile = (
+        "V1120 20:00:00.000000 1 torch/_dynamo/guards.py:5396] [7/1] [__recompiles] "
+        "Recompiling function layer in /home/ana/proj/{file}:3\n"
+        "V1120 20:00:00.000000 1 torch/_dynamo/guards.py:5396] [7/1] [__recompiles]     "
+        "triggered by the following guard failure(s):\n"
+        "V1120 20:00:00.000000 1 torch/_dynamo/guards.py:5396] [7/1] [__recompiles]     - 7/0: "
+        "tensor 'x' requires_grad mismatch. expected requires_grad=0\n"
+    )
+    text = lost.read_text(encoding="utf-8")
+    log = tmp_path / "run.log"
+    for file, cause in (("breaks.py", {"RCP012": "GBR002"}), ("other.py", {})):
+        log.write_text(text + recompile.format(file=file), encoding="utf-8")
+        found = causes({one.id: one for one in analyze(str(log)).findings})
+        assert {key: value for key, value in found.items() if key == "RCP012"} == cause

@@ -33,8 +33,9 @@ FROM_OUTSIDE = {
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "first-call",
     "leave-call-out", "leave-step", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
-    "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode", "one-rank",
-    "one-state", "pad", "pad-to-multiple", "pass-argument", "pass-tensor", "same-attributes",
+    "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",
+    "one-rank", "one-state", "pad", "pad-to-multiple", "pass-argument", "pass-tensor",
+    "same-attributes",
     "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     # settings, versions, and who else can do something

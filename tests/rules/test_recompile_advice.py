@@ -8,6 +8,8 @@ import pytest
 
 from tracelens import analyze
 from tracelens.report import Finding
+from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp.dtype_mismatch import DtypeMismatch
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 HEAD = "V1122 09:15:3{}.073000 528 torch/_dynamo/guards.py:5396] [0/{}] [__recompiles] "
@@ -111,3 +113,17 @@ def test_a_number_that_gave_way_to_a_tensor_is_no_symbol(tmp_path: Path) -> None
     assert "symbol" not in f"{found.message} {found.harmless}"
     number = told("RCP005", recompiled("forward", "self.v == 0.5"), tmp_path)
     assert "symbol" in str(number.harmless)
+
+
+def test_an_array_of_numpy_is_converted_and_no_mask_made_of_it() -> None:
+    values = {"cause": "RCP013", "function": "forward", "values": ("Double", "Float")}
+    own = RecompileData(file="/home/ana/proj/a.py", line=3, source="___from_numpy(obs)", **values)
+    (advice,) = DtypeMismatch().advise(own)
+    assert (advice.id, advice.code) == ("array-dtype", 'obs = obs.astype("float32")')
+    library = own.model_copy(update={"file": "/home/ana/venv/lib/python3.11/site-packages/a/b.py"})
+    (advice,) = DtypeMismatch().advise(library)
+    assert advice.code is None
+    assert "what" not in advice.text
+    assert "passed as `obs`" in advice.text
+    masks = own.model_copy(update={"values": ("Bool", "Long"), "source": "mask"})
+    assert [one.id for one in DtypeMismatch().advise(masks)] == ["one-dtype"]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Watch", "duration"]
 
+#: Findings of which is said why they were not tested.
+MAX_UNTESTED = 3
 #: Cells of the bar.
 CELLS = 16
 
@@ -44,6 +46,17 @@ class Watch:
             f"structure in {duration(forecast.structure)}{known}. Ctrl-C keeps what is known."
         )
         self._clock()
+
+    def untested(self, findings: Sequence[Finding]) -> None:
+        """Say why no run was made for findings: the change is one of the program itself."""
+        notes = [
+            (one.code, one.confirmation.note)
+            for one in findings
+            if one.confirmation.state == "not_tried" and one.confirmation.note
+        ]
+        self.clear()
+        for code, note in notes[:MAX_UNTESTED]:
+            say(f"{code} was not tested: {note}")
 
     def _clock(self) -> None:
         """Say once what steps are compared by where instructions cannot be counted."""

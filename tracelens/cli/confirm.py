@@ -268,6 +268,7 @@ class _Job:
                 on_finding=self._watch.finding,
                 on_result=self._keep,
             )
+        self._watch.untested(self.report.shown)
 
     def _explore(self, *, standard: bool) -> None:
         from tracelens.live.exploring import explore

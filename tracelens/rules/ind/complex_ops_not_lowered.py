@@ -28,6 +28,14 @@ __all__ = ["ComplexOpsNotLowered"]
 FOURIER = "_fft_"
 #: Measured: left out of what is compiled, they cost a graph break, and no time is won.
 _FOURIER = "a Fourier transform makes the complex numbers, and a library computes it either way"
+#: What a rotation of pairs is made of, and what only changes the form of a tensor.
+ROTATION = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("view_as_complex", "view_as_real", "mul", "polar"),
+        *("clone", "expand", "permute", "reshape", "select", "slice", "unsqueeze", "view"),
+    )
+)
 
 
 class ComplexOpsNotLowered(Rule):
@@ -80,11 +88,19 @@ class ComplexOpsNotLowered(Rule):
             id="real-numbers",
             text="Compute with real numbers: a rotation of pairs (a, b) is a * cos - b * sin and "
             "a * sin + b * cos.",
-            when="no Fourier transform makes them",
-            applies=lambda data: not data.is_fourier,
+            when="no Fourier transform makes them, and they are multiplied and nothing else",
+            applies=lambda data: not data.is_fourier and set(data.operators) <= ROTATION,
             code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
             proof="https://github.com/facebookresearch/fairseq2/pull/1213",
             edits=True,
+        ),
+        Remedy(
+            id="two-parts",
+            text="Compile modules that get and return real numbers; or, in code of your own, keep "
+            "the real and the imaginary part as two tensors.",
+            when="no Fourier transform makes them, and more than a rotation is computed",
+            applies=lambda data: not data.is_fourier and not set(data.operators) <= ROTATION,
+            proof="https://docs.pytorch.org/docs/stable/complex_numbers.html",
         ),
     )
 

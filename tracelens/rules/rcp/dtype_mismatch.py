@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
@@ -21,6 +23,10 @@ FLOATS = {
 }
 
 
+#: How a guard names an array of NumPy.
+_ARRAY = re.compile(r"___from_numpy\((\w+)\)")
+
+
 def _is_floating(data: RecompileData) -> bool:
     return data.is_variable and FLOATS.keys() >= set(data.values)
 
@@ -28,6 +34,22 @@ def _is_floating(data: RecompileData) -> bool:
 def _wanted(data: RecompileData) -> str:
     """Return the first dtype; float64 mostly comes by accident, and is not asked for."""
     return FLOATS[next((one for one in data.values if one != "Double"), data.values[0])]
+
+
+def _array(data: RecompileData) -> str:
+    """Return the array of NumPy that Dynamo takes for a tensor; empty where it is none."""
+    found = _ARRAY.fullmatch(data.source)
+    return found[1] if found and FLOATS.keys() >= set(data.values) else ""
+
+
+def _name(data: RecompileData) -> str:
+    return _wanted(data).removeprefix("torch.")
+
+
+def _passed(data: RecompileData) -> str:
+    if data.is_of_library:
+        return f'the array that is passed as `{_array(data)}`, with `.astype("{_name(data)}")`,'
+    return f"`{_array(data)}`"
 
 
 class DtypeMismatch(TensorRule):
@@ -81,10 +103,33 @@ class DtypeMismatch(TensorRule):
             proof="tests/advice/RCP013/cast.py",
         ),
         Remedy(
+            "array-dtype",
+            lambda data: (
+                f"Convert {_passed(data)} before the call: an array that is made in Python is "
+                "float64."
+            ),
+            when="floating-point arrays of NumPy, an argument of the function",
+            applies=lambda data: bool(_array(data)),
+            code=lambda data: (
+                None
+                if data.is_of_library
+                else f'{_array(data)} = {_array(data)}.astype("{_name(data)}")'
+            ),
+            basis="tested",
+            proof="tests/advice/RCP013/array-dtype.py",
+        ),
+        Remedy(
             "one-dtype",
-            "Make the tensor with one dtype: masks as bool, indices as int64.",
-            when="masks, indices or a part of an object",
-            applies=lambda data: not _is_floating(data),
+            lambda data: (
+                "Make the tensor with one dtype"
+                + (
+                    "."
+                    if FLOATS.keys() >= set(data.values)
+                    else ": masks as bool, indices as int64."
+                )
+            ),
+            when="masks, indices or a part of an object, and no array of NumPy",
+            applies=lambda data: not _is_floating(data) and not _array(data),
             basis="tested",
             proof="tests/advice/RCP013/one-dtype.py",
         ),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from tracelens.dynamo.breaks import lost_around
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
+from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group
 from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
@@ -114,6 +118,13 @@ class RequiresGradMismatch(TensorRule):
             proof="tests/advice/RCP012/compile-model.py",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to what made Dynamo give up the function around the layers."""
+        yield from super().follows(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and data.lost:
+            yield from (lost_around(one.file) for one in data.functions)
 
     title = "`{function}` is compiled with and without a gradient for `{source}`"
 
