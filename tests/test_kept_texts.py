@@ -18,6 +18,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs import Record
 from tracelens.logs.inductor_debug import HashDetails, InductorDebug
 from tracelens.logs.torch_trace import TorchTrace
+from tracelens.source.prefixes import peel
 
 TEXTS = st.one_of(
     st.text(max_size=50),
@@ -165,3 +166,16 @@ def test_what_tells_written_records_apart() -> None:
     assert len({*keys}) == 4
     assert keys[0] == Written(b"{}\n", b"\ta\n", 2).key
     assert (lines_of(keys[0]), size_of(keys[0])) == (2, len("{}\na"))
+
+
+def test_a_place_that_does_not_move_is_the_same_one() -> None:
+    """Ranks are merged without moving: a copy of each place would be kept, and the first let go."""
+    place = Place("a.log", 3, "rank0", "0/0", 1.0, ((1, 9),))
+    assert place.shifted(0) is place
+    assert place.shifted(2) == Place("a.log", 5, "rank0", "0/0", 1.0, ((1, 11),))
+
+
+def test_what_many_records_have_in_common_is_held_once() -> None:
+    ranks = [peel(b"[rank%d]: a" % number)[1] for number in (3, 3)]
+    assert ranks == ["rank3", "rank3"]
+    assert ranks[0] is ranks[1]

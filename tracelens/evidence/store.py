@@ -50,8 +50,7 @@ class Evidence:
         self._limits = Limits(limits.MAX_UNREAD_OF_PART if of_part else limits.MAX_UNREAD)
         self._said = Said()
         self._silent = 0
-        #: Texts that look like a kind's and are the program's own.
-        self._foreign: set[tuple[str, Key]] = set()
+        self._foreign: set[tuple[str, Key]] = set()  # texts that look like a kind's and are none
         #: Kinds of which only the first place of each record is kept.
         self._counted: set[str] = set()
         self.kinds: dict[str, int] = {}
@@ -294,11 +293,12 @@ class Evidence:
             self.__dict__.pop(made, None)
         self._derived.clear()
         self._counted |= other._counted
-        for (kind, text), theirs in other._texts.items():
-            ours = self._texts.get((kind, text))
+        for known, theirs in other._texts.items():
+            kind, text = known
+            ours = self._texts.get(known)
             if isinstance(theirs, Unread):
                 if not isinstance(ours, Unread):
-                    ours = self._refused((kind, text), self._told(other, theirs).shifted(shift))
+                    ours = self._refused(known, self._told(other, theirs).shifted(shift))
                 ours.count += theirs.count
                 ours.lines += theirs.lines
                 continue
@@ -306,7 +306,7 @@ class Evidence:
                 if theirs and (excess := self._limits.excess(kind)):
                     self._take_back(kind, text, theirs, excess, shift)
                     continue
-                ours = self._texts[kind, text] = tuple(map(anew, theirs))
+                ours = self._texts[known] = tuple(map(anew, theirs))
                 self._limits.keep(kind, size_of(text))
             for mine, seen in zip(ours, theirs, strict=True):
                 mine.absorb(seen, shift, counted=kind in self._counted)

@@ -67,6 +67,8 @@ class Place(NamedTuple):
 
     def shifted(self, lines: int) -> Place:
         """Return the place as it is when ``lines`` lines stand before this part of the input."""
+        if not lines:
+            return self
         jumps = tuple((offset, line + lines) for offset, line in self.jumps)
         return self._replace(line=self.line + lines, jumps=jumps)
 

@@ -8,6 +8,7 @@ them; a line of another shape is read by the grammar, and so is a text in which 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -75,8 +76,8 @@ def _read(line: str, nested: Nested, guard: Make) -> Any:
     head = _HEAD.match(line)
     if head is None:
         return nested("guards", line)
-    kind, at = head["kind"], head.end()
-    values = {"depth": line[: head.start("kind")], "kind": kind}
+    kind, at = sys.intern(head["kind"]), head.end()
+    values: dict[str, Any] = {"depth": line[: head.start("kind")], "kind": kind}
     if head["leads"]:
         access = _ACCESS.search(line, at + 1)
         values["source"] = line[at:] if access is None else line[at : access.start()]

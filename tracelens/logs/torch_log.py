@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated
@@ -56,7 +57,7 @@ class Site(Record):
     @property
     def frame(self) -> str:
         """The compile id without the attempt: ``0/0_1`` is a second attempt at ``0/0``."""
-        return self.id.partition("_")[0]
+        return sys.intern(self.id.partition("_")[0])  # every record of a compilation has it
 
     @property
     def is_torch(self) -> bool:

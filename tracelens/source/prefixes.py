@@ -6,6 +6,7 @@ Only patterns, no state. All of them are linear: no quantifier repeats over anot
 from __future__ import annotations
 
 import re
+import sys
 from datetime import date
 from functools import lru_cache
 
@@ -173,7 +174,7 @@ def peel(line: bytes) -> tuple[bytes, str, bool]:
             break
         line = line[match.end() :]
         if match["rank"]:
-            rank = "rank" + match["rank"].lstrip(b"rankdefult").decode()
+            rank = sys.intern("rank" + match["rank"].lstrip(b"rankdefult").decode())
         partial = partial or match["part"] == b"P"
     return line, rank, partial
 
