@@ -91,6 +91,8 @@ def reason(cause: Cause, pairs: list[Unfused], call_ms: float = 0.0) -> str | No
             "the model is being trained on a CPU, so its weights cannot be packed, and Inductor "
             "generates no template for them"
         )
+    if cause is Cause.TUNED:
+        return "AUTOTUNE measured the library as faster, and no setting makes it count what follows"
     if cause is Cause.BATCHED:
         return "a batched product is a plain ATen call on a CPU, frozen or not"
     count, known = moved(pairs)

@@ -119,17 +119,6 @@ class UnfusedEpilogue(Rule):
         dtypes: str
 
     remedies = (
-        Remedy(
-            id="benchmark-epilogue",
-            text="Let the benchmark include what follows.",
-            when="AUTOTUNE took the library's kernel",
-            applies=lambda data: data.cause == "tuned",
-            setting="torch._inductor.config.benchmark_epilogue_fusion = True",
-            env="TORCHINDUCTOR_BENCHMARK_EPILOGUE_FUSION=1",
-            since="2.4",
-            proof="https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/"
-            "torch.compiler_inductor_profiling.html",
-        ),
         freeze(
             "IND002",
             text="Freeze the model for inference, under torch.no_grad(). Convolutions and bfloat16 "
