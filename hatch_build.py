@@ -30,15 +30,16 @@ class Built(BuildHookInterface):
         if version == "editable" or any(importlib.util.find_spec(one) is None for one in NEEDED):
             return
         self.scratch = tempfile.mkdtemp()
-        built = Path(self.scratch, "built")
+        built, installed = Path(self.scratch, "built"), Path(self.scratch, "installed")
         built.mkdir()
-        self._pretend(Path(self.scratch, "installed"))
+        self._pretend(installed)
         subprocess.run(  # noqa: S603 -- our own module
             [sys.executable, "-m", "tracelens.plugins.building", str(built)],
             cwd=self.root,
             env={
                 **os.environ,
-                "PYTHONPATH": os.path.join(self.scratch, "installed"),  # noqa: PTH118
+                # pip's isolated builds are told by PYTHONPATH alone what there is to import.
+                "PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)]),
                 "PYTHONHASHSEED": "0",
                 "PYTHONDONTWRITEBYTECODE": "1",
             },

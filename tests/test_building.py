@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -59,6 +61,24 @@ def test_a_wheel_holds_what_its_users_would_have_to_make(tmp_path: Path) -> None
         timeout=60,
     )
     assert found.stdout.strip() in held, "the index of other modules than the wheel's"
+
+
+def test_a_wheel_is_built_where_only_a_variable_tells_what_there_is(tmp_path: Path) -> None:
+    """As pip does it: the interpreter has nothing, and PYTHONPATH leads to what is required."""
+    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    venv.create(tmp_path / "bare", with_pip=False)
+    done = subprocess.run(
+        [tmp_path / "bare" / "bin" / "python", "-c", BUILD.format("wheel"), str(tmp_path)],
+        cwd=ROOT,
+        env={"PYTHONPATH": sysconfig.get_path("purelib"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    with ZipFile(tmp_path / done.stdout.strip().splitlines()[-1]) as wheel:
+        assert any(name.startswith("tracelens/built/installed-") for name in wheel.namelist())
 
 
 @pytest.fixture

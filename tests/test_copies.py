@@ -28,9 +28,9 @@ def trouble(what):
 """
 
 
-def said(program: str) -> str:
+def said(program: str, *, head: str = HEAD) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", HEAD + program],
+        [sys.executable, "-c", head + program],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
@@ -113,6 +113,12 @@ except ValueError as error:
     print(error)
 """
     assert said(program) == "of the last one"
+
+
+def test_without_the_signals_of_posix_all_is_done_here() -> None:
+    lacks = "import signal, sys; vars(signal).pop('SIGALRM', None)"
+    program = "sys.platform = 'win32'; print(halves.done([os.getpid]) == [home])"
+    assert said(program, head=lacks + HEAD) == "True"
 
 
 def test_a_process_with_threads_is_not_copied() -> None:

@@ -42,6 +42,14 @@ def test_without_an_interpreter_all_is_done_here(monkeypatch: pytest.MonkeyPatch
     assert found == [(4, os.getpid()), (9, os.getpid())]
 
 
+def test_where_pipes_cannot_be_waited_for_all_is_done_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    found = list(shared(chores.square, [2, 3], count=2, seconds=LIMIT))
+    assert found == [(4, os.getpid()), (9, os.getpid())]
+
+
 def test_a_lock_that_a_thread_holds_is_free_in_a_worker() -> None:
     let_go, held = threading.Event(), threading.Event()
 

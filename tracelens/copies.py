@@ -26,8 +26,6 @@ R = TypeVar("R")
 
 #: Where Linux lists the threads of this process.
 _THREADS = Path("/proc/self/task")
-#: What ends a copy at once, whatever the first process does on it.
-_SIGNALS = (signal.SIGTERM, signal.SIGALRM)
 
 
 def may_copy() -> bool:
@@ -158,7 +156,7 @@ class _Undisturbed:
 def _let_go(ends: Iterable[int]) -> None:
     """Let nothing of the first process be held open, interrupted or written to by this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever made this one ends it
-    for number in _SIGNALS:
+    for number in (signal.SIGTERM, signal.SIGALRM):  # they end it at once
         signal.signal(number, signal.SIG_DFL)
     for end in ends:
         os.close(end)

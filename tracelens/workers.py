@@ -106,6 +106,8 @@ class _Team:
 
     def begin(self, count: int) -> None:
         """Start ``count`` workers, or as many as can be."""
+        if sys.platform == "win32":  # where nobody can wait for one of several pipes
+            return
         with suppress(OSError, ValueError, TypeError):  # without an interpreter all is done here
             for _ in range(count):
                 worker = _Worker(_started([one.process for one in self._workers]))
