@@ -94,7 +94,8 @@ def test_it_reads_well(reports: dict[str, Report]) -> None:
     assert "```sh\nTORCHINDUCTOR_FREEZING=0\n```" in text
     assert "<summary>Evidence (5 lines)</summary>" in text
     assert "2 mentions of names, paths or secrets replaced." in text
-    command = 'TORCH_LOGS="graph_breaks,recompiles" python your_program.py > run.log 2>&1'
+    logs = "graph_breaks,graph_code,output_code,recompiles"
+    command = f'TORCH_LOGS="{logs}" python your_program.py > run.log 2>&1'
     assert f"```sh\n{command}\n```" in text
 
 

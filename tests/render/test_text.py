@@ -97,7 +97,8 @@ def test_an_error_that_no_rule_knows_comes_first(reports: dict[str, Report]) -> 
 
 def test_what_could_not_be_judged_is_one_command(reports: dict[str, Report]) -> None:
     text = Text.render(reports["reference"], Options())
-    command = 'TORCH_LOGS="graph_breaks,recompiles" python your_program.py > run.log 2>&1'
+    logs = "graph_breaks,graph_code,output_code,recompiles"
+    command = f'TORCH_LOGS="{logs}" python your_program.py > run.log 2>&1'
     assert text.count(command) == text.count("python your_program.py") == 1
     assert "IND018 fusion-refused crashed: KeyError: 'buf0'" in text
 

@@ -168,7 +168,8 @@ class ColdStartInWindow(Rule):
             )
         return self.finding(
             "start",
-            title=f"one-off work takes {percent(start / whole)} of {view.of}",
+            title=f"{'making room for memory' if room else 'one-off work'} takes "
+            f"{percent(start / whole)} of {view.of}",
             message=(f"For {length(start)} of {length(whole)} the GPU waits for work that{told}"),
             confidence=Confidence.HIGH,
             count=max(1, len(slow)),
