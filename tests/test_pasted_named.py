@@ -99,6 +99,31 @@ def test_a_condition_on_a_size_is_in_the_title(line: str, title: str, tmp_path: 
     assert "compiled again" in found.message
 
 
+@pytest.mark.parametrize("expression", ["u0 <= 10", "Eq(u0, 5)"], ids=["bound", "one value"])
+def test_what_is_checked_while_it_runs_compiles_nothing_again(
+    expression: str, tmp_path: Path
+) -> None:
+    """``torch._check`` of a number that is read from a tensor: another one raises."""
+    line = f"{SHAPES}runtime_assert {expression} [guard added] at shop.py:5 in fn\n"
+    found, *_ = _told(line, tmp_path)
+    assert f"checked in every call: `{expression}` at shop.py:5" in found.title
+    assert "raises" in found.message
+    assert "compiled again:" not in found.message
+    assert "constant" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_small"), [((8, 1), True), ((0, 8), True), ((8, 2), False), ((10, 11), False)]
+)
+def test_a_mark_is_not_said_to_make_one_entry_serve_a_size_of_one(
+    sizes: tuple[int, int], is_small: bool, tmp_path: Path
+) -> None:
+    line = "tensor 'x' size mismatch at index 0. expected {}, actual {}\n".format(*sizes)
+    found, *_ = (one for one in _told(line, tmp_path) if one.code == "LOG001")
+    assert ("mark_dynamic" in found.message) is not is_small
+    assert ("0 or 1" in found.message) is is_small
+
+
 def test_recordings_for_three_sizes_tell_the_sizes_and_what_helps(tmp_path: Path) -> None:
     lines = [f"Recording cudagraph tree for symint key {n}" for n in (10, 13, 16)]
     (found,) = _told("\n".join(lines) + "\n", tmp_path)

@@ -88,6 +88,30 @@ def test_a_device_that_waits_is_no_matter_of_faster_kernels(
     assert ("CUDA graphs" in found.message) == waits
 
 
+def test_what_helps_a_device_that_waits_are_fewer_launches(tmp_path: Path) -> None:
+    (found,) = _told("Percent of time when GPU is busy: 27.51%, total 12.4 ms\n", tmp_path)
+    (advice,) = found.advice
+    assert "reduce-overhead" in (advice.code or "")
+    (found,) = _told("Percent of time when GPU is busy: 88.00%, total 12.4 ms\n", tmp_path)
+    assert "output_code" in (found.advice[0].env or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "slow"),
+    [
+        ("cuda eval  resnet50         fail_to_run\ncuda eval  bert        0.912x\n", ["bert"]),
+        ("cuda eval  resnet50         1.200x\ncuda eval  bert        0.912x\n", ["bert"]),
+        ("cuda eval  resnet50\nfail_accuracy\ncuda eval  bert\n0.912x\n", ["bert"]),
+        (f"{CSV}cuda,resnet50,0,0.0,0.0\ncuda,bert,32,0.912,20.0\n", ["bert"]),
+        (f"{CSV}cuda,resnet50,0,0.0,0.0\ncuda,bert,32,1.5,20.0\n", []),
+    ],
+)
+def test_a_speedup_is_of_the_model_that_ran(text: str, slow: list[str], tmp_path: Path) -> None:
+    (found,) = _told(text, tmp_path)
+    named = [name for name in ("resnet50", "bert") if f"{name} is slower" in found.title]
+    assert named == slow
+
+
 def test_a_model_that_is_faster_compiled_is_not_called_slower(tmp_path: Path) -> None:
     (found,) = _told(f"{CSV}cuda,resnet50,32,1.31,12.44\n", tmp_path)
     assert "slower compiled" not in found.title
@@ -110,6 +134,25 @@ def test_reasons_in_a_counter_are_breaks_and_no_error(group: str, tmp_path: Path
     told = _told(text, tmp_path)
     assert "GBR001" in {one.code for one in told}
     assert not any(one.severity is Severity.ERROR for one in told)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'Unsupported: call_function UserDefinedObjectVariable(x)': 2, 'a': 3}\n",
+        "{'Unsupported: foo': 3, \"Unsupported: call_method UserVariable(C) f\": 2}\n",
+    ],
+)
+def test_a_dict_that_counts_errors_is_none(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError):
+        _told(text, tmp_path)
+
+
+def test_an_error_behind_what_counts_errors_is_one(tmp_path: Path) -> None:
+    text = (
+        "{'Unsupported: foo': 3}\ntorch._dynamo.exc.InternalTorchDynamoError: KeyError: 'fields'\n"
+    )
+    assert "ERR018" in {one.code for one in _told(text, tmp_path)}
 
 
 def test_reasons_of_inlined_functions_are_told_where_no_other_is(tmp_path: Path) -> None:

@@ -194,6 +194,8 @@ def test_an_object_is_chosen_by_a_member_and_not_by_a_number(
     [
         ("for op in ops: x = op(x)", ["compile-items"]),
         ("return [op(x) for op in ops]", ["compile-items"]),
+        ("for op in ops: x = x + op.t()", ["stack", "allocate"]),
+        ("for op in ops: x = x + self.op(op)", ["stack", "allocate"]),
         ("for op in ops: x = x + op", ["stack", "allocate"]),
         ("x = torch.stack(ops)", ["stack", "allocate"]),
     ],

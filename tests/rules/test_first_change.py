@@ -44,4 +44,6 @@ def test_further_sizes_fit_only_where_the_entry_has_a_symbol(
         if is_symbol
         else "two sizes need two entries"
     )
+    # The guards are the same under ``dynamic=False``, where no line needs it.
+    assert ("dynamic=False" in found.message) is not is_symbol
     assert [one.id for one in found.advice] == (["mark-dynamic"] if is_symbol else ["pad"])

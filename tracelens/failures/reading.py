@@ -100,6 +100,8 @@ class Told(msgspec.Struct):
 
 def told(episode: Episode) -> Told | None:
     """Return what ``episode`` is about; None where nothing of the compiler failed."""
+    if all(isinstance(item, Raised) and _is_counted(item) for item in episode.items):
+        return None
     lines = [line_of(item) for item in episode.items]
     text, ends = squeeze(lines)
     raised = [

@@ -23,6 +23,8 @@ _OF_PARAMETER = "force_parameter_static_shapes"
 _OF_TENSOR = {
     "size": "Where the size goes on changing, torch._dynamo.mark_dynamic(tensor, dimension) or "
     "torch.compile(dynamic=True) makes one entry serve all.",
+    "small": "A size of 0 or 1 always has an entry of its own, also where it is marked dynamic: "
+    "pad it to two, or do not call with it.",
     "stride": "One memory layout in all calls (`.contiguous()`, channels_last) avoids it.",
     "dtype": "One dtype in all calls avoids it; under autocast, cast before the call.",
     "rank": "Each number of dimensions has an entry of its own; reshape to one.",
@@ -88,6 +90,10 @@ def _about(check: Check) -> str:
     return f"the {check.what} of `{check.source}`{at}"
 
 
+def _values(check: TensorMismatch) -> tuple[str, str]:
+    return check.expected, check.actual
+
+
 def _helps(check: Check) -> str:
     if "param_groups" in str(check):
         return _OF_OPTIMIZER
@@ -97,7 +103,8 @@ def _helps(check: Check) -> str:
                 "It is a parameter's: torch._dynamo.config.force_parameter_static_shapes = False "
                 "lets its sizes be dynamic."
             )
-        return _OF_TENSOR.get(check.what, "")
+        is_small = check.what == "size" and not {"0", "1"}.isdisjoint(_values(check))
+        return _OF_TENSOR.get("small" if is_small else check.what, "")
     if isinstance(check, LengthCheck):
         return _LENGTH
     if isinstance(check, GlobalState):

@@ -14,6 +14,8 @@ __all__ = ["About", "about"]
 
 #: A condition that leaves a symbol one value.
 _ONE_VALUE = re.compile(r"(?:Eq\((?:([su]\w+), (\d+)|(\d+), ([su]\w+))\)|([su]\d+) == (\d+))$")
+#: How symbols begin whose number only data tells.
+UNBACKED = "u"
 #: Things of a sort that are told one by one.
 SHOWN = 3
 
@@ -35,10 +37,13 @@ def about(
     """
     constants: dict[str, str] = {}
     conditions: dict[str, str] = {}
+    asserted: dict[str, str] = {}
     for one in records:
         if isinstance(one, Replaced):
-            if one.target.isdigit():
+            if one.target.isdigit() and not one.symbol.startswith(UNBACKED):
                 constants.setdefault(one.symbol, one.target)
+        elif one.how.startswith("runtime_assert"):
+            asserted[one.expression.strip()] = _where(one)
         elif found := _ONE_VALUE.match(one.expression.strip()):
             value, symbol = sorted(filter(None, found.groups()))
             constants[symbol] = f"{value}{_where(one)}"
@@ -46,7 +51,9 @@ def about(
             conditions[one.expression.strip()] = _where(one)
     if constants:
         return _constants(constants, sources or {})
-    return _conditions(conditions) if conditions else None
+    if conditions:
+        return _conditions(conditions)
+    return _assertions(asserted) if asserted else None
 
 
 def _where(one: GuardAdded) -> str:
@@ -72,12 +79,25 @@ def _constants(found: Mapping[str, str], sources: Mapping[str, str]) -> About:
     )
 
 
-def _conditions(found: Mapping[str, str]) -> About:
+def _assertions(found: Mapping[str, str]) -> About:
+    return About(
+        f"checked in every call: {_listed(found)}",
+        "The compiled code checks it when it runs, mostly since only data tells the number: a call "
+        "in which it does not hold raises, and nothing is compiled for it.",
+        "That is harmless where it holds for all inputs. Else change the line that asks for it: a "
+        "`torch._check`, or an operator that needs it.",
+    )
+
+
+def _listed(found: Mapping[str, str]) -> str:
     shown = [f"`{condition}`{place}" for condition, place in found.items()]
-    named = f"{'; '.join(shown[:SHOWN])}{and_more(len(shown), SHOWN)}"
+    return f"{'; '.join(shown[:SHOWN])}{and_more(len(shown), SHOWN)}"
+
+
+def _conditions(found: Mapping[str, str]) -> About:
     which = "a condition on a size" if len(found) == 1 else "conditions on sizes"
     return About(
-        f"{which}: {named}",
+        f"{which}: {_listed(found)}",
         "The compiled code holds for sizes of that side; the first one of the other side is "
         "compiled again, and then both have an entry. A branch or a check of that line asks "
         "for it, of the program or of an operator in it.",

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tracelens.report import Advice
 from tracelens.words import length, number
 
-__all__ = ["TOOLS", "more", "title"]
+__all__ = ["TOOLS", "more", "title", "waiting"]
 
 #: Tool -> what was seen, what it means, and where to go.
 TOOLS = {
@@ -104,6 +104,7 @@ _MODEL = re.compile(
     r"(?P<speedup>\d{1,4}\.\d{1,9})\b"
 )
 _RUN = re.compile(r"(?m)^(?:cuda|cpu|xpu|mps) +(?:eval|train) +(?P<name>[\w.-]{2,80})")
+_FAILED = re.compile(r"\b(?:fail|eager)_\w")
 _FACTOR = re.compile(r"(?m)(?:^|\s)(\d{1,4}\.\d{3})x(?:\s|$)")
 _KERNEL = re.compile(
     r"(?m)^(?P<ms>\d{1,6}\.\d{1,6})ms\s[^\n]{0,120}?(?P<rate>[\d.]{1,12}) ?GB/s\s+"
@@ -121,13 +122,30 @@ IDLE = 60
 
 def more(tool: str, texts: Iterable[str]) -> str:
     """Return what follows from what a tool printed, beyond what it is."""
-    found = _BUSY.search("\n".join(texts)) if tool == "kernel_times" else None
-    if found is None or float(found["share"]) >= IDLE:
+    if not _waits(tool, texts):
         return ""
     return (
         "The rest of the time it waited for the host, so launches are the limit: CUDA graphs "
         "(mode='reduce-overhead') or larger batches help, and faster kernels do not."
     )
+
+
+def waiting(tool: str, texts: Iterable[str]) -> Advice | None:
+    """Return what helps a device that waits for the host; None where none is known to."""
+    if not _waits(tool, texts):
+        return None
+    return Advice(
+        id="launch-less",
+        text="Launch all kernels at once, as a CUDA graph; or give each of them more to do, with "
+        "larger batches.",
+        code='torch.compile(model, mode="reduce-overhead")',
+        basis="source",
+    )
+
+
+def _waits(tool: str, texts: Iterable[str]) -> bool:
+    found = _BUSY.search("\n".join(texts)) if tool == "kernel_times" else None
+    return found is not None and float(found["share"]) < IDLE
 
 
 def title(tool: str, texts: Iterable[str]) -> str:
@@ -149,13 +167,23 @@ def title(tool: str, texts: Iterable[str]) -> str:
 
 def _slower(text: str) -> str:
     """Return the models that are slower compiled than not."""
-    run, factor = _RUN.search(text), _FACTOR.search(text)
-    if run and factor:
-        slow = [(run["name"], factor[1])]
-    else:
-        slow = [(one["name"], one["speedup"]) for one in _MODEL.finditer(text)]
-    told = [f"{name} is slower compiled ({by})" for name, by in slow if float(by) < 1]
+    slow = [(one["name"], one["speedup"]) for one in _MODEL.finditer(text)] or _runs(text)
+    # A model that failed has the speedup 0.
+    told = [f"{name} is slower compiled ({by})" for name, by in slow if 0 < float(by) < 1]
     return "; ".join(told[:2])
+
+
+def _runs(text: str) -> list[tuple[str, str]]:
+    """Return the models and their speedups, each of which ends the line of a model or follows."""
+    found, name = [], ""
+    for line in text.split("\n"):
+        run, factor = _RUN.match(line), _FACTOR.search(line)
+        name = run["name"] if run else name
+        if name and factor:
+            found.append((name, factor[1]))
+        if factor or _FAILED.search(line):
+            name = ""
+    return found
 
 
 def _compiled(found: dict[str, str]) -> str:

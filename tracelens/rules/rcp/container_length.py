@@ -65,7 +65,7 @@ def _is_called(data: RecompileData) -> bool:
     if data.held == FUNCTIONS:
         return True
     item = re.search(rf"\bfor (\w{{1,80}}) in {re.escape(data.source)}\b", data.code)
-    return bool(item and re.search(rf"\b{item[1]}\(", data.code))
+    return bool(item and re.search(rf"(?<![.\w]){item[1]}\(", data.code))
 
 
 def _is_sequence(data: RecompileData) -> bool:

@@ -44,7 +44,7 @@ class FirstChangeData(RecompileData):
 
     #: Whether its recompiles are a part of where most of the compile time went, as measured.
     is_heavy: bool = False
-    #: Whether the guards of the new entry hold the size: a line of code needs the number.
+    #: Whether the guards of the new entry hold the size: the program's settings or a line do that.
     is_constant: bool = False
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
@@ -168,7 +168,8 @@ class FirstDynamicRecompile(RecompileRule):
         ),
         Remedy(
             "pad",
-            "Pad the input to one size: a line of code needs the number.",
+            "Take dynamic=False or mark_static out of the program, if it has one of them; else a "
+            "line of code needs the number: pad the input to one size.",
             when="the guards of the new entry hold the size",
             applies=lambda data: data.is_constant,
             basis="tested",
@@ -290,7 +291,8 @@ def _told(function: str, changes: list[Change], *, is_constant: bool) -> str:
         text = f"It was {', then '.join(values)}; then another value came, and"
     if is_constant:
         return (
-            text + f" `{function}` was compiled once more for it: a line of code needs the number."
+            text + f" `{function}` was compiled once more, for it alone: dynamic=False or "
+            "mark_static holds it constant, or a line of code that needs the number."
         )
     text += f" `{function}` was compiled once more with it as a symbol, which fits further values."
     entries = sum(len(change.steps) for change in changes)
