@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tracelens import analyze
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.distances import Distances, distances
 from tracelens.logs.graph_code import FxGraph, GraphCode
@@ -107,3 +110,36 @@ def test_a_cube_is_summed_over_its_last_dimension_only() -> None:
     lines = typed("s", "a - b", whole), typed("q", "s ** 2", whole)
     assert found(*lines, typed("d", "q.sum(-1)", "f32[32, 32][1]cpu"), a=a, b=b)
     assert found(*lines, typed("d", "q.sum(0)", "f32[32, 32][1]cpu"), a=a, b=b) == []
+
+
+def test_what_the_advice_does_not_give_is_left_alone() -> None:
+    """A product wants operands of one dtype, and its result has no dimension of 1 at the end."""
+    double = [line.replace("f32", "f64") for line in (SUB, SQUARE, SUM, A, B)]
+    assert found(*double[:3], a=double[3], b=double[4])
+    assert found(*double[:3], a=A, b=double[4]) == []
+    kept = typed("d", "q.sum(-1, keepdim = True)", "f32[64, 48, 1][1]cpu")
+    assert found(SUB, SQUARE, kept) == []
+
+
+HOME = Path(__file__).parents[1] / "fixtures" / "rules" / "IND027-pairwise-distances"
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_told"), [(512, True), (256, True), (255, False), (1, False)]
+)
+def test_few_columns_are_no_matter_for_a_product(
+    columns: int, is_told: bool, tmp_path: Path
+) -> None:
+    text = (HOME / "fires-norm.log").read_text().replace("2048", "65536")
+    (tmp_path / "run.log").write_text(text.replace("512", str(columns)))
+    assert any(one.code == "IND027" for one in analyze(str(tmp_path)).findings) is is_told
+
+
+@pytest.mark.parametrize(("rows", "is_said"), [("1024", False), ("1023", True)])
+def test_squares_of_few_points_are_to_be_measured_in_training(
+    rows: str, is_said: bool, tmp_path: Path
+) -> None:
+    text = (HOME / "fires-squares.log").read_text().replace("2048", rows)
+    (tmp_path / "run.log").write_text(text)
+    (found,) = (one for one in analyze(str(tmp_path)).findings if one.code == "IND027")
+    assert ("In training" in found.advice[0].text) is is_said

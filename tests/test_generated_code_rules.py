@@ -87,6 +87,21 @@ def test_a_copy_that_no_line_asks_for_has_no_advice() -> None:
     assert not only(folder, "quiet-reshape").advice
 
 
+def test_several_lines_that_ask_for_copies_are_not_denied(tmp_path: Path) -> None:
+    """Which of them a kernel belongs to is unknown, and none is said to be missing."""
+    (path,) = FIXTURES.glob("IND008-*/fires-contiguous.log")
+    before, asks, after = path.read_text().partition("        return (contiguous,)")
+    head = before[before.rindex("V1120") :]
+    second = (
+        "        # File: /home/ana/proj/ind008_layouts.py:18 in swapped, code: x.contiguous()\n"
+        f'{head}        contiguous_1: "f32[8, 512, 256][131072, 256, 1]cpu" = l_x_.contiguous()\n'
+    )
+    (tmp_path / "run.log").write_text(before + second + head + asks + after)
+    evidence, inputs = read([str(tmp_path / "run.log")])
+    (found,) = judge(evidence, inputs, rules=select_rules(["IND008"])).findings
+    assert "lines of the program ask for copies" in (found.harmless or "")
+
+
 def test_every_layer_is_counted() -> None:
     found = only("IND004-cpu-inference-not-frozen", "fires-resnet")
     assert found.count == 9 + 1  # convolutions, and the classifier

@@ -261,3 +261,10 @@ def test_the_last_function_that_was_given_up_is_the_nearest_caller_and_its_break
     )
     assert "train" not in advice
     assert "later" not in advice
+
+
+def test_a_recurrent_module_is_traced_only_where_that_is_measured() -> None:
+    (path,) = FIXTURES.glob("GBR019-*/fires-lstm.log")
+    (found,) = (one for one in analyze(str(path)).findings if one.code == "GBR019")
+    assert ids(found) == ["compile-around", "allow-rnn"]
+    assert "compare the times" in found.advice[1].text

@@ -11,6 +11,7 @@ import tracelens
 from tests.traces.writing import Json, copy, kernel, op, span
 from tracelens.evidence import Place, Seen
 from tracelens.report import Finding, Report
+from tracelens.rules.trc.blocking_copy import BlockingCopy
 from tracelens.traces.ranks import RankTime
 from tracelens.traces.stragglers import Late, late
 
@@ -169,6 +170,15 @@ def test_waits_for_copies_are_no_reading(
         ]
     (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC006"]
     assert [each.id for each in found.advice] == advice
+    # to pin what is about to be copied takes as long as the copy that waits
+    assert not any("pin_memory()." in (each.code or "") for each in found.advice)
+
+
+def test_a_batch_copied_beside_the_step_is_waited_for() -> None:
+    (ahead,) = [each for each in BlockingCopy.remedies if each.id == "ahead"]
+    code = ahead.advice(None).code or ""
+    assert code.index("non_blocking=True") < code.index(".wait_stream(copies)")
+    assert ".record_stream(" in code
 
 
 def test_a_busy_device_that_copies_is_not_told_to_compute(tmp_path: Path) -> None:

@@ -101,7 +101,8 @@ def _outer(node: Node, types: Mapping[str, object]) -> tuple[int, ...] | None:
     held = node.type
     if not isinstance(held, TensorType) or held.dtype not in _DTYPES or held.device != "cpu":
         return None
-    shapes = [one.shape for name in names if isinstance(one := types.get(name), TensorType)]
+    operands = [one for name in names if isinstance(one := types.get(name), TensorType)]
+    shapes = [one.shape for one in operands if one.dtype == held.dtype]
     size = [dim for dim in held.shape if isinstance(dim, int)]
     if len(shapes) != 2 or len(size) != len(held.shape) or len(size) < _DIMENSIONS:
         return None
@@ -133,13 +134,13 @@ def _chain(node: Node, readers: dict[str, list[Node]], returned: set[str]) -> li
 
 
 def _is_reduced(before: Node, after: Node) -> bool:
-    """Whether the last dimension is summed, and no other."""
+    """Whether the last dimension is summed, and no other; one that is kept has another form."""
     if not isinstance(before.type, TensorType) or not isinstance(after.type, TensorType):
         return False
     whole = before.type.shape
     named = _NAMED.findall(after.arguments) or _NUMBER.findall(after.arguments)[-1:]
     is_last = bool(named) and int(named[0]) in {-1, len(whole) - 1}
-    return is_last and after.type.shape in (whole[:-1], (*whole[:-1], 1))
+    return is_last and after.type.shape == whole[:-1]
 
 
 def _is_square(node: Node) -> bool:

@@ -77,6 +77,11 @@ class Lines:
                 return found
         return ()
 
+    def has(self, seen: Seen[OutputModule], ops: Sequence[str]) -> bool:
+        """Whether any line of the module's graph computes one of these operators."""
+        named = self._named(_key(seen.first))
+        return any(named.get(op) for op in ops)
+
     def product(self, seen: Seen[OutputModule], comment: Nodes | None) -> tuple[StackFrame, ...]:
         """Return the lines that a product or a convolution computes, its own first.
 

@@ -42,9 +42,11 @@ _NEEDED = (
 _PRODUCTS = {"addmm", "baddbmm", "bias_addmm", "bmm", "mm"}
 #: Operators of the program that ask for a copy, and how a line that does so reads.
 _ASKED = ("contiguous", "clone", "conv2d", "conv1d", "conv3d", "to")
+_COPYING = ("contiguous", "clone")
 _ASKS = re.compile(r"\b(?:contiguous|clone|memory_format)\b")
 #: Why nothing is to be done about copies of which no line shows that it asks for them.
 _UNPLACED = "the log does not name the line that asks for them (TORCH_LOGS=graph_code may)"
+_SEVERAL = "lines of the program ask for copies, and the log does not tell which asks for these"
 _UNASKED = "no line of the program asks for them, so an operator needs its operand in this order"
 
 
@@ -190,7 +192,8 @@ class LayoutConversionKernels(Rule):
         data = data.model_copy(update={"package": package, "is_asked": asked})
         harmless = None
         if cause == "copy" and not asked:
-            frame, harmless = None, _UNASKED if lines else _UNPLACED
+            asking = _SEVERAL if lines.has(first.seen, _COPYING) else _UNASKED
+            frame, harmless = None, asking if lines else _UNPLACED
         return self.finding(
             cause,
             title=f"{plural(len(found), 'kernel call')} only copy data {why}to another layout"

@@ -18,6 +18,8 @@ __all__ = ["PairwiseDistances"]
 
 #: Dimensions from which the product was measured to be faster, twice and more.
 DEEP = 32
+#: Rows, and columns, from which it was: with few of them all that matters is reading the points.
+WIDE = 256
 #: Differences per call of the graph from which it is told, and from which it is a warning.
 MANY, LARGE = 1 << 22, 1 << 25
 
@@ -33,7 +35,8 @@ class PairwiseDistances(Rule):
     For n and m points in d dimensions n x m x d elements are subtracted, squared and added, one
     vector register at a time. The squares of the distances are also the squared norms of the
     points, less twice a matrix product, which does most of the work many times as fast. In training
-    the gradient goes through all n x m x d elements again.
+    the gradient goes through all n x m x d elements again, which the product saves where they are
+    many.
 
     ## What it looks like
     In the traced graph, a difference of tensors with a 1 where the other one has its points,
@@ -48,7 +51,8 @@ class PairwiseDistances(Rule):
         [0/0] [__graph_code]         d: "f32[4096, 256][256, 1]cpu" = pow_1.sum(-1)
 
     ## When it is harmless
-    Below 32 dimensions and below 4 million elements nothing is said: there a product gains little.
+    Below 32 dimensions, 256 rows or columns, and 4 million elements nothing is said: there a product
+    gains little, or takes longer. So does its backward for squares of fewer than 32 million.
     Nor is it said where something else reads the difference, for other norms than the Euclidean
     one, in bfloat16 and float16, where the product loses too many digits, or for a GPU, where it
     has not been measured.
@@ -90,6 +94,13 @@ class PairwiseDistances(Rule):
             scaled = " Scale x and y before." if self.is_scaled else ""
             return scaled + (f" Divide by {self.size[-1]} for the mean." if self.is_mean else "")
 
+        @property
+        def trained(self) -> str:
+            """What holds for training; empty where it gains there, too."""
+            if self.elements >= LARGE:
+                return ""
+            return " In training, compare the times: with so few elements its backward took longer."
+
     remedies = (
         Remedy(
             id="cdist",
@@ -108,7 +119,9 @@ class PairwiseDistances(Rule):
             id="product",
             text=lambda data: (
                 "Compute the squares with a matrix product, from the tensors before "
-                "they are broadcast: x has the rows of the result, y its columns." + data.same
+                "they are broadcast: x has the rows of the result, y its columns."
+                + data.same
+                + data.trained
             ),
             when="squares are needed",
             applies=lambda data: not data.is_root,
@@ -129,7 +142,8 @@ class PairwiseDistances(Rule):
                     groups.setdefault(where, []).append(one)
         for group in groups.values():
             first = max(group, key=lambda one: one.elements)
-            is_told = first.size[-1] >= DEEP and first.elements >= MANY
+            *_, rows, columns, depth = first.size
+            is_told = depth >= DEEP and min(rows, columns) >= WIDE and first.elements >= MANY
             if is_told and not (first.is_root and first.is_mean):
                 yield self._finding(first)
 

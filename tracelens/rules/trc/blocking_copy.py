@@ -95,8 +95,12 @@ class BlockingCopy(Rule):
         ),
         Remedy(
             id="ahead",
-            text="Copy the next batch on a stream of its own while this one is computed.",
-            code="with torch.cuda.stream(copies): following = batch.to(device, non_blocking=True)",
+            text="Copy the next batch on a stream of its own while this one is computed, and let "
+            "the stream that computes wait for the copy before it reads the batch.",
+            code="with torch.cuda.stream(copies): following = batch.to(device, non_blocking=True)\n"
+            "...  # the step on this batch\n"
+            "torch.cuda.current_stream().wait_stream(copies)\n"
+            "following.record_stream(torch.cuda.current_stream())",
             when="pinned memory is copied to the device, and nothing is computed meanwhile",
             applies=lambda data: data.alone_ms > 0 and data.to_device and data.pageable is False,
             proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",

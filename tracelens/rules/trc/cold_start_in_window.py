@@ -79,8 +79,9 @@ class ColdStartInWindow(Rule):
     remedies = (
         Remedy(
             id="segments",
-            text="Let what is taken grow, so that less is left over in pieces that fit nothing; if "
-            "memory is short all the same, use less of it.",
+            text="Call no torch.cuda.empty_cache() in steps. Let what is taken grow, so that less "
+            "is left over in pieces that fit nothing; if memory is short all the same, use less "
+            "of it.",
             env="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             when="memory is given back in the profiled steps",
             applies=lambda data: data.makes_room,
