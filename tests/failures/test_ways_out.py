@@ -71,6 +71,10 @@ def test_nothing_is_suppressed_in_backward(tmp_path: Path) -> None:
     assert found.code == "ERR017"
     assert "the backward graph" in found.title
     assert found.advice[0].id == "by-parts"
+    # Its graph is compiled when it is first needed: a forward pass alone fails with no backend.
+    assert [".backward()" in (one.code or "") for one in found.advice if one.id == "bisect"] == [
+        True
+    ]
     # The line that calls backward() is compiled by nobody: to leave it out changes nothing.
     assert not {"suppress", "disable"} & {one.id for one in found.advice}
     again = first(AGAIN, tmp_path)

@@ -61,6 +61,16 @@ def test_who_takes_args_for_itself_is_not_told_to_call_in_one_form(
     assert ("stack" in ids(found)) != form
 
 
+def test_an_empty_batch_is_answered_as_one_of_one_is(tmp_path: Path) -> None:
+    for at, words in ((0, "leave out an empty batch"), (1, "a length of 0 or 1")):
+        reasons = [
+            f"tensor 'x' size mismatch at index {at}. expected {n}, actual 0" for n in (4, 6)
+        ]
+        found = told("RCP016", recompiled("forward", *reasons), tmp_path)
+        (pad,) = (one for one in found.advice if one.id == "pad")
+        assert words in (pad.text or "")
+
+
 @pytest.mark.parametrize(("last", "said"), [(2, "3 of 8 are used"), (14, "15 are used")])
 def test_a_raised_limit_is_not_made_up(last: int, said: str, tmp_path: Path) -> None:
     text = (FIXTURES / "RCP030-shared-decorator-cache" / "fires-classes.log").read_text()

@@ -182,9 +182,12 @@ class InternalCompilerError(FailureRule):
         Remedy(
             "bisect",
             "Find the stage: the first of these that fails is it.",
-            code=(
+            code=lambda data: (
                 'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
-                " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
+                " torch._dynamo.reset(); "
+                + ("loss_of({}).backward()" if _in_backward(data) else "{}").format(
+                    "torch.compile(model, backend=b)(*inputs)"
+                )
             ),
             when="the stages of torch",
             applies=_of_torch,

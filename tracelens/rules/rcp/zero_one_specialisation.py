@@ -86,10 +86,10 @@ class ZeroOneSpecialisation(RecompileRule):
         Remedy(
             "pad",
             lambda data: (
-                "Do not call with a size of 1 there: drop a last batch of one "
-                "(`drop_last=True`), or pad it to two rows."
+                "Do not call with a size of 0 or 1 there: leave out an empty batch, drop a last "
+                "one of 1 (`drop_last=True`), or pad it to two rows."
                 if data.dimension == 0
-                else "Pad: do not call with a batch or a length of 1."
+                else "Pad: do not call with a batch or a length of 0 or 1."
             ),
             basis="tested",
             proof="tests/advice/RCP016/pad.py",
