@@ -56,13 +56,27 @@ def test_a_small_or_compressed_file_is_read_in_one_pass(tmp_path: Path) -> None:
     assert ranges.plan(str(path), 4, KINDS) == []
 
 
+@pytest.mark.parametrize(("every", "parts"), [(10, 2), (10_000, 0)])
+def test_a_file_is_cut_where_a_record_follows_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, parts: int
+) -> None:
+    """A part that begins with a long stretch of the program's lines would keep all of them."""
+    monkeypatch.setattr(ranges, "MIN_RANGE", 10_000)
+    monkeypatch.setattr(ranges, "AFTER", 400)
+    monkeypatch.setattr(files, "CHUNK", 1000)
+    record = b"V1120 10:45:41.174000 7 torch/_dynamo/guards.py:1] [0/0] [__guards] GUARDS:\n"
+    lines = (b"step %5d loss 0.5\n" % n + record * (n % every == 0) for n in range(3000))
+    (tmp_path / "x.log").write_bytes(b"".join(lines))
+    assert len(ranges.plan(str(tmp_path / "x.log"), 2, KINDS)) == parts
+
+
 def test_the_parts_cover_the_file_at_line_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ranges, "MIN_RANGE", 10)
     monkeypatch.setattr(files, "CHUNK", 100)
     path = tmp_path / "x.log"
-    data = b"".join(b"%d\n" % (n * 977) for n in range(500))
+    data = b"".join(b"onednn_verbose,%d\n" % (n * 977) for n in range(500))
     path.write_bytes(data)
     parts = ranges.plan(str(path), 5, KINDS)
     assert len(parts) == 5

@@ -23,7 +23,7 @@ from tracelens.source.files import SNIFF, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
 from tracelens.source.places import real
-from tracelens.source.prefixes import undressed
+from tracelens.source.prefixes import TORCH, undressed
 from tracelens.source.texts import TextSegmenter
 from tracelens.source.watch import MAX_HOT
 from tracelens.traces.reader import may_be_trace
@@ -43,6 +43,8 @@ SLOWEST = 50_000.0
 #: Bytes before a cut that are looked at, the lines of them, and how many places are tried.
 WINDOW = 1 << 16
 MAX_MIXED = 200
+#: Bytes after a cut in which a record must begin.
+AFTER = 1 << 13
 MAX_EDGES = 64
 _STORED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 _ENCODED = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -92,7 +94,8 @@ def plan(path: str, jobs: int, kinds: Kinds) -> list[Part]:
     name = str(real(path))
     structured = may_be_structured(head)
     found = [(start, end) for start, end in pairwise(edges) if end > start]
-    return [Part(path, start, end, name, structured, end == size) for start, end in found]
+    parts = [Part(path, start, end, name, structured, end == size) for start, end in found]
+    return parts if len(parts) > 1 else []
 
 
 def _in_one_pass(head: bytes, kinds: Kinds) -> bool:
@@ -105,16 +108,29 @@ def _cut(file: IO[bytes], wanted: int, size: int, kinds: Kinds) -> int:
     """Return where to cut near ``wanted``: where one pass hands over lines, and none is in hand.
 
     Lines that are handed over together are looked at together, so that parts see what one pass
-    sees.
+    sees. What follows must tell soon that nothing goes on.
     """
     first = max(1, wanted // files.CHUNK) * files.CHUNK
     for edge in range(first, min(size, first + MAX_EDGES * files.CHUNK), files.CHUNK):
         start = max(0, edge - WINDOW)
         file.seek(start)
         text = file.read(edge - start)
-        if (end := text.rfind(b"\n") + 1) and not _goes_on(text[:end], kinds):
+        end = text.rfind(b"\n") + 1
+        if not end or _goes_on(text[:end], kinds):
+            continue
+        if _has_records(text[end:] + file.read(AFTER), kinds):
             return start + end
     return size
+
+
+def _has_records(text: bytes, kinds: Kinds) -> bool:
+    """Tell whether a record begins in ``text``.
+
+    Bare lines before the first one may be of what began before the cut: they are all kept, and
+    where a program prints for long, that takes more than reading them does.
+    """
+    lines = (undressed(line)[0] for line in text.split(b"\n"))
+    return any(line.startswith(kinds.counted_marks) or TORCH.match(line) for line in lines)
 
 
 def _goes_on(text: bytes, kinds: Kinds) -> bool:
