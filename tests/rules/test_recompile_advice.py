@@ -8,7 +8,8 @@ import pytest
 
 from tracelens import analyze
 from tracelens.report import Finding
-from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._data import Guard, RecompileData
+from tracelens.rules.rcp._remainder import MAX_BRACKETS, Multiple, multiples
 from tracelens.rules.rcp.dtype_mismatch import DtypeMismatch
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
@@ -69,6 +70,14 @@ def test_an_empty_batch_is_answered_as_one_of_one_is(tmp_path: Path) -> None:
         found = told("RCP016", recompiled("forward", *reasons), tmp_path)
         (pad,) = (one for one in found.advice if one.id == "pad")
         assert words in (pad.text or "")
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(1, True), (MAX_BRACKETS, True), (5_000, False)])
+def test_brackets_that_no_program_writes_are_not_looked_through(depth: int, is_read: bool) -> None:
+    """Each pair is looked at from end to end: as many passes as there are pairs take seconds."""
+    name = f"{'(' * depth}x.size()[0] % 8{')' * depth}"
+    guard = Guard(kind="value", name=name, scope="L", operator="==", expected="0")
+    assert multiples([guard]) == ((Multiple("x.size()[0]", "8"),) if is_read else ())
 
 
 @pytest.mark.parametrize(("last", "said"), [(2, "3 of 8 are used"), (14, "15 are used")])

@@ -20,6 +20,10 @@ _ROUNDED = re.compile(
 )
 
 
+#: Pairs of brackets around a condition that are looked through.
+MAX_BRACKETS = 8
+
+
 class Multiple(NamedTuple):
     """A size, or what is computed from one, and the number that it should be a multiple of."""
 
@@ -69,7 +73,9 @@ def _multiple(left: str, right: str) -> Multiple | None:
 
 def _bare(text: str) -> str:
     """Return ``text`` without the brackets around all of it."""
-    while text.startswith("(") and text.endswith(")") and _is_one(text[1:-1]):
+    for _ in range(MAX_BRACKETS):
+        if not (text.startswith("(") and text.endswith(")") and _is_one(text[1:-1])):
+            break
         text = text[1:-1]
     return text
 
