@@ -7,7 +7,7 @@ import pytest
 from tracelens.engine import select_rules
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import FUSED, Cause, cause_of, folded, reason
+from tracelens.inductor.attention_causes import FUSED, Cause, by_module, cause_of, folded, reason
 from tracelens.inductor.attention_options import OPTIONS, in_library
 from tracelens.logs.output_code import OutputCode, OutputModule
 
@@ -289,3 +289,29 @@ def test_a_kernel_that_keeps_other_weights_for_the_backward_is_attention() -> No
         "return (buf3, buf2, )",
     )
     assert one.scores.name == "buf0"
+
+
+@pytest.mark.parametrize(
+    ("cause", "by_module", "told"),
+    [
+        ("written out", True, ["need-weights"]),
+        ("written out", False, ["sdpa"]),
+        ("dropout", True, ["no-dropout"]),
+    ],
+)
+def test_a_module_of_torch_is_told_not_to_return_the_weights(
+    cause: str, by_module: bool, told: list[str]
+) -> None:
+    (rule,) = select_rules(["IND017"])
+    known = {"attentions": 1, "bytes": None, "keys": 512, "needs_tf32": False, "device": "cpu"}
+    data = rule.Data.model_validate({"cause": cause, "by_module": by_module, **known})
+    assert [advice.id for advice in rule.advise(data)] == told
+
+
+@pytest.mark.parametrize(
+    ("node", "is_it"), [("multi_head_attention_forward", True), ("scores", False)]
+)
+def test_the_nodes_name_the_function_of_the_module(node: str, is_it: bool) -> None:
+    nodes = f"# Topologically Sorted Source Nodes: [{node}], Original ATen: [aten.bmm]"
+    (one,) = found(nodes, FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
+    assert by_module(one) is is_it

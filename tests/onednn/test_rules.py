@@ -103,6 +103,28 @@ def test_cause_and_consequence_are_both_found() -> None:
     assert finding.cost.basis == "estimated"
 
 
+def convolution(prop: str, *mds: str) -> str:
+    return (
+        f"{HEAD}exec,cpu,convolution,ref:any,{prop},{' '.join(mds)},attr-scratchpad:user,"
+        "alg:convolution_direct,mb8_ic64oc64_ih24oh24kh3sh1dh0ph1_iw24ow24kw3sw1dw0pw1,11837"
+    )
+
+
+LAST, PLAIN = "f16::blocked:acdb::f0", "f16:a:blocked:abcd::f0"
+
+
+@pytest.mark.parametrize(
+    ("prop", "is_told"), [("forward_training", True), ("backward_weights", False)]
+)
+def test_the_layout_of_a_gradient_says_nothing_of_the_model(prop: str, is_told: bool) -> None:
+    """It is written anew, in torch's default layout, by a model in channels-last, too."""
+    run = convolution(prop, f"src:{LAST}", f"wei:{PLAIN}", f"dst:{LAST}")
+    (finding,) = findings(ReferenceKernelDispatch(), [run] * 3)
+    told = [advice.id for advice in finding.advice]
+    assert ("channels-last-weights" in told) is is_told
+    assert ("bfloat16-convolution" in told) is not is_told
+
+
 def test_a_second_shape_shares_the_reasons_of_the_first() -> None:
     more = [linear("ref:any", 40 + n, size=32) for n in range(3)]
     first, second = findings(ReferenceKernelDispatch(), [*trail(), *more])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.rules.test_recompile_advice import FIXTURES, ids, recompiled, told
 from tracelens import analyze
+from tracelens.engine import select_rules
 
 
 def test_a_dict_is_no_list_to_stack(tmp_path: Path) -> None:
@@ -268,3 +270,24 @@ def test_a_recurrent_module_is_traced_only_where_that_is_measured() -> None:
     (found,) = (one for one in analyze(str(path)).findings if one.code == "GBR019")
     assert ids(found) == ["compile-around", "allow-rnn"]
     assert "compare the times" in found.advice[1].text
+
+
+def test_a_check_that_takes_the_unknown_for_false_comes_last_and_with_its_condition() -> None:
+    """Compiled code never runs what stands below it: a crop would be left out without a word."""
+    (rule,) = select_rules(["DYN001"])
+    data = rule.Data.model_validate({"expression": "u0 > 32", "code": "if n > 32:"})
+    told = rule.advise(data)
+    assert [one.id for one in told] == ["check", "cond", "guard-or-false"]
+    assert "right without" in told[-1].text
+
+
+@pytest.mark.parametrize(("code", "id_"), [("ERR000", "outside"), ("ERR019", "orig-mod")])
+def test_advice_about_the_uncompiled_module_does_not_raise_on_a_plain_one(
+    code: str, id_: str
+) -> None:
+    """A plain module has no attribute `_orig_mod`."""
+    (rule,) = select_rules([code])
+    (remedy,) = (one for one in rule.remedies if one.id == id_)
+    model = torch.nn.Identity()
+    names = {"model": model, "x": torch.ones(1)}
+    exec(str(remedy.code), names)

@@ -366,3 +366,34 @@ def test_an_error_in_a_package_names_the_program_s_own_call(
     (finding,) = (f for f in analyze(str(log)).shown if f.code == "ERR018")
     assert ids(finding)[0] == first
     assert "reached from proj/model.py:7" in finding.message
+
+
+ITERATED = """
+Stack variable source attribution:
+  ListIteratorVariable(length=2, index=1) originated from:
+  File "/home/ana/proj/model.py", line 8
+            for p in parameters:
+            ^^^^^^^^^^^^^^^^^^^^
+                norm = p.norm().item()
+                ^^^^^^^^^^^^^^^^^^^^^^
+                {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("later", "is_kept"),
+    [
+        ("ratio = 1 / norm if norm > 0 else 1.0", False),
+        ("p.mul_(min(norm, 1.0))", False),
+        ("p.mul_(1 / norm)", True),
+        ("ratio = 1.0 if p.is_leaf else 2.0", True),
+        ("ratio = 1.0 if normal else 2.0", True),
+    ],
+)
+def test_a_number_that_python_decides_by_later_is_not_kept_a_tensor(
+    later: str, is_kept: bool, tmp_path: Path
+) -> None:
+    """A branch on the tensor would break the graph one line further down."""
+    frame = (OWN, 9, "step", "norm = p.norm().item()")
+    found = broken(tmp_path, ITEM + ITERATED.format(later), frame)
+    assert ("keep-tensor" in [advice.id for advice in found.advice]) is is_kept

@@ -146,3 +146,66 @@ def test_an_array_of_numpy_is_converted_and_no_mask_made_of_it() -> None:
     assert "passed as `obs`" in advice.text
     masks = own.model_copy(update={"values": ("Bool", "Long"), "source": "mask"})
     assert [one.id for one in DtypeMismatch().advise(masks)] == ["one-dtype"]
+
+
+def flags(*layers: int) -> list[str]:
+    return [
+        f"tensor 'self._modules['body']._modules['{n}']._parameters['bias']' "
+        "requires_grad mismatch. expected requires_grad=0"
+        for n in layers
+    ]
+
+
+def test_layers_that_are_unfrozen_in_turn_are_one_finding_with_advice(tmp_path: Path) -> None:
+    found = told("RCP012", recompiled("forward", *flags(3, 2, 1)), tmp_path)
+    assert found.count == 3
+    assert found.title.endswith("and 2 more parameters")
+    assert ids(found) == ["one-optimizer-group"]
+
+
+def test_one_change_of_a_flag_names_its_parameter_alone(tmp_path: Path) -> None:
+    found = told("RCP012", recompiled("forward", *flags(3)), tmp_path)
+    assert "more parameter" not in found.title
+    assert ids(found) == []
+
+
+def test_a_reason_without_its_function_is_said_without_a_name(tmp_path: Path) -> None:
+    reason = (
+        "tensor 'self._parameters['weight']' size mismatch at index 0. expected 8, actual 16. "
+        "Guard failed on a parameter, consider using "
+        "torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on "
+        "parameters."
+    )
+    path = tmp_path / "run.log"
+    path.write_text(f"    - 0/0: {reason}\n", encoding="utf-8")
+    (found,) = (one for one in analyze(str(path)).findings if one.code == "RCP018")
+    assert "?" not in found.title
+    assert found.title.startswith("a function is compiled")
+
+
+def both(*reasons: str) -> str:
+    """Return a log of which the last recompile lists all entries, the newest first."""
+    lines = recompiled("forward", reasons[0]).splitlines()
+    head = HEAD.format(2, 2)
+    lines += [
+        f"{head}Recompiling function forward in /home/ana/proj/net.py:14",
+        f"{head}    triggered by the following guard failure(s):",
+        *(f"{head}    - 0/{1 - at}: {reason}" for at, reason in enumerate(reasons[1:])),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+MODE = "GLOBAL_STATE changed: grad_mode "
+
+
+def test_a_mode_is_no_cause_where_an_entry_of_the_same_mode_failed(tmp_path: Path) -> None:
+    """The second recompile is back in the first entry's mode, whose string differs."""
+    text = both(MODE, MODE, "kind == 'mean'")
+    found = told("RCP010", text, tmp_path)
+    assert (found.count, found.harmless is not None) == (1, True)
+    assert told("RCP006", text, tmp_path).count == 1
+
+
+def test_a_mode_is_the_cause_where_all_entries_are_of_another(tmp_path: Path) -> None:
+    found = told("RCP010", both(MODE, MODE, MODE), tmp_path)
+    assert (found.count, found.harmless) == (2, None)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from tracelens.logs.recompiles import (
     Check,
+    GlobalState,
     GuardFailure,
     RangeCheck,
     Relation,
@@ -110,15 +111,22 @@ def _can_be_dynamic(check: Check | None) -> bool:
     return is_size(check) or is_integer(check) or isinstance(check, RangeCheck | Relation)
 
 
-def _rank(failure: GuardFailure) -> tuple[bool, bool, bool, int]:
+def _rank(failure: GuardFailure) -> tuple[bool, bool, bool, bool, int]:
     """Return how much a failure tells; what the call brought, before what the entry was made for.
 
-    An entry made for a size of 1 does not fit any other size: that is no news about the call.
+    An entry made for a size of 1 does not fit any other size: that is no news about the call. The
+    global state is checked first: an entry that fails on something else was made in the same mode.
     """
     check = failure.check
     dynamic = _can_be_dynamic(check)
     made_special = isinstance(check, TensorMismatch) and check.expected in SPECIAL
-    return dynamic and not is_special(check), dynamic and not made_special, dynamic, failure.number
+    return (
+        not isinstance(check, GlobalState),
+        dynamic and not is_special(check),
+        dynamic and not made_special,
+        dynamic,
+        failure.number,
+    )
 
 
 def _goes_on(check: Check | None) -> bool:

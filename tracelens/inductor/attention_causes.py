@@ -7,7 +7,18 @@ from enum import Enum
 from tracelens.inductor.attention import Unfused
 from tracelens.report import Severity
 
-__all__ = ["FUSED", "SHORT", "Cause", "cause_of", "folded", "keys_of", "reason", "severity", "why"]
+__all__ = [
+    "FUSED",
+    "SHORT",
+    "Cause",
+    "by_module",
+    "cause_of",
+    "folded",
+    "keys_of",
+    "reason",
+    "severity",
+    "why",
+]
 
 #: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
 SHORT = 32
@@ -48,6 +59,13 @@ def cause_of(found: Unfused) -> Cause:
     return Cause.DECOMPOSED if found.dimensions in {None, FUSED} else Cause.DIMENSIONS
 
 
+def by_module(found: Unfused) -> bool:
+    """Whether torch's own function for ``nn.MultiheadAttention`` computes it, as nodes name it."""
+    comment = found.first.comment
+    names = comment.nodes if comment else ()
+    return any(name.startswith("multi_head_attention_forward") for name in names)
+
+
 def folded(found: Unfused) -> int | None:
     """Return how many dimensions there are, where the fused kernels take another number."""
     dropped = found.is_shared or found.has_dropout
@@ -84,7 +102,7 @@ def why(cause: Cause, found: Unfused) -> str:
 
 def _why(cause: Cause, found: Unfused) -> str:
     if cause is Cause.WRITTEN_OUT:
-        return "The program writes attention out, and no pattern of Inductor's matched it."
+        return _MODULE if by_module(found) else _WRITTEN
     if cause is Cause.DIMENSIONS:
         return (
             "It is scaled_dot_product_attention, or Inductor recognized it as such, with "
@@ -121,4 +139,6 @@ def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
     return None
 
 
+_WRITTEN = "The program writes attention out, and no pattern of Inductor's matched it."
+_MODULE = "`nn.MultiheadAttention` writes attention out where it may return the weights."
 _SHORT = f" With up to {SHORT} keys per query a fused kernel may be slower."

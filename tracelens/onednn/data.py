@@ -67,7 +67,12 @@ def is_default_layout(run: Any) -> bool:
 
 
 def has_plain_weights(run: Any) -> bool:
-    """Whether the weights lie as torch stores them, and the image has its channels last."""
+    """Whether the weights lie as torch stores them, and the image has its channels last.
+
+    The gradient of the weights is what a pass writes: the model's own layout does not decide it.
+    """
+    if run.prop_kind == "backward_weights":
+        return False
     images = [md for md in run.mds if md.arg == "src" and md.is_plain]
     weights = [md for md in run.mds if md.arg == "wei" and md.is_plain]
     plain = [md.tag == "".join(sorted(md.tag)) for md in weights]

@@ -1,4 +1,4 @@
-"""A number out of a tensor decides a branch, and both sides give the right result."""
+"""A number out of a tensor decides a branch, which only saves work: both sides give the same."""
 
 import traceback
 

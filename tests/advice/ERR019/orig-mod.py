@@ -25,7 +25,7 @@ def step(number):
         # before:
         torch.fx.symbolic_trace(Outer(model))
         # after:
-        # torch.fx.symbolic_trace(Outer(model._orig_mod))
+        # torch.fx.symbolic_trace(Outer(getattr(model, '_orig_mod', model)))
         # end
     except Exception:
         traceback.print_exc()

@@ -79,8 +79,9 @@ class DataDependentGuardError(Rule):
     ``torch.export`` tries more than one way, and prints the errors of those that failed.
 
     ## What to do
-    Say what always holds with ``torch._check``, before the line; or ask in a way that takes "not
-    known" for an answer (``guard_or_false``); or move the branch out, or into ``torch.cond``.
+    Say what always holds with ``torch._check``, before the line; or move the branch out, or
+    into ``torch.cond``. Where the branch only saves work, ask in a way that takes "not known" for no
+    (``guard_or_false``): what stands below it is then never run in compiled code.
 
     ## How a live run confirms it
     The same call with the check in it: the error is gone.
@@ -121,19 +122,6 @@ class DataDependentGuardError(Rule):
             edits=True,
         ),
         Remedy(
-            "guard-or-false",
-            "Or use a check that takes the unknown for false.",
-            when="a branch on one comparison",
-            applies=lambda data: bool(data.branch),
-            code=lambda data: (
-                "from torch.fx.experimental.symbolic_shapes import guard_or_false\n" + data.branch
-            ),
-            since="2.8",
-            basis="tested",
-            proof="tests/advice/DYN001/guard-or-false.py",
-            edits=True,
-        ),
-        Remedy(
             "cond",
             "Or keep both sides in the graph, with `torch.cond`.",
             when="a branch",
@@ -141,6 +129,20 @@ class DataDependentGuardError(Rule):
             since="2.1",
             basis="tested",
             proof="tests/advice/DYN001/cond.py",
+            edits=True,
+        ),
+        Remedy(
+            "guard-or-false",
+            "Only where the result is right without what stands below the branch, as where that "
+            "saves work: compiled code then leaves it out in every call, whatever the number is.",
+            when="a branch on one comparison, which decides no more than how fast it is",
+            applies=lambda data: bool(data.branch),
+            code=lambda data: (
+                "from torch.fx.experimental.symbolic_shapes import guard_or_false\n" + data.branch
+            ),
+            since="2.8",
+            basis="tested",
+            proof="tests/advice/DYN001/guard-or-false.py",
             edits=True,
         ),
     )

@@ -270,7 +270,7 @@ KNOWN = (
         "outside",
         "Compute what is differentiated twice (a gradient penalty, forces) with the uncompiled"
         " module, and keep the compiled one for the rest.",
-        code="model._orig_mod(x)  # of model = torch.compile(model)",
+        code="model(x)  # and compiled(x) elsewhere, of compiled = torch.compile(model)",
         applies=lambda d: d.cause == "double-backward" and "resumed" not in d.facts,
         when="double backward",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",

@@ -43,7 +43,7 @@ class TracedAgainWhileCompiled(FailureRule):
             "orig-mod",
             "Give the tracer (export, a FLOP counter, a quantizer, BetterTransformer) the module"
             " that is inside of the compiled one: the uncompiled one.",
-            code="model._orig_mod",
+            code="getattr(model, '_orig_mod', model)",
             basis="tested",
             proof="tests/advice/ERR019/orig-mod.py",
         ),

@@ -20,6 +20,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._later import branches_on
 from tracelens.rules.gbr._values import value_of
 
 __all__ = [
@@ -93,6 +94,8 @@ class BreakData(FindingData):
     entered: Code | None = None
     #: The program's own line on the way that only reports something.
     reporting: Code | None = None
+    #: Whether Python decides by what the line assigns, in a later line that the record prints.
+    decides: bool = False
 
 
 def break_data(site: BreakSite, name: str = "") -> BreakData:
@@ -126,6 +129,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         leaves=site.leaves,
         entered=_code(site.entered),
         reporting=_code(site.reporting),
+        decides=branches_on(site),
     )
 
 

@@ -141,9 +141,13 @@ class ScalarFromTensor(SiteRule):
         REPORT_IN_EAGER,
         Remedy(
             "keep-tensor",
-            "Keep the number a tensor, and read it outside of the compiled function.",
-            when="`.item()` in a line of your own that only computes with the number",
-            applies=lambda data: own(data) and bool(_kept(data)) and not _is_fake(data),
+            "Keep the number a tensor, and read it outside of the compiled function. Where Python "
+            "decides by it further on (if, while, min), the graph breaks there instead.",
+            when="`.item()` in a line of your own that only computes with the number, and no later "
+            "line that the log shows decides by it",
+            applies=lambda data: (
+                own(data) and bool(_kept(data)) and not (_is_fake(data) or data.decides)
+            ),
             code=_kept,
             basis="tested",
             proof="tests/advice/GBR001/keep-tensor.py",

@@ -12,6 +12,7 @@ from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.inductor.attention_causes import (
     FUSED,
     Cause,
+    by_module,
     cause_of,
     folded,
     keys_of,
@@ -90,7 +91,8 @@ class AttentionNotFused(Rule):
 
     ## What to do
     Call ``torch.nn.functional.scaled_dot_product_attention``, or choose the option of the library
-    that does (``attn_implementation="sdpa"`` in transformers). Where the scores are changed in
+    that does (``attn_implementation="sdpa"`` in transformers); of ``nn.MultiheadAttention``, pass
+    ``need_weights=False``. Where the scores are changed in
     between, ``flex_attention`` inside the compiled function.
 
     ## How a live run confirms it
@@ -128,11 +130,14 @@ class AttentionNotFused(Rule):
         package: str = ""
         file: str = ""
         line: int = 0
+        #: ``nn.MultiheadAttention`` computes it, in the way that can return the weights.
+        by_module: bool = False
 
         @property
         def is_written(self) -> bool:
             """Whether it is written out, and no option that we know changes that."""
-            return self.cause == "written out" and not option(self.package)
+            known = option(self.package) or self.by_module
+            return self.cause == "written out" and not known
 
         @property
         def changes_scores(self) -> bool:
@@ -146,13 +151,29 @@ class AttentionNotFused(Rule):
 
     remedies = (
         Remedy(
+            id="need-weights",
+            text=lambda data: (
+                (f"In `{data.package}`: " if data.package else "")
+                + "Tell `nn.MultiheadAttention` that its second result, the weights, is not "
+                "wanted: it then calls scaled_dot_product_attention."
+            ),
+            when="nn.MultiheadAttention, whose weights nothing reads",
+            applies=lambda data: data.by_module and data.cause == "written out",
+            code="y, _ = attention(query, key, value, need_weights=False)",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/IND017/need-weights.py",
+        ),
+        Remedy(
             id="option",
             text=lambda data: (
                 f"`{data.package}` has an option for it, and torch computes attention: "
                 f"{option(data.package)}."
             ),
             when="the line is in a library whose option we know",
-            applies=lambda data: data.cause == "written out" and bool(option(data.package)),
+            applies=lambda data: (
+                data.cause == "written out" and bool(option(data.package)) and not data.by_module
+            ),
             since="2.0",
             proof="docs/upstream.md",
         ),
@@ -309,6 +330,7 @@ class AttentionNotFused(Rule):
             file=frame.file if frame else "",
             line=frame.line if frame else 0,
             needs_tf32=bool(skipped),
+            by_module=by_module(first),
         )
         harmless = reason(cause, first, fused=fused)
         return self.finding(

@@ -13,7 +13,7 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._changes import Group, about, groups
 from tracelens.rules.rcp._data import RecompileRule
 from tracelens.rules.rcp._lost import callers_of
 from tracelens.rules.rcp._tell import tell
@@ -40,10 +40,18 @@ class TensorRule(RecompileRule):
         del group
         return False
 
+    def merged(self, found: list[Group]) -> list[Group]:
+        """Return the groups of which each is one finding."""
+        return found
+
     def harmless(self, group: Group) -> str | None:
         """Say why nothing can be done about it; None where something can."""
         shared = is_torch_wrapper(group.history.file) and self.is_another_module(group)
         return _SHARED if shared else None
+
+    def named(self, group: Group) -> str:
+        """Return what the title calls the tensor."""
+        return about(group.first)
 
     def completed(self, finding: Finding, group: Group) -> Finding:
         """Return the finding with what the rule alone knows of ``group``."""
@@ -60,10 +68,10 @@ class TensorRule(RecompileRule):
         breaks: Table[GraphBreak],
     ) -> Iterator[Finding]:
         """Yield one finding per function and tensor."""
-        for group in groups(self.code, recompiles, limits):
+        for group in self.merged(groups(self.code, recompiles, limits)):
             check = group.first.check
             if isinstance(check, TensorMismatch):
-                named = {"function": group.history.function, "source": str(check.source)}
+                named = {"function": group.history.function, "source": self.named(group)}
                 title = self.title.format(**named, values=", ".join(group.values))
                 message = self.message(group, check)
                 told = tell(

@@ -10,11 +10,17 @@ from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
 from tracelens.report.stories import Story
-from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
+from tracelens.words import plural
 
 __all__ = ["RequiresGradMismatch"]
+
+
+def _is_parameter(source: str) -> bool:
+    """Whether it is a parameter of a module."""
+    return "_parameters[" in source
 
 
 def _is_kept(source: str) -> bool:
@@ -22,7 +28,7 @@ def _is_kept(source: str) -> bool:
 
     Torch's own wrapper calls the module ``fn``.
     """
-    return "_parameters[" not in source and (source.startswith("self.") or "_buffers[" in source)
+    return not _is_parameter(source) and (source.startswith("self.") or "_buffers[" in source)
 
 
 def _is_state(data: RecompileData) -> bool:
@@ -50,7 +56,8 @@ class RequiresGradMismatch(TensorRule):
         [0/1] [__recompiles]     - 0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0
 
     ## When it is harmless
-    Always bounded: two entries per tensor, times the entries for sizes. A parameter that is frozen
+    Always bounded: two entries per tensor, times the entries for sizes. Layers that are unfrozen
+    one after another are one finding, with an entry for each stage. A parameter that is frozen
     once, as before fine-tuning, is a note.
 
     ## What to do
@@ -96,6 +103,19 @@ class RequiresGradMismatch(TensorRule):
             knob=Knob("called once before it is compiled", call={"eager_first": True}),
         ),
         Remedy(
+            "one-optimizer-group",
+            "Each set of layers that learn needs an entry of its own. Where start-up time matters "
+            "more than the steps, let all parameters have their gradient from the start, and "
+            "give the optimizer those that learn when they are to learn; clear the gradients with "
+            "`model.zero_grad()`.",
+            when="flags of parameters that are set one after another",
+            applies=lambda data: _is_parameter(data.source) and data.recompiles > 1,
+            code="optimizer.add_param_group({'params': layer.parameters()})"
+            "  # in place of layer.requires_grad_(True)",
+            basis="tested",
+            proof="tests/advice/RCP012/one-optimizer-group.py",
+        ),
+        Remedy(
             "same-flag",
             "Give the tensor one flag before the compiled function: `requires_grad_()` where "
             "any call needs the gradient.",
@@ -126,7 +146,25 @@ class RequiresGradMismatch(TensorRule):
         if isinstance(data, RecompileData) and data.lost:
             yield from (lost_around(one.file) for one in data.functions)
 
-    title = "`{function}` is compiled with and without a gradient for `{source}`"
+    def merged(self, found: list[Group]) -> list[Group]:
+        """Join what is about parameters of one function: layers are unfrozen one after another."""
+        joined: dict[tuple[str, str, int], Group] = {}
+        rest = [group for group in found if not _is_parameter(about(group.first))]
+        for group in found:
+            if _is_parameter(about(group.first)):
+                whole = joined.setdefault(group.history.definition, Group(group.cause))
+                whole.limit, whole.is_hit = group.limit, group.is_hit
+                whole.steps += group.steps
+        return [*joined.values(), *rest]
+
+    def named(self, group: Group) -> str:
+        """Count the parameters, where there are several: one stands for its layer."""
+        names = {about(step) for _, step in group.steps}
+        if len(names) == 1:
+            return about(group.first) + "`"
+        return f"{about(group.first)}` and {plural(len(names) - 1, 'more parameter')}"
+
+    title = "`{function}` is compiled with and without a gradient for `{source}"
 
     def harmless(self, group: Group) -> str | None:
         """Leave out parameters that were frozen, as before fine-tuning: once is all there is."""
@@ -134,7 +172,7 @@ class RequiresGradMismatch(TensorRule):
         if (
             isinstance(check, TensorMismatch)
             and check.expected.endswith("1")
-            and "_parameters[" in str(check.source)
+            and _is_parameter(str(check.source))
             and len(group.steps) == 1
         ):
             return "it is a parameter, with a gradient and without one: two entries, and no more"
@@ -143,10 +181,16 @@ class RequiresGradMismatch(TensorRule):
     def message(self, group: Group, check: TensorMismatch) -> str:
         """Say what differed."""
         kept = _is_kept(str(check.source))
+        flags = {about(step) for _, step in group.steps}
+        ends = (
+            "There are two values, so it ends there."
+            if len(flags) == 1
+            else "Every set of parameters that learn is compiled once, so it ends there."
+        )
         return (
             f"An entry was compiled for `{check.source}` with {check.expected}, and then "
-            f"the flag was the other one: {group.times}. There are two values, so it ends "
-            "there." + (" The module keeps the tensor from call to call." if kept else "")
+            f"the flag was the other one: {group.times}. {ends}"
+            + (" The module keeps the tensor from call to call." if kept else "")
         )
 
     def completed(self, finding: Finding, group: Group) -> Finding:

@@ -1,0 +1,44 @@
+"""What the lines below a break do with the name that it assigns, where the record prints them."""
+
+from __future__ import annotations
+
+import re
+
+from tracelens.dynamo.breaks import BreakSite
+
+__all__ = ["branches_on"]
+
+#: The names on the left of an assignment.
+_NAMES = re.compile(r"([A-Za-z_]\w{0,60}(?:, ?[A-Za-z_]\w{0,60}){0,8}) ?= ?[^=]")
+#: What has Python decide: its own statements, and the functions that compare.
+_DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|int|float|bool|math)\b")
+
+
+def branches_on(site: BreakSite) -> bool:
+    """Whether a later line decides by a name that the line assigns.
+
+    Where a loop is given up, the record has the lines of the loop.
+    """
+    found = _NAMES.match(site.line.code)
+    if found is None:
+        return False
+    names = re.compile(rf"\b(?:{found[1].replace(' ', '').replace(',', '|')})\b")
+    return any(_decides(seen.text, site.line.code, names) for _, seen in site.events)
+
+
+def _decides(text: str, code: str, names: re.Pattern[str]) -> bool:
+    """Whether a line behind the one with ``code``, of the same block of source, decides."""
+    lines = [line.strip() for line in text.split("\n")]
+    if code not in lines or "Stack variable source attribution:" not in lines:
+        return False
+    start = lines.index("Stack variable source attribution:")
+    try:
+        own = lines.index(code, start)
+    except ValueError:
+        return False
+    for line in lines[own + 1 :]:
+        if line.startswith("File "):
+            break
+        if _DECIDES.search(line) and names.search(line):
+            return True
+    return False
