@@ -290,4 +290,4 @@ def test_advice_about_the_uncompiled_module_does_not_raise_on_a_plain_one(
     (remedy,) = (one for one in rule.remedies if one.id == id_)
     model = torch.nn.Identity()
     names = {"model": model, "x": torch.ones(1)}
-    exec(str(remedy.code), names)
+    exec(str(remedy.code), names)  # noqa: S102 -- what is advised
