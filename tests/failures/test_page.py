@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -165,7 +166,12 @@ def section(rule: Rule) -> Iterator[str]:
         yield from ("    " + line for line in SEEN[rule.code])
         yield ""
     data = FailureData(
-        cause="unknown", stage="dynamo", exception="RuntimeError", message="the message", facts={}
+        cause="unknown",
+        stage="dynamo",
+        exception="RuntimeError",
+        message="the message",
+        function="your_function",
+        facts={},
     )
     for remedy in rule.remedies:
         text = remedy.text if isinstance(remedy.text, str) else remedy.text(data)
@@ -177,6 +183,10 @@ def section(rule: Rule) -> Iterator[str]:
                 yield from ("      " + line for line in paste.split("\n"))
                 yield ""
     yield ""
+
+
+def test_what_the_page_names_has_a_name() -> None:
+    assert re.findall(r" `` .{0,40}", page()) == []
 
 
 def test_advice_whose_code_depends_on_the_failure_is_printed_with_its_code() -> None:

@@ -12,6 +12,7 @@ from tests.traces.writing import Json, copy, kernel, op, span
 from tracelens.evidence import Place, Seen
 from tracelens.report import Finding, Report
 from tracelens.rules.trc.blocking_copy import BlockingCopy
+from tracelens.rules.trc.slow_collective import SlowCollective
 from tracelens.traces.ranks import RankTime
 from tracelens.traces.stragglers import Late, late
 
@@ -82,6 +83,13 @@ def test_a_rank_that_is_last_by_chance_is_no_straggler(last: int, named: bool) -
     found = late(rows)
     assert found is not None
     assert (found.rank is not None) is named
+
+
+@pytest.mark.parametrize(("others", "told"), [(1, "1 rank waits for"), (2, "2 ranks wait for")])
+def test_who_waits_is_counted(others: int, told: str) -> None:
+    found = ranks((600.0, 0.0), *[(0.0, 600.0)] * others)
+    assert found is not None
+    assert SlowCollective()._late(found, "").title.startswith(told)
 
 
 def analyzed(path: Path, events: list[Json]) -> Report:

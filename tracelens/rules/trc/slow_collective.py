@@ -214,7 +214,10 @@ class SlowCollective(Rule):
         )
         if found.alone_ms is not None:
             usual, own = map(length, found.alone_ms)
-            title = f"{len(found.rows) - 1} ranks wait for rank {rank}, {length(found.ms)} in all"
+            waiting = (
+                "1 rank waits" if len(found.rows) == 2 else f"{len(found.rows) - 1} ranks wait"
+            )
+            title = f"{waiting} for rank {rank}, {length(found.ms)} in all"
             met = (
                 f"The others are in collectives for {usual} with nothing computed meanwhile, "
                 f"rank {rank} for {own}. It is idle at least {length(found.ms)} longer than they, "
