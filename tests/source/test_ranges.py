@@ -66,7 +66,7 @@ def test_a_file_is_cut_where_a_record_follows_soon(
     monkeypatch.setattr(files, "CHUNK", 1000)
     record = b"V1120 10:45:41.174000 7 torch/_dynamo/guards.py:1] [0/0] [__guards] GUARDS:\n"
     lines = (b"step %5d loss 0.5\n" % n + record * (n % every == 0) for n in range(3000))
-    (tmp_path / "x.log").write_bytes(b"".join(lines))
+    (tmp_path / "x.log").write_bytes(b"=" * 500 + b"\n" + b"".join(lines))
     assert len(ranges.plan(str(tmp_path / "x.log"), 2, KINDS)) == parts
 
 
