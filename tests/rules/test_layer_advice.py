@@ -1,5 +1,6 @@
 """Advice to compile the model is for runs in which only its layers are compiled."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,17 @@ def test_sizes_become_symbols_only_where_no_module_holds_them(log: str, is_advis
     for finding in told:
         advised = [advice.id for advice in finding.advice]
         assert advised == ["compile-around", *(["parameter-symbols"] if is_advised else [])]
+
+
+def test_a_layer_that_is_compiled_itself_holds_its_sizes_as_well(tmp_path: Path) -> None:
+    """The guard of ``torch.compile(LayerNorm.forward)`` has no path through a model."""
+    (folder,) = LOGS.parent.glob("RCP018-*")
+    text = (folder / "fires-normalized.log").read_text()
+    path = tmp_path / "run.log"
+    path.write_text(
+        re.sub(r"L\['self'\](?:\._modules\['\w+'\])+(?=\.normalized)", "L['self']", text)
+    )
+    assert "L['self'].normalized_shape ==" in path.read_text()
+    told = [one for one in analyze(str(path)).findings if one.code == "RCP018"]
+    assert told
+    assert not any(advice.id == "parameter-symbols" for one in told for advice in one.advice)

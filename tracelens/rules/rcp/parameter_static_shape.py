@@ -141,16 +141,12 @@ def _parameter(group: Group) -> str:
 
 
 def _is_free(group: Group, trees: Table[GuardTree]) -> bool:
-    """Whether the guards of the entries are known, and compare the size with parameters only."""
+    """Whether the guards of the entries are known, and only parameters hold the size in them."""
     for _, step in group.steps:
         size = step.check.actual if isinstance(step.check, TensorMismatch) else ""
         entries = entry_of(step.place, trees)
         same = (f" == {size}", f" == ({size},)")
-        held = any(
-            "_modules[" in guard.expression and guard.expression.endswith(same)
-            for tree in entries
-            for guard in tree.guards
-        )
+        held = any(guard.expression.endswith(same) for tree in entries for guard in tree.guards)
         if held or not entries:
             return False
     return True
