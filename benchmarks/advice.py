@@ -10,6 +10,7 @@ with 1 where an advice raised, or its finding stayed.
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import subprocess
@@ -45,14 +46,21 @@ advice is from; "not here" says why no test on a CPU can show it.
 
 def main(arguments: list[str]) -> int:
     """Run the programs asked for, and write the page."""
+    parser = argparse.ArgumentParser(
+        description="Run the programs of tests/advice, and write the page."
+    )
+    parser.add_argument("wanted", nargs="*", metavar="CODE[/ADVICE]", help="how their names begin")
+    parser.add_argument("--docs", action="store_true", help="without names: write the page alone")
+    parser.add_argument("--resume", action="store_true", help="leave out those that ran today")
+    asked = parser.parse_args(arguments)
     failed = 0
-    wanted = [argument for argument in arguments if not argument.startswith("--")]
+    wanted = asked.wanted
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    for program in programs() if wanted or "--docs" not in arguments else []:
+    for program in programs() if wanted or not asked.docs else []:
         label = f"{program.code}/{program.path.stem}"
         if wanted and not any(label.startswith(name) for name in wanted):
             continue
-        if "--resume" in arguments and _date(program) == today:
+        if asked.resume and _date(program) == today:
             continue
         try:
             with tempfile.TemporaryDirectory() as room:
