@@ -159,7 +159,7 @@ LINES = {
     "twice": (
         "RuntimeError: torch.compile with aot_autograd does not currently support double backward",
         "ERR000",
-        "_orig_mod",
+        "model(x)",
     ),
     "nvcc": (
         "CUDACompileError: nvcc fatal : Unsupported gpu architecture 'compute_120'",

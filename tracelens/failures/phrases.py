@@ -231,6 +231,7 @@ PHRASES = (
         r"ConstraintViolationError|Constraintsviolated\(|Notallvaluesof.{1,300}?inthespecifiedrange.{0,300}?satisfythegenerated"
         r"|wasinferredtobeaconstant\(\d|raiseconstraint_violation_error",
     ),
+    Phrase("recompile-error", r"RecompileError:Recompilingfunction|compilestanceis'fail_on_"),
     Phrase(
         "recompile-limit",
         r"FailOn(?:Cache|Recompile)LimitHit|(?:cache_size|recompile)_limitreached"

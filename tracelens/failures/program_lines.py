@@ -36,13 +36,19 @@ def traced(episode: Episode, frames: list[Traced]) -> tuple[StackFrame, ...]:
     )
 
 
+def _is_made(path: str) -> bool:
+    """Tell whether it is a file of the compiler, a source tree of torch's too, or written by it."""
+    dynamo = "/torch/_dynamo/" in path.replace("\\", "/")
+    return dynamo or is_compiler(path) or is_generated(path)
+
+
 def user_line(episode: Episode, frames: list[Traced]) -> StackFrame | None:
     """Return the innermost line of the program: of the code that was traced, else of the call."""
     for group in (_frames(episode, frames), frames):
         stack = [
             StackFrame(file=frame.place, line=frame.number, function=frame.function)
             for frame in group
-            if not is_compiler(frame.place) and not is_generated(frame.place)
+            if not _is_made(frame.place)
         ]
         best = user_code.best(stack)
         if best is not None and user_code.distance(best.file, best.function) < 2:

@@ -49,6 +49,7 @@ TITLES = {
     "not-built": "this torch is built without the device that is asked for",
     "onnx-export": "the model could not be exported to ONNX",
     "operator-aliases": "a custom operator returns, or is said to return, one of its arguments",
+    "recompile-error": "a recompile was made an error",
     "ptxas-broken": "the ptxas that Triton calls does not run",
     "rocm-linker": "Triton does not find ROCm's linker",
     "torch-too-old": "this torch is older than what the program asks of it",

@@ -16,6 +16,7 @@ MISUSED = frozenset(
         "log-settings",
         "not-built",
         "onnx-export",
+        "recompile-error",
         "torch-too-old",
         "unpicklable",
     }

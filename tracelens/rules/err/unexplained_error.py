@@ -16,6 +16,7 @@ from tracelens.report import Confidence, Finding, stories
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, disabled, gist, words
 from tracelens.rules.err._known import KNOWN, TITLES, title_of
 from tracelens.rules.err._known_messages import SAID, refused, unless_said
+from tracelens.rules.err._known_recompiles import RECOMPILED, recompiled
 from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
 
@@ -139,6 +140,7 @@ class UnexplainedError(FailureRule):
             proof="it records more",
         ),
         *KNOWN,
+        *RECOMPILED,
         *SAID,
         *unless_said(_GENERAL),
     )
@@ -147,7 +149,7 @@ class UnexplainedError(FailureRule):
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
         first = first_line(data.message.removeprefix(f"{data.exception}: "))
-        if meant := refused(data):
+        if meant := refused(data) or recompiled(data):
             return meant
         if title := title_of(data):
             return f"{title}: {first}" if first else title
