@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracelens.report import Finding, Severity
+from tracelens.report import Cost, Finding, Severity
 from tracelens.report.stories import Story, told_once
 
 
@@ -44,6 +44,26 @@ def test_a_symptom_is_explained_by_its_cause_which_takes_the_worse_severity() ->
         "CCC001": Severity.ERROR,
         "SSS001": Severity.ERROR,
     }
+
+
+def test_a_cause_without_a_cost_has_that_of_its_dearest_symptom() -> None:
+    tellers = {"CCC001": Telling(causes=[AGAIN]), "SSS001": Telling(follows=[AGAIN])}
+    costs = [Cost(ms=300, basis="measured", of="a"), Cost(ms=9000, basis="measured", of="b")]
+    symptoms = [
+        one("SSS001", id=f"SSS001-{number}", cost=cost) for number, cost in enumerate(costs)
+    ]
+    cause = told_once([*symptoms, one("CCC001")], tellers)[-1]
+    assert cause.cost == Cost(ms=9000, basis="estimated", of="b")
+    # Its own, a run that confirmed another change, and what is not told count for nothing else.
+    own = Cost(ms=1, basis="measured", of="c")
+    assert told_once([*symptoms, one("CCC001", cost=own)], tellers)[-1].cost == own
+    for more in (
+        {"cost": Cost(ms=1, basis="confirmed")},
+        {"cost": Cost(share=0.5, basis="measured")},
+        {"cost": own, "ignored": "known"},
+        {"cost": own, "severity": Severity.NONE},
+    ):
+        assert told_once([one("SSS001", **more), one("CCC001")], tellers)[-1].cost is None
 
 
 def test_a_chain_is_explained_by_its_first_cause() -> None:

@@ -15,9 +15,10 @@ it. The keys below are those that rules of different families share; a rule may 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from tracelens.report.base import Cost
 from tracelens.report.model import Finding, Severity, Where
 
 __all__ = [
@@ -113,6 +114,7 @@ def failure(exception: str, where: Where | None) -> Story:
 def told_once(findings: Sequence[Finding], tellers: Mapping[str, Teller]) -> list[Finding]:
     """Return the findings of one run with their causes, which take the worst severity of a story.
 
+    A cause without a cost of its own has that of its dearest symptom, which goes with it.
     A finding that names its cause itself keeps it, if that is a finding of the run. A harmless,
     ignored or suppressed finding explains nothing: it is not told, or need not be acted on.
 
@@ -137,7 +139,27 @@ def told_once(findings: Sequence[Finding], tellers: Mapping[str, Teller]) -> lis
         if finding.id in tellable:
             held = worst.setdefault(roots[finding.id], finding.severity)
             worst[roots[finding.id]] = min(held, finding.severity, key=lambda s: s.rank)
-    return [_retold(finding, roots[finding.id], worst) for finding in findings]
+    costs = _costs(findings, roots, tellable)
+    return [_retold(finding, roots[finding.id], worst, costs) for finding in findings]
+
+
+def _costs(
+    findings: Sequence[Finding], roots: Mapping[str, str], tellable: Container[str]
+) -> dict[str, Cost]:
+    """Return the largest cost of what follows from each cause, as an estimate."""
+    largest: dict[str, Cost] = {}
+    for finding in findings:
+        cost, root = finding.cost, roots[finding.id]
+        if root == finding.id or finding.id not in tellable or cost is None or cost.ms is None:
+            continue
+        if cost.basis != "confirmed" and cost.ms > (
+            largest[root].ms or 0 if root in largest else 0
+        ):
+            largest[root] = cost
+    return {
+        root: cost.model_copy(update={"basis": "estimated"}) if cost.basis == "measured" else cost
+        for root, cost in largest.items()
+    }
 
 
 def _is_told(finding: Finding) -> bool:
@@ -174,9 +196,12 @@ def _root(one: str, above: Mapping[str, str]) -> str:
     return path[-1]
 
 
-def _retold(finding: Finding, root: str, worst: Mapping[str, Severity]) -> Finding:
+def _retold(
+    finding: Finding, root: str, worst: Mapping[str, Severity], costs: Mapping[str, Cost]
+) -> Finding:
     cause = None if root == finding.id else root
     severity = worst.get(finding.id, finding.severity) if cause is None else finding.severity
-    if (cause, severity) == (finding.explained_by, finding.severity):
+    cost = finding.cost or (costs.get(finding.id) if cause is None else None)
+    if (cause, severity, cost) == (finding.explained_by, finding.severity, finding.cost):
         return finding
-    return finding.model_copy(update={"explained_by": cause, "severity": severity})
+    return finding.model_copy(update={"explained_by": cause, "severity": severity, "cost": cost})
