@@ -215,3 +215,57 @@ def test_the_bare_reason_of_an_older_version_is_a_graph_break(
 def test_other_words_are_no_reason_of_a_graph_break(text: str, tmp_path: Path) -> None:
     with pytest.raises(TracelensError):
         _first(f"{text}\n", tmp_path)
+
+
+@pytest.mark.parametrize("lead", ["", "cpu eval  Net          "])
+@pytest.mark.parametrize("pad", ["", "    "])
+def test_a_break_of_torch_2_0_is_at_the_last_of_its_frames(
+    lead: str, pad: str, tmp_path: Path
+) -> None:
+    text = (
+        f"{lead}[2023-02-02 23:08:11,903] torch._dynamo.symbolic_convert: [WARNING] Graph break: "
+        "call_function BuiltinVariable(print) [ConstantVariable(str)] {} from user code at   "
+        f'File "/home/ana/proj/model.py", line 31, in forward{pad}\n    y = self.show(x)\n'
+        f'  File "/home/ana/proj/show.py", line 7, in show{pad}\n    print("y")\n\ndone\n'
+    )
+    found = _first(text, tmp_path)
+    assert found.where is not None
+    assert (found.code, found.where.file, found.where.line) == (
+        "GBR003",
+        "/home/ana/proj/show.py",
+        7,
+    )
+
+
+NO_FIT = (
+    "Exception No valid triton configs. OutOfMemoryError: out of resource: triton_mm Required: "
+    "163840 Hardware limit:101376 Reducing block sizes or `num_stages` may help. for benchmark "
+    "choice TritonTemplateCaller(/tmp/torchinductor_ana/2q/c2q.py, BLOCK_K=128, num_stages=4)\n"
+    "Traceback (most recent call last):\n"
+    '  File "/home/ana/venv/lib/python3.11/site-packages/torch/_inductor/select_algorithm.py", '
+    "line 2598, in precompile_with_captured_stdout\n    choice.precompile()\n"
+)
+NO_FIT_END = (
+    "torch._inductor.runtime.triton_heuristics.NoTritonConfigsError: No valid triton configs. "
+    "OutOfMemoryError: out of resource: triton_mm Required: 163840 Hardware limit:101376 Reducing "
+    "block sizes or `num_stages` may help.\n"
+)
+
+
+@pytest.mark.parametrize("lead", ["", "ERROR:torch._inductor.select_algorithm:"])
+@pytest.mark.parametrize("end", ["", NO_FIT_END])
+def test_a_candidate_that_does_not_fit_is_no_error(lead: str, end: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{lead}{NO_FIT}{end}", encoding="utf-8")
+    report = analyze(str(path))
+    assert {one.code for one in [*report.told, *report.findings]} == {"TUN004"}
+
+
+def test_a_search_whose_program_fails_behind_it_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(
+        f"{NO_FIT}torch._inductor.exc.InductorError: OutOfResources: out of resource: shared "
+        "memory, Required: 147456, Hardware limit: 101376.\n",
+        encoding="utf-8",
+    )
+    assert "ERR013" in {one.code for one in analyze(str(path)).findings}

@@ -442,3 +442,11 @@ def test_the_quoted_reason_is_the_line_that_says_it(between: str, tmp_path: Path
     assert found.code == "RCP001"
     quoted = [one.text for one in found.evidence if one.note == "the reason that torch prints"]
     assert [text.strip() for text in quoted] == ["last reason: 0/7: n == 7"]
+
+
+@pytest.mark.parametrize(
+    "bar", [" 40%|####      | 4/10 [00:02<00:03,  1.91it/s]", "3it [00:09,  3.1s/it]"]
+)
+def test_a_table_of_autotune_behind_a_progress_bar_is_read(bar: str, tmp_path: Path) -> None:
+    codes = {one.code for one in _analyze(f"{bar}{AUTOTUNE}", tmp_path).findings}
+    assert codes == {one.code for one in _analyze(AUTOTUNE, tmp_path).findings} == {"TUN002"}

@@ -189,3 +189,14 @@ def test_static_inputs_of_a_real_log() -> None:
     assert evidence.table(StaticInputs).count == 9
     assert evidence.table(StaticInput).count == 6
     assert not any(row.record.static for row in evidence.table(StaticInput))
+
+
+def test_a_stack_may_lack_the_numbers_of_its_lines() -> None:
+    (record,) = Cudagraphs.parse(
+        "skipping cudagraphs due to cpu device (arg3_1). Found from : \n"
+        '   File "proj\\\\net.py", in forward\n    y = self.mix(x)\n'
+        '  File "proj\\\\ops.py", in mix\n    return x + self.shift.float()\n'
+    )
+    assert isinstance(record, CudagraphSkip)
+    assert record.detail == "arg3_1"
+    assert [(one.line, one.function) for one in record.stack_frames] == [(0, "forward"), (0, "mix")]

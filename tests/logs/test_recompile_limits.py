@@ -7,7 +7,7 @@ import pytest
 from tests.corpus import cases, log_of, needs_corpus
 from tracelens import grammars
 from tracelens.logs.recompile_limits import RecompileLimit, RecompileLimits
-from tracelens.logs.recompiles import Unexplained, ValueCheck
+from tracelens.logs.recompiles import KeysCheck, LengthCheck, Unexplained, ValueCheck
 from tracelens.source import read
 
 MODERN = """torch._dynamo hit config.recompile_limit (8)
@@ -104,3 +104,20 @@ def test_it_is_printed_without_any_setting(case: str, functions: list[str]) -> N
     seen = [row.record.function for row in evidence.table(RecompileLimit)]
     assert seen == functions
     assert not evidence.unread
+
+
+def test_a_function_may_be_the_rest_of_another_one() -> None:
+    text = OLD.format(name="cache_size_limit", limit=64, reason="reasons:  ['L[\\'n\\'] == 0']")
+    record = limit(text.replace("'f'", "'<graph break in run>'"))
+    assert (record.function, record.line) == ("<graph break in run>", 3)
+
+
+def test_a_list_of_reasons_is_taken_off_and_the_brackets_of_a_key_are_not() -> None:
+    keys = limit(OLD.format(name="c", limit=8, reason="""reasons:  ["set(d.keys()) == {'k'}"]"""))
+    assert keys.reason is not None
+    assert isinstance(keys.reason.check, KeysCheck)
+    assert (str(keys.reason.check.source), keys.reason.check.expected) == ("d", "{'k'}")
+    length = limit(OLD.format(name="c", limit=8, reason="last reason: not L['d']['k']"))
+    assert length.reason is not None
+    assert isinstance(length.reason.check, LengthCheck)
+    assert str(length.reason.check.source) == "d['k']"

@@ -392,3 +392,15 @@ def test_a_mark_on_a_tensor_is_no_value() -> None:
     )
     assert isinstance(record, Recompile)
     assert record.failures[0].check == Expression(text=reason)
+
+
+def test_the_value_that_came_instead_is_no_part_of_the_guard() -> None:
+    text = (
+        "('Recompiling function run in /home/ana/proj/model.py:8', "
+        "\"triggered by the following guard failure: L['n'] == 3, with LHS value: 4\")"
+    )
+    (record,) = Recompiles.parse(text)
+    assert isinstance(record, Recompile)
+    (failure,) = record.failures
+    assert isinstance(failure.check, ValueCheck)
+    assert (str(failure.check.source), failure.check.integer) == ("n", 3)

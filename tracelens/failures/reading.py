@@ -184,10 +184,16 @@ def _left_out_choice(episode: Episode) -> int:
 
 def _unprepared_choice(episode: Episode, raised: list[Raised]) -> int:
     """Return the item that logs what was raised for one kernel of a search; below 0: none."""
-    if not raised or not all(one.logged for one in raised):
+    lines = [line_of(one) for one in episode.items]
+    said = next((n for n, line in enumerate(lines) if _CHOICE in line), -1)
+    if not raised or said < 0:
         return -1
-    said = (n for n, one in enumerate(episode.items) if one.logged and _CHOICE in line_of(one))
-    return next(said, -1)
+    first, line = episode.items[said], lines[said]
+    if not (first.logged or line.startswith("Exception ")):
+        return -1
+    # Without torch's prefix: what ends its traceback says the same again.
+    same = (one.logged or one is first or (one.message or line) in line[:-1] for one in raised)
+    return said if all(same) else -1
 
 
 def _left_out(lines: list[str]) -> dict[str, str]:

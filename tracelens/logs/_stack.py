@@ -19,7 +19,8 @@ class StackFrame(Record):
     """One frame of a stack trace: ``File "/home/ana/m.py", line 7, in forward`` and its code."""
 
     file: str
-    line: int
+    #: 0 where it is not told.
+    line: int = 0
     function: str = ""
     code: str = ""
 

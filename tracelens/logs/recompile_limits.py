@@ -14,11 +14,15 @@ from tracelens.logs.recompiles import GuardFailure, Recompiles
 
 __all__ = ["RecompileLimit", "RecompileLimits", "StackFrame"]
 
+_LISTED = re.compile(r"\[(['\"])([^\n]+)\1\]")
+
 
 def _reason(value: object) -> object:
     """Read the reason as recompiles has it; one that stands in no guard's form is no failure."""
     if not isinstance(value, str):
         return value
+    listed = _LISTED.fullmatch(value.strip())  # old versions print a list that holds it
+    value = listed[2] if listed else value
     grammar = grammars.load(Recompiles.name, Recompiles.__module__)
     try:
         return grammar.nested("failures", value)[0]

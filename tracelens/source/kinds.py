@@ -29,6 +29,9 @@ _PIECE = re.compile(
 )
 _TIME = re.compile(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
 
+#: What begins a stack in a record of torch 2.0 and 2.1, and a line of it.
+_OF_CODE, _STACK = " from user code at", re.compile(r'  File "[^"\n]+", line \d|    \S')
+
 #: Shortest beginning of a message that is believed behind any program's time and level.
 TELLING = 20
 
@@ -269,9 +272,10 @@ class Kinds:
             return False
         first, last = (record.body[at].decode("utf-8", "replace") for at in (0, -1))
         log = self.of_record(read_site(parts["site21"].decode()), first)
-        if log is None or log.continues is None or (log.ends is not None and log.ends.match(last)):
+        if log is None or (log.ends is not None and log.ends.match(last)):
             return False
-        return bool(log.continues.match(text))
+        goes_on = log.continues or (_STACK if _OF_CODE in first else None)
+        return goes_on is not None and bool(goes_on.match(text))
 
     def of_head(self, head: Head) -> tuple[Site, type[Log] | None]:
         """Return the site and the kind of a record of which only the first line is prefixed."""

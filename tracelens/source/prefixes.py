@@ -73,6 +73,15 @@ _GLUED_WARNING = re.compile(
 #: The limit of recompiles as it was in 2022, behind the prefix of Python's logging.
 _GLUED_LIMIT = re.compile(rb"(?<!^)torchdynamo hit recompilation cache limit \(\d")
 
+#: A table of autotuning behind a progress bar.
+_GLUED_TABLE = re.compile(rb"(?<=(?:it/s|s/it)\])AUTOTUNE (?=\w{1,100}\()")
+
+#: A line of Python's logging that names torch, behind the columns of a benchmark.
+_GLUED_LOGGER = re.compile(
+    rb"(?<=  )\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:" + _ID + rb" )?"
+    rb"torch\.[\w.]{1,100}: \[[A-Z]{4,8}\] "
+)
+
 #: A line of oneDNN in the middle of another one, for the same reason.
 _GLUED_ONEDNN = re.compile(
     rb"(?<![\"'`(=A-Za-z_$/.-])(?<!\$ )(?=(?:onednn|dnnl|mkldnn)_verbose,"
@@ -198,6 +207,10 @@ def unglued(line: bytes) -> bytes:
     found = _GLUED_ONEDNN.search(line) if b"_verbose," in line else None
     if found is None and b"it/s]" in line and b"Warning: " in line:
         found = _GLUED_WARNING.search(line)
+    if found is None and b"]AUTOTUNE " in line:
+        found = _GLUED_TABLE.search(line)
+    if found is None and b"  [" in line and b"] torch." in line:
+        found = _GLUED_LOGGER.search(line)
     if b"torchdynamo hit " in line:
         found = _GLUED_LIMIT.search(line)
     if found is None and b".py:" in line and line[:1] != b"\t":
