@@ -32,6 +32,8 @@ def told(report: Report, *texts: str) -> tuple[list[str], int]:
         (f"cwd={HOME}:/usr/bin", "cwd=~:/usr/bin"),
         (r"C:\Users\Ana Maria\proj\app.py", r"~\proj\app.py"),
         (r"'C:\\Users\\ana\\proj'", r"'~\\proj'"),
+        ("in C:/Users/ana/proj/x.c:3", "in ~/proj/x.c:3"),
+        ("in D:/a/Users/ana/x.c:3", "in ~/x.c:3"),
         ("/home/ana/v/lib/python3.11/site-packages/torch/nn.py", "<site-packages>/torch/nn.py"),
         ("/usr/lib/python3/dist-packages/torch", "<site-packages>/torch"),
         (

@@ -248,8 +248,7 @@ PHRASES = (
     ),
     Phrase(
         "inference-tensor",
-        r"Inferencetensors(?:donottrackversioncounter|cannotbesavedforbackward)"
-        r"|Cannotsetversion_counterforinferencetensor|Inplaceupdatetoinferencetensoroutside",
+        r"Inferencetensors(?:donottrackversioncounter|cannotbesavedforbackward)|Cannotsetversion_counterforinferencetensor|Inplaceupdatetoinferencetensoroutside",
     ),
     Phrase(
         "onnx-export", r"TorchExportError:|OnnxExporterError:|onnx\S{1,60}errors\.\w{1,40}Error:"
@@ -274,8 +273,7 @@ PHRASES = (
     Phrase("aoti-call", r"\b(?P<call>aoti_torch_\w{1,60}?)\(.{0,2000}?APIcallfailedat"),
     Phrase(
         "msvc-language",
-        r"onlysupportMSVCwithEnglishlanguagepack"
-        r"|UnicodeDecodeError",
+        r"onlysupportMSVCwithEnglishlanguagepack|UnicodeDecodeError",
     ),
     Phrase("backend-unknown", r"InvalidBackend|Invalidbackend:"),
     Phrase(
@@ -304,6 +302,10 @@ PHRASES = (
         "cache-dir",
         r"mostcommonreasonthismayoccurisif.{0,300}?mountedwithnoexec|(?:Errno(?:13|28|30|122)\]|WinError(?:3|5|32|183|206)\]|Permissiondenied|Nospaceleftondevice)"
         r"[^'\"]{0,120}['\"](?P<folder>[^'\"]{0,200}?(?:torchinductor\w*|triton(?:_cache)?))\b",
+    ),
+    Phrase(
+        "windows-refused",
+        r"(?:(?<='inductor'raised:)|(?<=InductorError:))PermissionError:\[WinError(?:5|32)\](?![^'\":]{0,120}:['\"](?!.{0,200}?[\\/]Temp[\\/]))",
     ),
     Phrase(
         "cache-gone",

@@ -13,7 +13,7 @@ STRONG = (
     *kind(
         "home",
         "/home/ /users/",
-        r"(?<![\w.~-])(?:/[\w.-]{1,40}){0,4}/(?:home|[Uu]sers)/" + _NAME,
+        r"(?<![\w.~-])(?:[A-Za-z]:)?(?:/[\w.-]{1,40}){0,4}/(?:home|[Uu]sers)/" + _NAME,
     ),
     *kind("home", "/afs/", r"(?<![\w.~-])/afs/[\w.-]{1,60}/u(?:sers?)?/(?:[a-z]/){0,2}" + _NAME),
     # Of Linux below Windows: ``\\wsl$\Ubuntu\home\ana``.

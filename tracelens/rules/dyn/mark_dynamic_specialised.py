@@ -22,7 +22,7 @@ __all__ = ["MarkDynamicSpecialised"]
 _MARKED = re.compile(
     r"marked (\S{1,80}) as dynamic but your code specialized it to be a constant \((-?\d+)"
 )
-_VIOLATED = re.compile(r"Constraints violated \(([^)!\n]{1,80})\)")
+_VIOLATED = re.compile(r"Constraints violated \(((?:[^()!\n]|\(\)){1,80})\)")
 _DIMENSION = re.compile(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]")
 
 

@@ -55,6 +55,7 @@ TITLES = {
     "torch-too-old": "this torch is older than what the program asks of it",
     "unpicklable": "a compiled model cannot be pickled or copied",
     "unpicklable-error": "a worker failed while compiling, and its error was lost on the way",
+    "windows-refused": "Windows refused Inductor a file, or a program that it starts",
     "wrong-device": "a Triton kernel was started on another GPU than that of its tensors",
     "msvc-language": "torch cannot read what the C++ compiler of Visual Studio says",
 }
@@ -210,7 +211,7 @@ KNOWN = (
             r"TORCHINDUCTOR_CACHE_DIR=C:\ti TRITON_CACHE_DIR=C:\tt"
             " TORCHINDUCTOR_COMPILE_THREADS=1"
         ),
-        applies=lambda d: d.cause == "cache-dir" and d.on_windows,
+        applies=lambda d: d.cause == "windows-refused" or (d.cause == "cache-dir" and d.on_windows),
         when="the same on Windows",
         basis="untestable",
         proof="needs Windows",

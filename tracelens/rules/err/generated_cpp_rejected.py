@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.failures import Failure
@@ -9,6 +10,13 @@ from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 
 __all__ = ["GeneratedCppRejected"]
+
+#: What AOTInductor calls of torch is declared in a header; g++, clang and MSVC on one that is not.
+_NO_SHIM = re.compile(
+    r"['\u2018]aoti_torch_(?:c(?:pu|uda)_)?(\w{1,80})['\u2019]"
+    r"(?: was not declared|: identifier not found)"
+    r"|undeclared identifier '(?:aoti_torch_)(?:c(?:pu|uda)_)?(\w{1,80})'"
+)
 
 
 class GeneratedCppRejected(FailureRule):
@@ -44,6 +52,17 @@ class GeneratedCppRejected(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"generated-cpp"})
     remedies = (
         Remedy(
+            "no-shim",
+            "A compiled package calls operators by C functions, and this torch has none for this;"
+            " no compiler changes that. Take a newer torch, which has more of them; or replace the"
+            " operator in the model by others that do the same.",
+            code="python -m pip install -U torch",
+            applies=lambda d: bool(_without_shim(d)),
+            when="AOTInductor calls an operator that has no C function",
+            basis="untestable",
+            proof="needs a torch without the function",
+        ),
+        Remedy(
             "msvc-openmp",
             "This MSVC (19.50, of Visual Studio 2026) clashes with the options for OpenMP that"
             " torch passes: use the toolset 14.44 of Visual Studio 2022 beside it, or a torch that"
@@ -58,7 +77,7 @@ class GeneratedCppRejected(FailureRule):
             "msvc",
             "Another version of MSVC: take the toolset that was current when this torch came out.",
             code="vcvars64.bat -vcvars_ver=14.44",
-            applies=lambda d: d.on_windows and "C7660" not in d.output,
+            applies=lambda d: d.on_windows and "C7660" not in d.output and not _without_shim(d),
             when="Windows",
             basis="untestable",
             proof="needs Windows",
@@ -67,7 +86,7 @@ class GeneratedCppRejected(FailureRule):
             "compiler",
             "Another compiler: g++ 11 to 14 is what torch is tested with.",
             env="CXX=g++-12",
-            applies=lambda d: not d.on_windows,
+            applies=lambda d: not d.on_windows and not _without_shim(d),
             when="Linux",
             basis="untestable",
             proof="which compiler takes the code depends on the bug",
@@ -77,6 +96,7 @@ class GeneratedCppRejected(FailureRule):
             "If the refused line is about vectors (at::vec, an intrinsic), generate code without"
             " them.",
             setting="torch._inductor.config.cpp.simdlen = 1",
+            applies=lambda d: not _without_shim(d),
             since="2.1",
             basis="untestable",
             proof="needs code that the compiler refuses",
@@ -85,6 +105,7 @@ class GeneratedCppRejected(FailureRule):
             "leave-out",
             "Leave this function to eager, and compile the others.",
             code="@torch.compiler.disable",
+            applies=lambda d: not _without_shim(d),
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
@@ -100,6 +121,8 @@ class GeneratedCppRejected(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if operator := _without_shim(data):
+            return f"AOTInductor calls `{operator}`, for which this torch has no C function"
         if data.output:
             return f"the C++ compiler rejected generated code: {data.output[-160:].strip()}"
         return "the C++ compiler rejected code that Inductor generated"
@@ -107,3 +130,9 @@ class GeneratedCppRejected(FailureRule):
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each error of the compiler is a failure of its own."""
         return (failure.cause, gist(failure.output))
+
+
+def _without_shim(data: FailureData) -> str:
+    """Return the operator whose C function torch does not declare; empty if it is not about one."""
+    found = _NO_SHIM.search(data.output) or _NO_SHIM.search(data.message)
+    return (found[1] or found[2]) if found else ""

@@ -24,6 +24,8 @@ _LACKS = re.compile(
 _CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
 _NODE = re.compile(r"call_function (\w+)\.(\w+)\.\w+\(")
 
+_FOUND_IN = re.compile(r"Found in (\w[\w.]{1,80})\(")
+
 
 def _said(data: FailureData) -> str:
     """Return what the operation itself said; without it, all that there is."""
@@ -207,7 +209,9 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             return f"{meant}: {first_line(_said(data))}"
         first = first_line(_said(data))
         if _is_real(data):
-            return f"a tensor with data met the fake ones that tracing uses: {first}"
+            found = _FOUND_IN.search(data.message)
+            told = f", in `{found[1]}`" if found else f": {first}"
+            return f"a tensor with data met the fake ones that tracing uses{told}"
         if not first:
             return "an operation of the program fails on its tensors' shapes or dtypes"
         if _lacks_kernel(data):

@@ -46,10 +46,10 @@ class PythonHeadersMissing(FailureRule):
         Remedy(
             "embedded",
             "An embedded Python comes without them: copy the folders `Include` and `libs` of an"
-            " installed Python of exactly the same version (3.12 for 3.12) into its folder"
-            " (`python_embeded`).",
+            " installed Python of exactly the same version (3.X, as `python --version` prints it)"
+            " into its folder (`python_embeded`).",
             code=(
-                r"xcopy /E C:\Python312\libs python_embeded\libs\ && xcopy /E C:\Python312\include"
+                r"xcopy /E C:\Python3X\libs python_embeded\libs\ && xcopy /E C:\Python3X\include"
                 r" python_embeded\Include\ "
             ),
             applies=lambda d: d.platform == "embedded",

@@ -189,7 +189,9 @@ class LibraryKernelWins(Rule):
             "template",
             title=f"a template won {_of(len(rows), data.tuned)}",
             message=f"{'; '.join(told)}.{doubt}",
-            harmless="the search paid: the kernel that was chosen is the fastest one",
+            harmless="the search paid: the kernel that was chosen is the fastest one"
+            if any(len(row.record.ranked) > 1 for row in rows)
+            else "no other candidate is shown: whether the search paid is not known",
             count=len(rows),
             evidence=lines,
             data=data,
