@@ -349,6 +349,7 @@ PHRASES = (
         + _HASHED
         + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
     ),
+    Phrase("native-op", r"(?<=inforward_nativeraiseNotImplementedError)NotImplementedError"),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(
         "fullgraph",
@@ -358,7 +359,7 @@ PHRASES = (
         r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol"
         r"|Graphbreak|hasattr|setattr|super\(|Unsupported|reconstruct|Attemptedto)"
         r"|(?<!Reason:)(?<!')(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))"
-        r"|Explanation:(?=.{1,4000}?Developerdebugcontext:.{0,4000}?fromusercode:File)",
+        r"|Explanation:(?=.{1,4000}?Developerdebugcontext:.{0,4000}?fromusercode:File)|exportdb/index\.html#[\w-]{1,60}fromusercode:",
     ),
     # ... of a kernel of the program's own; what Inductor writes is told below.
     Phrase(

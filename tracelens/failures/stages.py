@@ -51,6 +51,7 @@ _OF_CAUSE: dict[str, Stage] = {
     "rocm-linker": "triton",
     "fsdp-params": "dynamo",
     "log-settings": "unknown",
+    "native-op": "unknown",
     "recompile-error": "unknown",
     "generated-cpp": "toolchain",
     "ptxas": "triton",

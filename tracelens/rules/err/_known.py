@@ -45,6 +45,7 @@ TITLES = {
     "kernel-code": "Triton refuses the code of a kernel",
     "kernel-image": "the GPU's driver refuses the kernel that was built",
     "log-settings": "TORCH_LOGS has a name that this torch does not know",
+    "native-op": "a layer of the engine has no `forward_native`, which compiling calls for",
     "nccl-error": "a call of NCCL failed",
     "not-built": "this torch is built without the device that is asked for",
     "onnx-export": "the model could not be exported to ONNX",
@@ -145,6 +146,16 @@ KNOWN = (
         env="TORCH_COMPILE_DISABLE=1",
         applies=lambda d: d.cause == "engine-capture",
         when="an engine records CUDA graphs",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "native-op",
+        "An engine that compiles runs its layers by `forward_native`, and this one has none: leave"
+        " compiling out for this model (sglang: without `--enable-torch-compile`; vLLM:"
+        " `--enforce-eager`), or take a newer engine.",
+        applies=lambda d: d.cause == "native-op",
+        when="a layer of vLLM or sglang without a native form",
         basis="untestable",
         proof="needs a GPU",
     ),
