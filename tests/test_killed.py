@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,15 @@ from tests.killing import analyze, parts
 from tracelens.cli._saving import replacing
 
 
+@pytest.fixture
+def inherited(how: signal.Signals) -> Iterator[None]:
+    """Take the signal as a program does by default: under nohup SIGHUP is ignored, and stays so."""
+    before = signal.signal(how, signal.SIG_DFL)
+    yield
+    signal.signal(how, before)
+
+
+@pytest.mark.usefixtures("inherited")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_at_the_write_leaves_the_old_file_and_no_other(
     how: signal.Signals, tmp_path: Path
