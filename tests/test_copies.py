@@ -73,6 +73,21 @@ except ChildProcessError:
 
 
 @ONLY_LINUX
+def test_where_there_is_no_room_for_a_copy_no_pipe_is_left_open() -> None:
+    program = """
+import resource
+def opened():
+    return len(os.listdir("/proc/self/fd"))
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+if os.getuid() == 0:
+    os.setuid(65534)  # root has no such limit
+before = opened()
+print(Beside(lambda: 1).result(1.0), opened() - before)
+"""
+    assert said(program) == "None 0"
+
+
+@ONLY_LINUX
 def test_work_is_shared_and_each_piece_answers_in_its_place() -> None:
     program = """
 def piece(number):

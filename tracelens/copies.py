@@ -53,7 +53,12 @@ class Copy:
         """
         asked, self._asking = os.pipe()
         self._hearing, answers = os.pipe()
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError:
+            for end in (asked, answers, *self.ends):
+                os.close(end)
+            raise
         if self.pid == 0:
             try:
                 _let_go([self._asking, self._hearing, *(end for one in others for end in one.ends)])
