@@ -106,6 +106,11 @@ def test_it_is_printed_without_any_setting(case: str, functions: list[str]) -> N
     assert not evidence.unread
 
 
+def test_an_entry_without_a_guard_that_failed_is_no_reason() -> None:
+    record = limit(OLD.format(name="recompile_limit", limit=1, reason="last reason: 0/0: "))
+    assert (record.function, record.limit, record.reason) == ("f", 1, None)
+
+
 def test_a_function_may_be_the_rest_of_another_one() -> None:
     text = OLD.format(name="cache_size_limit", limit=64, reason="reasons:  ['L[\\'n\\'] == 0']")
     record = limit(text.replace("'f'", "'<graph break in run>'"))

@@ -108,6 +108,35 @@ def test_too_little_to_say_so(lines: list[str]) -> None:
     assert not findings(ActivationLayoutPingPong(), lines)
 
 
+def left(channels: int, ms: float, *, between: int = 0) -> list[str]:
+    """Return two layers, between which something is computed in the default layout."""
+    shape = f"1x{channels}x14x14"
+    away = reorder("aBcd16b", "abcd", shape, ms, dtype="f32")
+    again = reorder("abcd", "aBcd16b", shape, ms, dtype="f32")
+    others = [plain(64, 0.1)] * between
+    layer = convolution(channels, "aBcd16b", 1.0)
+    return [layer, away, *others, again, layer.replace("ih14", "ih15")]
+
+
+def test_one_tensor_that_leaves_its_layout_and_goes_straight_back() -> None:
+    (finding,) = findings(ActivationLayoutPingPong(), left(16, 0.5))
+    assert finding.confidence is Confidence.MEDIUM
+    assert "straight back" in finding.title
+    assert (finding.data["reorders"], finding.data["ms"]) == (2, 1.0)
+    assert [one.text.split("exec,cpu,")[1].split(",")[0] for one in finding.evidence] == [
+        "convolution",
+        "reorder",
+        "reorder",
+    ]
+    # It takes less than a fifth of the time; other work stands between; the size is another one.
+    assert not findings(ActivationLayoutPingPong(), left(16, 0.2))
+    assert not findings(ActivationLayoutPingPong(), left(16, 0.5, between=2))
+    first, away, again, last = left(16, 0.5)
+    assert not findings(
+        ActivationLayoutPingPong(), [first, away, again.replace("1x16x", "1x32x"), last]
+    )
+
+
 def plain(size: int, ms: float, impl: str = "brg_matmul:avx512_core_bf16") -> str:
     args = "src:bf16::blocked:ab::f0 wei:bf16::blocked:ba::f0 dst:bf16::blocked:ab::f0"
     return (

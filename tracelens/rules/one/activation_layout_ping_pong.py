@@ -26,7 +26,7 @@ from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import length, plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
@@ -70,7 +70,8 @@ class ActivationLayoutPingPong(Rule):
     A network needs one conversion at its input and one at its output: with a single convolution
     between them, nothing is reported. Below 1 % of the time it is a note, and so it is below 0.5 ms in
     a log of more than 60 executions. In an excerpt of a few
-    lines, two layers between their conversions are enough, where these take a fifth of the time.
+    lines, two layers between their conversions are enough, or one tensor that is converted and
+    straight back, where these take a fifth of the time.
 
     ## What to do
     Keep the model in channels-last, for which oneDNN has kernels that need no conversion:
@@ -150,6 +151,7 @@ class ActivationLayoutPingPong(Rule):
         once = not around.shows and is_excerpt(execs)
         if once:
             around = _around(execs, 1)
+            around = around if around.shows else _returning(execs)
         enough = not once or spent.share(steady(around.reorders.values())) >= SHARE_OF_EXCERPT
         if around.shows and enough:
             ms = steady(around.reorders.values())
@@ -181,7 +183,9 @@ class ActivationLayoutPingPong(Rule):
         )
         return self.finding(
             "activations",
-            title="activations change their layout before and after each layer",
+            title="activations leave their layout and go straight back to it"
+            if around.returns
+            else "activations change their layout before and after each layer",
             message=(
                 f"{times(count, 'reorder')} of activations ({', '.join(pairs[:4])}) around "
                 f"{layers} executions of layers took {spent.tell(ms)}, beside "
@@ -209,6 +213,8 @@ class _Around(msgspec.Struct):
     #: By place in the log, so that each counts once.
     reorders: dict[tuple[str, int], Seen[PrimitiveExec]] = msgspec.field(default_factory=dict)
     sides: dict[int, tuple[Rows, Rows]] = msgspec.field(default_factory=dict)
+    #: Whether one tensor left a layout and went straight back to it.
+    returns: bool = False
 
     def add(self, layer: Seen[PrimitiveExec], before: list[Rows], after: list[Rows]) -> None:
         """Note that ``layer`` has reorders on both sides."""
@@ -221,11 +227,16 @@ class _Around(msgspec.Struct):
     @property
     def shows(self) -> bool:
         """Whether it is more than the conversions at the ends of a network."""
-        return len({(row.record.primitive, row.record.shape) for row in self.layers}) >= MIN_SHAPES
+        shapes = {(row.record.primitive, row.record.shape) for row in self.layers}
+        return self.returns or len(shapes) >= MIN_SHAPES
 
     def quotes(self, layer: Seen[PrimitiveExec]) -> Iterator[EvidenceLine]:
-        """Yield a reorder before ``layer``, the layer, and a reorder after it."""
+        """Yield the layer, and a reorder on each side of it; a way there and back behind it."""
         before, after = self.sides[id(layer)]
+        if self.returns:
+            rows = (layer, *after) if after else (*before, layer)
+            yield from (quote(row, plural(row.count, "time")) for row in rows)
+            return
         yield quote(before[0], f"{before[0].count} times")
         yield quote(layer, f"{layer.count} times")
         yield quote(after[0], f"{after[0].count} times")
@@ -249,6 +260,29 @@ def _around(execs: Table[PrimitiveExec], least: int) -> _Around:
                 after = [near for rows in after if (near := [r for r in rows if adjacent(row, r)])]
             if before and after:
                 around.add(row, before, after)
+    return around
+
+
+def _returning(execs: Table[PrimitiveExec]) -> _Around:
+    """Return the layers beside a tensor that leaves its layout and goes straight back to it.
+
+    That is no conversion at an end of the network, how few lines ever are shown.
+    """
+    into, back = _conversions(execs, 1)
+    around = _Around()
+    layers = [row for row in execs if row.record.primitive in _SURROUNDED]
+    for blocked, leaving in back.items():
+        for there in leaving:
+            again = [row for row in into.get(blocked, ()) if adjacent(there, row)]
+            if not again:
+                continue
+            way = [there, again[0]]
+            for layer in layers:
+                if adjacent(layer, there) and blocked in _tensors(layer, ("dst", "diff_src")):
+                    around.add(layer, [], [way])
+                elif adjacent(again[0], layer) and blocked in _tensors(layer, ("src", "diff_dst")):
+                    around.add(layer, [way], [])
+    around.returns = bool(around.layers)
     return around
 
 

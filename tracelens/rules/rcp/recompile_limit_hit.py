@@ -23,6 +23,7 @@ from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
+from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_errors import Failure
@@ -218,7 +219,8 @@ torch._dynamo hit config.recompile_limit (8)
             limit.function,
             user_code.short(limit.file),
             line.code if line else "",
-            title=f"{name} hit the limit of {limit.limit} entries{',' if fatal else ':'} {what}",
+            title=f"{name} hit the limit of {plural(limit.limit, 'entry', 'entries')}"
+            f"{',' if fatal else ':'} {what}",
             message=_told(limit, history, causes, fatal=fatal),
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
@@ -268,7 +270,7 @@ def _told(
         if fatal
         else "calls that fit none of these entries run without compilation."
     )
-    text = f"Dynamo compiled {name} {limit.limit} times and then gave up: {end}"
+    text = f"Dynamo compiled {name} {plural(limit.limit, 'time')} and then gave up: {end}"
     if not causes:
         return text
     if history is None:
