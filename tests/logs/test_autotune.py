@@ -232,3 +232,25 @@ def test_tables_are_counted_whatever_carried_the_log() -> None:
         evidence, _ = read([log_of(case)])
         ranks = 2 if case.name.endswith("two_ranks") else 1
         assert evidence.table(AutotuneTable).count == 3 * ranks, case.name
+
+
+def test_statistics_tell_the_two_best_where_no_row_is_printed() -> None:
+    stats = (
+        "Autotune Choices Stats:\n"
+        '{"num_choices": 17, "best_kernel": "bias_addmm", "best_time": 0.33, '
+        '"best_triton_pos": 2, "best_triton_time": 0.36, "best_triton_kernel": "triton_mm_27"}\n'
+        "AUTOTUNE addmm(1024x3072, 1024x1024, 1024x3072)"
+    )
+    (table,) = Autotune.parse(stats)
+    assert isinstance(table, AutotuneTable)
+    assert [(one.kernel, one.ms) for one in table.choices] == [
+        ("bias_addmm", 0.33),
+        ("triton_mm_27", 0.36),
+    ]
+    # Rows say more; and where a template is the best, it is one candidate and not two.
+    (table,) = Autotune.parse(f"{stats}\n  bias_addmm 0.3300 ms 100.0%")
+    assert isinstance(table, AutotuneTable)
+    assert len(table.choices) == 1
+    (table,) = Autotune.parse(stats.replace("bias_addmm", "triton_mm_27").replace("0.36", "0.33"))
+    assert isinstance(table, AutotuneTable)
+    assert len(table.choices) == 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from tracelens.logs import Log, Record
 from tracelens.words import is_whole
@@ -195,6 +195,15 @@ class Stats(Record):
     best_triton_kernel: str = ""
 
 
+def _told(rows: tuple[Choice, ...], info: ValidationInfo) -> tuple[Choice, ...]:
+    """Return the rows, or the best candidates of the statistics."""
+    stats: Stats | None = info.data.get("stats")
+    if rows or stats is None:
+        return rows
+    best = (stats.best_kernel, stats.best_time), (stats.best_triton_kernel, stats.best_triton_time)
+    return tuple(Choice(kernel=name, ms=ms) for name, ms in dict.fromkeys(best) if name and ms)
+
+
 class AutotuneTable(Record):
     """The candidates for one operator on one set of shapes, as far as they are printed."""
 
@@ -203,8 +212,11 @@ class AutotuneTable(Record):
     sizes: Annotated[tuple[Shape, ...], _split(_shapes)] = ()
     strides: Annotated[tuple[Shape, ...], _split(_strides)] = ()
     dtypes: Annotated[tuple[str, ...], _split(_dtypes)] = ()
-    choices: tuple[Choice, ...] = ()
     stats: Annotated[Stats | None, BeforeValidator(_decoded)] = None
+    #: The rows; where none was printed, or pasted, the two that the statistics tell of.
+    choices: Annotated[tuple[Choice, ...], AfterValidator(_told)] = Field(
+        default=(), validate_default=True
+    )
     #: ``SingleProcess`` or ``SubProcess``.
     process: str = ""
     seconds: float | None = None
