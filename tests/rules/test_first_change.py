@@ -47,3 +47,17 @@ def test_further_sizes_fit_only_where_the_entry_has_a_symbol(
     # The guards are the same under ``dynamic=False``, where no line needs it.
     assert ("dynamic=False" in found.message) is not is_symbol
     assert [one.id for one in found.advice] == (["mark-dynamic"] if is_symbol else ["pad"])
+
+
+def test_a_later_recompile_whose_reasons_are_cut_off_leaves_it_open(tmp_path: Path) -> None:
+    head = PREFIX + "[__recompiles] Recompiling function forward in /home/ana/proj/net.py:5\n"
+    recompiled = LOG.split(PREFIX + "[__guards]", 1)[0]
+    log = tmp_path / "run.log"
+    log.write_text(recompiled + head.replace("[0/1]", "[0/2]"))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert (found.severity, found.harmless) == (Severity.INFO, None)
+    assert "why is not in the log" in found.message
+    assert "later-reasons" in [one.id for one in found.advice]
+    log.write_text(recompiled)
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert found.severity is Severity.NONE

@@ -48,6 +48,8 @@ class FirstChangeData(RecompileData):
     is_constant: bool = False
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
+    #: Whether it was compiled again later, for reasons that are cut off.
+    is_followed: bool = False
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
     #: where the log has no guards.
     symbols: tuple[Mark, ...] = ()
@@ -201,10 +203,19 @@ class FirstDynamicRecompile(RecompileRule):
             "Nothing: further values fit the entry.",
             when="a number, or a part of an object, where its recompiles took little time",
             applies=lambda data: (
-                (not data.is_variable or data.dimension is None) and not data.is_heavy
+                (not data.is_variable or data.dimension is None)
+                and not (data.is_heavy or data.is_followed)
             ),
             basis="untestable",
             proof="there is nothing to apply",
+        ),
+        Remedy(
+            "later-reasons",
+            "Post the recompiles that follow, too: their reasons tell whether it went on changing.",
+            when="a log that ends before the reasons of a later recompile",
+            applies=lambda data: data.is_followed,
+            basis="untestable",
+            proof="it records more",
         ),
     )
 
@@ -236,13 +247,15 @@ class FirstDynamicRecompile(RecompileRule):
             place = first.history.code(first.steps[0], trees)
             heavy = weight.heavy(steps, frames)
             part = heavy or weight.notable(steps, frames)
-            loud = bool(part) or len(steps) >= MANY or fullest(changes) >= CROWDED
+            cut = _again(changes)
+            loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
             constant = len(changes) == 1 and index is not None and holds(entry, source, index)
             symbols = symbolic(entry)
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            data = data.model_copy(update={"times_longer": times, "is_constant": constant})
+            told = {"times_longer": times, "is_constant": constant, "is_followed": cut}
+            data = data.model_copy(update=told)
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -255,6 +268,7 @@ class FirstDynamicRecompile(RecompileRule):
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
+                + (_AGAIN if cut else "")
                 + (_CUT if len(gaps) else ""),
                 count=len(steps),
                 where=user_code.where(place),
@@ -268,6 +282,7 @@ class FirstDynamicRecompile(RecompileRule):
 
 
 _OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
+_AGAIN = " After that it was compiled again, and why is not in the log."
 _CUT = " The log is cut: whether the size kept changing is not known."
 
 
@@ -276,6 +291,16 @@ _HARMLESS = {
     False: "further values fit the entry with the symbol",
     True: "two sizes need two entries",
 }
+
+
+def _again(changes: list[Change]) -> bool:
+    """Whether one of the functions was recompiled later for reasons that are cut off."""
+    return any(
+        later.failure is None and not later.seen.record.failures
+        for change in changes
+        for later in change.history.steps
+        if later.number > change.steps[-1].number
+    )
 
 
 def _named(source: str, index: int | None) -> str:
