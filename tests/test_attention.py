@@ -24,6 +24,12 @@ BOTH = (
     .replace("'float*', 'float*']", "'float*', 'float*', 'float*', 'float*']")
     .replace("float* out_ptr1)", "float* out_ptr1, float* out_ptr2, float* out_ptr3)")
 )
+#: One that adds to the scores what it reads beside them.
+ADDED = (
+    ROWS.replace("__safe_softmax_6", "__softmax_add_12")
+    .replace("float* out_ptr0, ", "const float* in_ptr1, ")
+    .replace("*', 'float*', 'float*']", "*', 'const float*', 'float*']")
+)
 KERNELS = "".join(
     f"""\
 {name} = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
@@ -46,9 +52,11 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
 )
 
 
-def module(*lines: str, inputs: str = "arg0_1, arg1_1") -> Seen[OutputModule]:
+def module(
+    *lines: str, inputs: str = "arg0_1, arg1_1", keys: int = 64, graph: str = ""
+) -> Seen[OutputModule]:
     allocations = [
-        f"    buf{n} = empty_strided_cpu((8, 64, 64), (4096, 64, 1), torch.float32)"
+        f"    buf{n} = empty_strided_cpu((8, 64, {keys}), ({64 * keys}, {keys}, 1), torch.float32)"
         for n in range(6)
     ]
     body = [f"    {line}" for line in lines]
@@ -58,6 +66,7 @@ def module(*lines: str, inputs: str = "arg0_1, arg1_1") -> Seen[OutputModule]:
             KERNELS,
             ROWS,
             BOTH,
+            ADDED,
             "def call(args):",
             f"    {inputs} = args",
             *allocations,
@@ -67,6 +76,8 @@ def module(*lines: str, inputs: str = "arg0_1, arg1_1") -> Seen[OutputModule]:
     (record,) = OutputCode.parse(text)
     assert isinstance(record, OutputModule)
     assert record.others == ()
+    if graph:
+        record = record.model_copy(update={"aot_id": f"0_{graph}"})
     return Seen(record, 1, [Place("run.log", 1)], text)
 
 
@@ -315,3 +326,44 @@ def test_the_nodes_name_the_function_of_the_module(node: str, is_it: bool) -> No
     nodes = f"# Topologically Sorted Source Nodes: [{node}], Original ATen: [aten.bmm]"
     (one,) = found(nodes, FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
     assert by_module(one) is is_it
+
+
+#: q times k, q times a table, and the softmax of their sum; and the same with a given mask.
+RELATIVE = (
+    "cpp_fused_clone_3(arg0_1, buf5)",
+    "extern_kernels.bmm(buf5, arg1_1, out=buf0)",
+    "extern_kernels.bmm(buf5, arg2_1, out=buf3)",
+    "cpp_fused_clone_3(buf3, buf4)",
+    "cpp_fused__softmax_add_12(buf0, buf4, buf1)",
+    LAST,
+    "return (buf2, )",
+)
+MASKED = tuple(line.replace("buf4, buf1", "arg2_1, buf1") for line in RELATIVE)
+#: The bias of another layer, which these queries come from, is no bias of theirs.
+STACKED = (
+    "extern_kernels.bmm(arg0_1, arg2_1, out=buf4)",
+    "cpp_fused_clone_3(buf4, buf5)",
+    "extern_kernels.bmm(buf5, arg1_1, out=buf0)",
+    "cpp_fused__softmax_add_12(buf0, buf4, buf1)",
+    LAST,
+    "return (buf2, )",
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "graph", "is_harmless"),
+    [
+        (RELATIVE, "forward", True),
+        (RELATIVE, "inference", False),
+        (MASKED, "forward", False),
+        (STACKED, "forward", False),
+    ],
+)
+def test_a_bias_that_trains_has_no_fused_kernel_on_a_cpu(
+    lines: tuple[str, ...], graph: str, is_harmless: bool
+) -> None:
+    """aten takes scaled_dot_product_attention apart for a mask that requires a gradient."""
+    inputs = "arg0_1, arg1_1, arg2_1"
+    (one,) = unfused_attention(module(*lines, inputs=inputs, keys=1024, graph=graph))
+    assert cause_of(one) is Cause.WRITTEN_OUT
+    assert bool(reason(Cause.WRITTEN_OUT, one, fused=False)) is is_harmless

@@ -224,6 +224,28 @@ def test_no_input_is_padded_for_a_condition_that_one_size_meets(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("guard", "told"),
+    [
+        # Chunks of 64 in a loop: as many entries as there are numbers of chunks.
+        ("((63 + x.size()[1]) // 64) == 5  # chunks = x.split(64)", "An entry serves one value of"),
+        ("((63 + x.size()[1]) // 64) == 5  # if many(x) == 5:", "Each side of it is compiled once"),
+        ("((63 + x.size()[1]) // 64) <= 5  # y = conv(x)", "Each side of it is compiled once"),
+        ("((63 + x.size()[1]) // 64) != 5  # y = conv(x)", "Each side of it is compiled once"),
+    ],
+)
+def test_a_number_of_chunks_is_no_condition_of_two_sides(
+    guard: str, told: str, tmp_path: Path
+) -> None:
+    where = "  # oddlib/a.py:9 in scaled"
+    log = tmp_path / "run.log"
+    lines = enumerate([SIZES[0], guard + where], 1)
+    text = "".join(RECOMPILE.format(n=n, last=n - 1, guard=one) for n, one in lines)
+    log.write_text(text, encoding="utf-8")
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP023"]
+    assert told in found.message
+
+
+@pytest.mark.parametrize(
     ("guard", "expected"),
     [
         ("(x.size()[1] % 32) > 0", "Pad dimension 1 of `x` to a multiple of 32 in every call"),

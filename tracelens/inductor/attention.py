@@ -39,6 +39,8 @@ class Unfused(msgspec.Struct, frozen=True):
     is_shared: bool
     #: Whether the log shows that the softmax normalizes what the second product sums over.
     is_certain: bool = False
+    #: Whether products of their own make what is added to the scores: it has a gradient, too.
+    has_learned_bias: bool = False
 
     @property
     def is_decomposed(self) -> bool:
@@ -120,6 +122,8 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                     written,
                     is_shared=_is_shared(module, scores, written),
                     is_certain=certain,
+                    has_learned_bias="add" in kernel.fused
+                    and _is_bias_computed(module, reader, step),
                 )
                 heads = head_sizes(step, last, read, flow)
                 if kernel.device == "cpu" and len(heads) > 1 and not one.is_decomposed:
@@ -158,6 +162,34 @@ def _is_shared(module: OutputModule, scores: Content, results: Sequence[Content]
     weights = [result for result in results if result.count == scores.count]
     needed = any(result.returned or len(result.readers) > 1 for result in weights)
     return needed and module.graph != "forward"
+
+
+def _is_bias_computed(module: OutputModule, softmax: Step, first: Step) -> bool:
+    """Whether the softmax's kernel reads what other products made of the queries or keys.
+
+    Relative positions are such: the queries times a table, beside the queries times the keys.
+    """
+    factors = module.flow.operands(first)
+    products = [step for step in _before(module, softmax)[0] if step is not first]
+    return any(one in factors for step in products for one in _before(module, step)[1])
+
+
+def _before(module: OutputModule, last: Step) -> tuple[list[Step], list[Content]]:
+    """Return the nearest products that a step depends on, and all contents in between."""
+    products, between = list[Step](), list[Content]()
+    seen, left = {id(last)}, list(module.flow.operands(last))
+    while left:
+        one = left.pop()
+        between.append(one)
+        step = one.producer
+        if step is None or id(step) in seen:
+            continue
+        seen.add(id(step))
+        if _is_product(module, step):
+            products.append(step)
+        else:
+            left.extend(module.flow.operands(step))
+    return products, between
 
 
 def _is_routing(module: OutputModule, flow: Dataflow, scores: Content) -> bool:

@@ -94,6 +94,12 @@ def is_slower_trained(found: Unfused) -> bool:
     return keys_of(found) < (TRAINED if found.scores.dtype == "float32" else TRAINED_SHORT)
 
 
+def is_bias_trained(found: Unfused) -> bool:
+    """Whether scaled_dot_product_attention would be taken apart for the mask's gradient."""
+    is_training = found.seen.record.graph == "forward"
+    return found.kernel.device == "cpu" and is_training and found.has_learned_bias
+
+
 def why(cause: Cause, found: Unfused) -> str:
     """Return the cause as a sentence or two."""
     short = cause is not Cause.DROPOUT and keys_of(found) <= SHORT
@@ -128,6 +134,10 @@ def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
     """Return why there is nothing to do; ``fused``: the log has a fused kernel, too."""
     if cause is Cause.CAPPED and found.kernel.device == "cpu":
         return "on a CPU, flex_attention is no faster than this, and does not train"
+    if cause is Cause.WRITTEN_OUT and is_bias_trained(found):
+        return (
+            "what is added to the scores has a gradient here, and no fused CPU kernel computes it"
+        )
     if cause is not Cause.DROPOUT and is_slower_trained(found):
         limit = TRAINED if found.scores.dtype == "float32" else TRAINED_SHORT
         return (

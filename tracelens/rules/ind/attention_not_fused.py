@@ -82,6 +82,8 @@ class AttentionNotFused(Rule):
     would not return them; with up to 32 keys per query it may be slower: notes, both.
     In training on a CPU the fused kernel, with its backward, was measured to be slower with fewer
     than 256 keys per query in float32, and than 1,024 in bfloat16: a note, since it saves memory.
+    Nor has one a gradient for what is added to the scores: a bias that is computed from the
+    queries, as relative positions are, and trained on a CPU is a note.
     Scores that are capped with tanh have no fused CPU kernel: flex_attention was measured at 1.1 to
     1.6 times the time there (torch 2.13), and raises in training: a note.
     A mixture of experts that normalizes one matrix of scores twice (dispatch and combine) is no

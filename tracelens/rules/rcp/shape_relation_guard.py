@@ -296,6 +296,9 @@ def _bounded(data: RelationData) -> str:
         return (
             "The line needs the number itself, so every value is compiled again, up to the limit."
         )
+    if _needs_number(data) and not _branches(data):
+        name = data.guards[0].name
+        return f"An entry serves one value of `{name}`: sizes that give another need their own."
     if conditions == 1:
         return "Each side of it is compiled once, so the number of entries is bounded."
     return (
