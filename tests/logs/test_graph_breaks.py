@@ -407,3 +407,31 @@ def test_what_dynamo_leaves_out_by_itself(error: str, soft: bool) -> None:
     assert isinstance(record, NotConverted)
     assert record.error == error
     assert record.is_soft is soft
+
+
+CUT = """    torch._dynamo.config.capture_scalar_outputs = True
+or:
+    env TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1
+to include these operations in the captured graph.
+
+Graph break: from user code at:
+  File "/home/ana/proj/model.py", line 8, in forward
+    s = x.sum().item()"""
+PREFIX = "W0906 20:38:55.305000 5696 torch/_dynamo/variables/tensor.py:1047] [7/0] "
+
+
+@pytest.mark.parametrize("prefix", ["", PREFIX, f"[rank1]:{PREFIX}"])
+def test_an_announcement_without_its_first_line_is_one(prefix: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{prefix}{line}\n" for line in CUT.split("\n")))
+    evidence, _ = read([str(log)])
+    (row,) = evidence.table(GraphBreak)
+    assert (row.record.family, row.record.line) == ("scalar", 8)
+    assert row.record.announced
+
+
+def test_a_program_that_sets_it_has_no_break(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"We set this:\n{CUT.split(chr(10), 1)[0]}\nand it was slow\n")
+    evidence, _ = read([str(log)])
+    assert not len(evidence.table(GraphBreak))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
+from tracelens.logs.graph_breaks import SETTINGS
 
 __all__ = ["EXPLAINS", "Fragment", "Fragments", "named_break"]
 
@@ -250,6 +251,15 @@ def _graph(text: str) -> _Whole:
     return _Whole(kind, "\n".join((*head, *lines)), len(head) + 1 - lines[0].count("pasted.py"))
 
 
+#: What follows the announcement of a break at ``Tensor.item()``; a program may hold the first
+#: setting, too.
+_ANNOUNCED = re.compile(rf"(?m)^ {{0,8}}(?:{'|'.join(map(str.strip, SETTINGS[1:]))})")
+
+
+def _announced(text: str) -> _Whole:
+    return _Whole("graph_breaks", text, 0)
+
+
 _COMPLETE: dict[str, Callable[[str], _Whole]] = {
     "recompiles": _recompiles,
     "breaks": _breaks,
@@ -261,6 +271,7 @@ _COMPLETE: dict[str, Callable[[str], _Whole]] = {
     "triton": _triton,
     "calls": _calls,
     "graph": _graph,
+    "rest": _announced,
 }
 
 
@@ -270,7 +281,7 @@ def _read(fragment: Fragment) -> Iterator[Record]:
 
     if fragment.what == "frame" and "\n" not in fragment.text.rstrip():
         return  # neither the error nor whether it stopped anything is in it
-    if fragment.what == "rest":
+    if fragment.what == "rest" and not _ANNOUNCED.search(fragment.text):
         return  # what stands around it tells whether it is of a break or of an error
     whole = _COMPLETE[fragment.what](fragment.text)
     try:

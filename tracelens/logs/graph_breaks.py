@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
 __all__ = [
+    "SETTINGS",
     "Cause",
     "Context",
     "GraphBreak",
@@ -54,13 +55,22 @@ StateName = Annotated[
 ]
 
 
+#: What the announcement of a break at ``Tensor.item()`` goes on with, and no error says.
+SETTINGS = (
+    "    torch._dynamo.config.capture_scalar_outputs = True",
+    "    env TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
+    "to include these operations in the captured graph",
+)
+_ANNOUNCES = "Graph break from `Tensor.item()`, consider setting:"
+
+
 class GraphBreaks(HeadedLog):
     """``[__graph_breaks]``, and the warning about ``Tensor.item()`` that needs no setting."""
 
     name = "graph_breaks"
     switch = 'TORCH_LOGS="graph_breaks"'
     artifacts = frozenset({"__graph_breaks"})
-    marks = ("Graph break from `", "Graph break: ", "WON'T CONVERT ")
+    marks = ("Graph break from `", "Graph break: ", "WON'T CONVERT ", *SETTINGS)
     prefixed = True
     cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
     opens = (
@@ -69,6 +79,16 @@ class GraphBreaks(HeadedLog):
         "Graph break: from user code at:",
         "Graph break: skip: from user code",
     )
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the breaks; an announcement without its first line is one, too."""
+        if text.startswith(SETTINGS):
+            from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+            found = super().parse(f"{_ANNOUNCES}\n{text}")
+            return tuple(moved(one, lambda at: max(0, at - 1)) for one in found)
+        return super().parse(text)
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
