@@ -83,6 +83,26 @@ def test_nothing_is_suppressed_in_backward(tmp_path: Path) -> None:
     assert "the backward graph" not in again.title
 
 
+def test_an_unknown_error_in_backward_is_looked_for_there(tmp_path: Path) -> None:
+    """The line of the traceback is that of `backward()`: what failed in it has no name there."""
+    ended = "SystemError: oddlib gave up\n"
+    lines = (BACKWARD if at else ENDED for at in (0, 1))
+    forward, backward = (
+        first(
+            text.replace("raise InductorError(e", "give(e").rpartition("torch.")[0] + ended,
+            tmp_path,
+        )
+        for text in lines
+    )
+    assert {forward.code, backward.code} == {"ERR000"}
+    codes = [{one.id: one.code or "" for one in found.advice} for found in (forward, backward)]
+    assert codes[0]["bisect"].endswith("torch.compile(model, backend=b)(*inputs)")
+    assert codes[1]["bisect"].endswith(
+        "loss_of(torch.compile(model, backend=b)(*inputs)).backward()"
+    )
+    assert ["disable" in one for one in codes] == [True, False]
+
+
 def test_a_function_of_the_program_that_the_compiler_calls_is_mended(tmp_path: Path) -> None:
     found = first(HOOK, tmp_path)
     assert found.title == (

@@ -24,7 +24,7 @@ from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 __all__ = ["Told", "told"]
 
 #: Causes that the way there tells more of.
-_BY_COMPILER = frozenset({"internal-compiler", "lost-size"})
+_BY_COMPILER = frozenset({"internal-compiler", "lost-size", "unknown"})
 #: Lines of a message that goes on below its first.
 MAX_LINES = 14
 #: A last traceback after which so much more was printed ended the program.

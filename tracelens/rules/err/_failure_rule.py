@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -31,6 +31,9 @@ __all__ = [
     "direct_call",
     "disabled",
     "gist",
+    "in_backward",
+    "leave_out",
+    "stages_in_turn",
     "without_compiling",
     "words",
 ]
@@ -236,6 +239,36 @@ def disabled(data: FailureData) -> str:
     return (
         f"{owner} = torch.compiler.disable({owner})  # OWNER: the class or module that "
         f"defines it, at {user_code.short(data.file, data.line)}"
+    )
+
+
+def in_backward(data: FailureData) -> bool:
+    """Tell whether the failure came in ``backward()``: the line is not that of the operator."""
+    return "backward" in data.facts
+
+
+def leave_out(unless: Callable[[FailureData], bool] = in_backward) -> Remedy:
+    """Return the advice to leave out the function at whose line the compiler failed."""
+    return Remedy(
+        "disable",
+        lambda d: (
+            f"Leave {f'`{d.function}`' if d.function else 'the function'} out of what is compiled."
+        ),
+        code=disabled,
+        since="2.1",
+        applies=lambda d: not unless(d),
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+    )
+
+
+def stages_in_turn(data: FailureData) -> str:
+    """Return a line that compiles with ever more stages, until one fails as it did."""
+    return (
+        'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
+        " torch._dynamo.reset(); "
+        + ("loss_of({}).backward()" if in_backward(data) else "{}").format(
+            "torch.compile(model, backend=b)(*inputs)"
+        )
     )
 
 

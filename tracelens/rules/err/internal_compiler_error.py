@@ -8,7 +8,15 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import OWNERS, FailureData, FailureRule, disabled, gist
+from tracelens.rules.err._failure_rule import (
+    OWNERS,
+    FailureData,
+    FailureRule,
+    disabled,
+    gist,
+    in_backward,
+    stages_in_turn,
+)
 from tracelens.rules.err._known_messages import SAID
 from tracelens.words import first_line
 
@@ -40,10 +48,6 @@ def _called(data: FailureData) -> str:
 
 def _of_torch(data: FailureData) -> bool:
     return not _is_foreign(data) and not _is_own(data)
-
-
-def _in_backward(data: FailureData) -> bool:
-    return "backward" in data.facts
 
 
 class InternalCompilerError(FailureRule):
@@ -163,7 +167,7 @@ class InternalCompilerError(FailureRule):
             applies=lambda data: (
                 data.ended_program
                 and data.stage in {"aot", "inductor"}
-                and not _in_backward(data)
+                and not in_backward(data)
                 and not _is_own(data)
             ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
@@ -175,20 +179,14 @@ class InternalCompilerError(FailureRule):
             "out the one with which it fails.",
             code="model.part = torch.compile(model.part)  # not the whole",
             when="the failure came in `backward()`",
-            applies=lambda data: _in_backward(data) and _of_torch(data),
+            applies=lambda data: in_backward(data) and _of_torch(data),
             basis="tested",
             proof="tests/advice/ERR017/by-parts.py",
         ),
         Remedy(
             "bisect",
             "Find the stage: the first of these that fails is it.",
-            code=lambda data: (
-                'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
-                " torch._dynamo.reset(); "
-                + ("loss_of({}).backward()" if _in_backward(data) else "{}").format(
-                    "torch.compile(model, backend=b)(*inputs)"
-                )
-            ),
+            code=stages_in_turn,
             when="the stages of torch",
             applies=_of_torch,
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
@@ -220,7 +218,7 @@ class InternalCompilerError(FailureRule):
             ),
             code=disabled,
             since="2.1",
-            applies=lambda data: not _in_backward(data) and not _is_own(data),
+            applies=lambda data: not in_backward(data) and not _is_own(data),
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
@@ -242,7 +240,7 @@ class InternalCompilerError(FailureRule):
             return f"the backend `{backend}` failed on a graph: {told}"
         if _is_own(data):
             return f"the compiler called {_called(data)}, which failed: {told}"
-        graph = "the backward graph" if _in_backward(data) else "a graph"
+        graph = "the backward graph" if in_backward(data) else "a graph"
         return (
             f"the compiler failed on {graph} (a bug of {OWNERS.get(data.stage, 'the compiler')}):"
             f" {told}"

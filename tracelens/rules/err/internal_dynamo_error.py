@@ -11,8 +11,8 @@ from tracelens.rules.err._failure_rule import (
     FailureData,
     FailureRule,
     direct_call,
-    disabled,
     gist,
+    leave_out,
 )
 from tracelens.rules.err._known_messages import SAID, refused, unless_said
 from tracelens.words import first_line
@@ -53,17 +53,7 @@ _REMEDIES = (
         basis="source",
         proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
     ),
-    Remedy(
-        "disable",
-        lambda d: (
-            f"Leave `{d.function}` out of what is compiled."
-            if d.function
-            else "Leave the function out of what is compiled."
-        ),
-        code=disabled,
-        since="2.1",
-        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-    ),
+    leave_out(),
     Remedy(
         "inner",
         "Or compile a module inside of it that works, in place of the whole: "

@@ -13,7 +13,15 @@ from tracelens.failures.causes import ELSEWHERE
 from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, stories
-from tracelens.rules.err._failure_rule import FailureData, FailureRule, disabled, gist, words
+from tracelens.rules.err._failure_rule import (
+    FailureData,
+    FailureRule,
+    gist,
+    in_backward,
+    leave_out,
+    stages_in_turn,
+    words,
+)
 from tracelens.rules.err._known import KNOWN, TITLES, title_of
 from tracelens.rules.err._known_messages import SAID, refused, unless_said
 from tracelens.rules.err._known_recompiles import RECOMPILED, recompiled
@@ -64,25 +72,11 @@ _GENERAL = (
     Remedy(
         "bisect",
         "If it is gone then, find the stage: the first of these backends that fails is it.",
-        code=(
-            'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
-            " torch._dynamo.reset(); torch.compile(model, backend=b)(*inputs)"
-        ),
+        code=stages_in_turn,
         applies=lambda d: not d.facts.get("own") and (d.cause not in TITLES or d.cause == "crash"),
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
     ),
-    Remedy(
-        "disable",
-        lambda d: (
-            f"Leave `{d.function}` out of what is compiled."
-            if d.function
-            else "Leave the function out of what is compiled."
-        ),
-        code=disabled,
-        since="2.1",
-        applies=lambda d: not d.facts.get("own") and d.cause not in TITLES,
-        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-    ),
+    leave_out(lambda d: bool(d.facts.get("own")) or d.cause in TITLES or in_backward(d)),
     Remedy(
         "search",
         lambda d: f"Search the issues of pytorch/pytorch for: {words(d)}",

@@ -5,8 +5,18 @@ from __future__ import annotations
 import ast
 
 from tracelens.rules.gbr._site_rule import BreakData, own
+from tracelens.rules.gbr._values import is_symbol
 
-__all__ = ["asserted", "branches", "computes", "condition", "eager_only", "is_check", "may_check"]
+__all__ = [
+    "asks_empty",
+    "asserted",
+    "branches",
+    "computes",
+    "condition",
+    "eager_only",
+    "is_check",
+    "may_check",
+]
 
 #: What only a check of values calls.
 _CHECKS = frozenset({"isfinite", "isinf", "isnan"})
@@ -25,6 +35,27 @@ def _tested(data: BreakData) -> ast.expr | None:
     if isinstance(statement, ast.Assert | ast.If | ast.While):
         return statement.test
     return None
+
+
+def asks_empty(data: BreakData) -> bool:
+    """Whether an ``if`` asks if a tensor has elements: ``not len(x)``, ``x.shape[0] == 0``."""
+    test = _tested(data)
+    if not branches(data, "if") or not is_symbol(data) or test is None:
+        return False
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _is_size(test.operand)
+    if not isinstance(test, ast.Compare):
+        return _is_size(test)
+    zero = len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant)
+    return zero and ast.unparse(test.comparators[0]) == "0" and _is_size(test.left)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether it is ``len(x)``, ``x.numel()``, ``x.size(0)`` or ``x.shape[0]``."""
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return name in {"len", "numel", "nelement", "size"}
+    return isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape"
 
 
 def is_check(data: BreakData) -> bool:
@@ -53,7 +84,7 @@ def computes(data: BreakData) -> bool:
 
     What asks for NaN may raise, and may put something else in its place: ``torch.clamp``.
     """
-    if not branches(data, "if") or condition(data) is None or data.leaves:
+    if not branches(data, "if") or condition(data) is None or data.leaves or is_symbol(data):
         return False
     statement = _statement(data)
     return not isinstance(
@@ -73,9 +104,11 @@ def condition(data: BreakData) -> str | None:
 def asserted(data: BreakData) -> str | None:
     """Return the same check as an operator of the graph; None where it is not one condition.
 
-    It needs a message: Inductor drops the operator without one.
+    It needs a message: Inductor drops the operator without one. A number is no tensor.
     """
     test = _tested(data)
+    if is_symbol(data):
+        return None
     if isinstance(_statement(data), ast.If) and test is not None:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test = test.operand

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.guard_facts import one_module
-from tracelens.dynamo.reporting import kept_eager
+from tracelens.dynamo.reporting import is_statement, kept_eager
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Knob
@@ -21,6 +21,7 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._later import branches_on
+from tracelens.rules.gbr._stories import CLOCKS, cold_start, library, training_step
 from tracelens.rules.gbr._values import value_of
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
     "Line",
     "SiteRule",
     "break_data",
-    "cold_start",
     "named",
     "own",
 ]
@@ -332,14 +332,16 @@ class SiteRule(Rule):
         data = self.data_of(finding)
         if isinstance(data, BreakData):
             yield from (graph_break(line.file, line.line) for line in data.stack)
-            yield from library(data)
+            yield from library(data.package)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what the first call sets up, or to the other breaks of the same library."""
         data = self.data_of(finding)
         if isinstance(data, BreakData):
             yield from (cold_start(line.file, line.line) for line in data.stack)
-            yield from library(data)
+            yield from library(data.package)
+            if own(data) and (is_statement(data.code) or data.name in CLOCKS):
+                yield from training_step(data.file, data.function)
 
     def wanted(self, site: BreakSite) -> bool:
         """Tell whether the rule is about this break."""
@@ -372,16 +374,6 @@ def without_inner(finding: Finding) -> Finding:
     """Return the finding without the advice to compile what does not reach its line."""
     advice = tuple(one for one in finding.advice if one.id != "compile-inner")
     return finding.model_copy(update={"advice": advice})
-
-
-def cold_start(file: str, line: int) -> Story:
-    """Return the story of a line that only the first call reaches."""
-    return "cold start", file, line
-
-
-def library(data: BreakData) -> tuple[Story, ...]:
-    """Return the story of all breaks of one library."""
-    return (("breaks of a library", data.package),) if data.package else ()
 
 
 def named(site: BreakSite) -> str:

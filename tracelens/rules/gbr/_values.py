@@ -11,7 +11,7 @@ from typing import Protocol
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.remedies import Remedy
 
-__all__ = ["PLAIN_MODULE", "VALUES", "is_value", "value_of"]
+__all__ = ["PLAIN_MODULE", "VALUES", "is_symbol", "is_value", "value_of"]
 
 #: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
 _OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
@@ -19,6 +19,9 @@ _SPARSE = "Attempted to wrap sparse Tensor"
 _STRIDED = "Attempted to wrap strided NestedTensor"
 _NO_PROXY = "Failed to convert args/kwargs to proxy"
 _SCRIPT = "torch.jit.script/freeze modules unsupported"
+#: What a branch was on that is a number of the graph, and no tensor: a size that the data decides.
+_JUMPED = "attempted to jump with "
+_SYMBOL = "SymNodeVariable"
 #: What holds the packed weights of torch.ao.quantization.
 _SCRIPTED = "ScriptObject"
 
@@ -33,17 +36,26 @@ PLAIN_MODULE = (
 class _Told(Protocol):
     """What a finding knows of a break."""
 
-    reason: str
-    value: str
+    @property
+    def reason(self) -> str: ...
+    @property
+    def value(self) -> str: ...
 
 
 def value_of(site: BreakSite) -> str:
-    """Return the class of what an operator was given and no graph can hold; empty for none."""
+    """Return the class of what an operator or a branch was given; empty where that is a tensor."""
     cause = site.record.cause
-    if cause is None or cause.context is None or not site.record.text.startswith(_NO_PROXY):
+    if cause is None or cause.context is None:
         return ""
+    if cause.context.other.startswith(_JUMPED + _SYMBOL):
+        return _SYMBOL
     found = _OBJECT.search(cause.context.other)
-    return found[1] if found else ""
+    return found[1] if found and site.record.text.startswith(_NO_PROXY) else ""
+
+
+def is_symbol(data: _Told) -> bool:
+    """Tell whether a branch is on a number that the graph holds, such as the size of a result."""
+    return data.value == _SYMBOL
 
 
 def _is_sparse(data: _Told) -> bool:
@@ -55,7 +67,7 @@ def _is_strided(data: _Told) -> bool:
 
 
 def _is_object(data: _Told) -> bool:
-    return bool(data.value) and data.value != _SCRIPTED
+    return bool(data.value) and data.value not in {_SCRIPTED, _SYMBOL}
 
 
 def _is_scripted(data: _Told) -> bool:

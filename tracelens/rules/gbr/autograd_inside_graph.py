@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
+from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
+from tracelens.rules.gbr._stories import training_step
 
 __all__ = ["AutogradInsideGraph"]
 
@@ -52,7 +55,8 @@ class AutogradInsideGraph(SiteRule):
     remedies = (
         Remedy(
             "backward-outside",
-            "Compile the forward pass and the loss, and call `backward()` outside.",
+            "Compile the forward pass and the loss alone: call `backward()` outside, and what else "
+            "the step does.",
             when="`backward()`, in code of your own",
             applies=lambda data: data.name != "requires_grad_()" and not data.package,
             basis="tested",
@@ -84,6 +88,13 @@ class AutogradInsideGraph(SiteRule):
     def what(self, site: BreakSite) -> str:
         """Name the call."""
         return f"`{self.named(site)}` breaks the graph"
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Cause what else breaks in a training step: none of it is in the forward pass."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, BreakData) and data.name == "backward()" and own(data):
+            yield from training_step(data.file, data.function)
 
     def named(self, site: BreakSite) -> str:
         """Return the call."""

@@ -15,7 +15,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
-from tracelens.rules.gbr._site_rule import Line, cold_start
+from tracelens.rules.gbr._site_rule import Line
+from tracelens.rules.gbr._stories import cold_start
 from tracelens.words import few, plural
 
 __all__ = ["ColdStartSideEffect"]

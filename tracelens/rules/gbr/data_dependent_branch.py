@@ -9,6 +9,7 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._branches import (
+    asks_empty,
     asserted,
     branches,
     computes,
@@ -18,6 +19,7 @@ from tracelens.rules.gbr._branches import (
     may_check,
 )
 from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
+from tracelens.rules.gbr._values import value_of
 
 __all__ = ["DataDependentBranch"]
 
@@ -69,6 +71,15 @@ class DataDependentBranch(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     remedies = (
+        Remedy(
+            "take-empty",
+            "Leave the branch out: operators take a tensor without elements. Sums, products and "
+            "indices of it are the same as skipping it; a mean of nothing is NaN.",
+            when="an `if` in code of your own that asks whether the result of an operator is empty",
+            applies=asks_empty,
+            basis="tested",
+            proof="tests/advice/GBR002/take-empty.py",
+        ),
         Remedy(
             "assert-in-graph",
             "Let the compiled code check the value. The message is needed: Inductor drops the "
@@ -168,7 +179,8 @@ class DataDependentBranch(SiteRule):
 
     def what(self, site: BreakSite) -> str:
         """Say what the branch looks at."""
-        del site
+        if value_of(site):
+            return "a branch depends on a size or a number that comes from a tensor's values"
         return "a branch depends on a tensor's value"
 
     def graded(self, site: BreakSite) -> Severity:

@@ -60,7 +60,8 @@ class DynamicOutputShape(SiteRule):
         Remedy(
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
-            "vendor often does not.",
+            "vendor often does not. Where Python branches on the size further on "
+            "(`if len(x) == 0`), the graph breaks there instead: leave that branch out.",
             when="Inductor, or the backends that run eagerly",
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",

@@ -29,6 +29,10 @@ CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 
 
+#: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
+_DRAWS = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
+
+
 def _is_fake(data: BreakData) -> bool:
     """Whether a custom operator reads the number: what it has for fake tensors has no data."""
     return bool(data.stack) and data.stack[-1].file.endswith("torch/_library/custom_ops.py")
@@ -37,6 +41,11 @@ def _is_fake(data: BreakData) -> bool:
 def _reads_all(data: BreakData) -> bool:
     """Whether numbers are read where no ``.item()`` stands: ``.tolist()``, ``max(tensor, 3)``."""
     return data.name.startswith("aten._local_scalar_dense")
+
+
+def _draws(data: BreakData) -> bool:
+    """Whether the number is one that NumPy's generator draws in the line: ``np.random.rand()``."""
+    return _reads_all(data) and bool(_DRAWS.search(data.code))
 
 
 def _kept(data: BreakData) -> str | None:
@@ -194,11 +203,24 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/answer-as-tensor.py",
         ),
         Remedy(
+            "draw-before",
+            "Dynamo traces `numpy.random` as operators that make tensors, and Python needs a "
+            "number here. Draw before the compiled function is called, and pass in a tensor: the "
+            "numbers, or what is made of them, such as a mask. Where Python branches on one, "
+            "select with `torch.where`.",
+            when="a number of NumPy's generator, drawn in a line of your own",
+            applies=lambda data: _draws(data) and own(data),
+            basis="tested",
+            proof="tests/advice/GBR001/draw-before.py",
+        ),
+        Remedy(
             "in-python",
             "If the numbers do not depend on the input, compute them with Python instead of a "
             "tensor; else read them before the compiled function is called, and pass them on.",
             when="`.tolist()`, or a number that an operator needs, in a line of your own",
-            applies=lambda data: not data.package and _reads_all(data) and not _is_fake(data),
+            applies=lambda data: (
+                not data.package and _reads_all(data) and not (_is_fake(data) or _draws(data))
+            ),
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
         ),
@@ -210,7 +232,9 @@ class ScalarFromTensor(SiteRule):
         where = "" if site.line.file else " at a place that the log does not name"
         if name := self.named(site):
             return f"`{name}` answers with a value of Python that depends on the data{where}"
-        return f"a number is read out of a tensor{where}"
+        drawn = _DRAWS.search(site.line.code)
+        kind = "a random number of NumPy" if drawn else "a number"
+        return f"{kind} is read out of a tensor{where}"
 
     def named(self, site: BreakSite) -> str:
         """Return the operator, ``aten.equal``, where it is not one that reads a number."""

@@ -1,0 +1,123 @@
+"""Breaks that are one thing to do: a training step, numbers that NumPy draws, unknown sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.test_break_advice import BRANCH, GIVEN_UP, ITEM, LOOP, OWN, SKIPPED, broken, ids
+from tracelens import analyze
+from tracelens.report import Finding
+
+BACKWARD = """Unsupported Tensor.backward() call
+  Explanation: Dynamo currently does not support tracing `Tensor.backward()`.
+
+  Developer debug context: call_method TensorVariable() backward () {}
+"""
+CLOCK = SKIPPED.format(module="time", name="time")
+SYMBOL = BRANCH.replace("TensorVariable()", "SymNodeVariable()")
+READ = """Data dependent operator
+  Explanation: Operator `aten._local_scalar_dense.default` has a non-Tensor output.
+
+  Developer debug context: aten._local_scalar_dense.default
+"""
+PREFIX = "V1120 12:06:10.834000 77 torch/_dynamo/symbolic_convert.py:5124] [{}/0] [__graph_breaks] "
+
+
+def several(room: Path, *breaks: tuple[str, int, str, str]) -> list[Finding]:
+    """Return what is told of breaks: each with its reason, line, function and code."""
+    log = room / "run.log"
+    with log.open("w") as out:
+        for number, (reason, line, function, code) in enumerate(breaks):
+            text = (
+                f"Graph break in user code at {OWN}:{line}\nGraph Break Reason: {reason}\n"
+                f'User code traceback:\n  File "{OWN}", line {line}, in {function}\n    {code}\n'
+            )
+            out.writelines(f"{PREFIX.format(number)}{one}\n" for one in text.split("\n"))
+    return list(analyze(str(log)).findings)
+
+
+METER = ITEM, 31, "train_step", "losses.update(loss.item(), images.size(0))"
+TIMED = CLOCK, 27, "train_step", "end = time.time()"
+BACK = BACKWARD, 34, "train_step", "loss.backward()"
+
+
+def test_what_a_training_step_does_besides_follows_from_compiling_the_step(tmp_path: Path) -> None:
+    found = several(tmp_path, TIMED, METER, BACK)
+    (root,) = (one for one in found if one.code == "GBR010")
+    of_step = {one.title: one.explained_by for one in found if one.code in {"GBR001", "GBR009"}}
+    assert len(of_step) == 2
+    assert set(of_step.values()) == {root.id}
+    assert root.severity == "warning"  # the worst of what follows
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param((*METER[:2], "forward", METER[3]), id="in another function"),
+        pytest.param((*METER[:3], "scale = loss.item()"), id="a number that is used"),
+        pytest.param((CLOCK, 27, "forward", "end = time.time()"), id="a clock of the model"),
+    ],
+)
+def test_what_may_be_of_the_forward_pass_is_told_by_itself(
+    tmp_path: Path, other: tuple[str, int, str, str]
+) -> None:
+    found = several(tmp_path, other, BACK)
+    assert [one.explained_by for one in found if one.code in {"GBR001", "GBR009"}] == [None]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_asked"),
+    [
+        ("if rows.shape[0] == 0:", True),
+        ("if not rows.shape[0]:", True),
+        ("if len(rows) == 0:", True),
+        ("if not len(rows):", True),
+        ("if rows.numel() > 0:", True),
+        ("if rows.numel():", True),
+        ("if rows.size(0) == 0:", True),
+        ("if rows.shape[0] > 3:", False),
+        ("if count == 0:", False),
+        ("if count:", False),
+        ("while len(rows) > 0:", False),
+    ],
+)
+def test_a_branch_on_an_empty_result_is_left_out(tmp_path: Path, line: str, is_asked: bool) -> None:
+    found = broken(tmp_path, SYMBOL, (OWN, 7, "forward", line))
+    assert ("take-empty" in ids(found)) == is_asked
+    of_tensor = broken(tmp_path, BRANCH, (OWN, 7, "forward", line))
+    assert "take-empty" not in ids(of_tensor)
+
+
+def test_a_number_is_neither_selected_nor_checked_as_a_tensor_is(tmp_path: Path) -> None:
+    """``torch.where`` and ``torch._assert_async`` raise for what is no tensor."""
+    line = (OWN, 7, "forward", "if count.max() > 3:")
+    found = broken(tmp_path, SYMBOL, line)
+    assert not {"select", "cond", "raise-in-graph", "may-raise-in-graph"} & set(ids(found))
+    assert "a size or a number" in found.title
+    assert {"select", "cond"} <= set(ids(broken(tmp_path, BRANCH, line)))
+
+
+def test_the_branch_in_a_loop_is_left_out_before_anything_else(tmp_path: Path) -> None:
+    reason = GIVEN_UP.replace("TensorVariable()", "SymNodeVariable()")
+    reason += LOOP.format(function="forward", file=OWN)
+    found = broken(tmp_path, reason, (OWN, 7, "forward", "if top_x.shape[0] == 0:"))
+    assert ids(found)[0] == "take-empty"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_drawn"),
+    [
+        ("drop = np.random.uniform(0, 1)", True),
+        ("n = int(p * t + numpy.random.rand())", True),
+        ("sizes = lengths.tolist()", False),
+        ("n = max(lengths, 3)", False),
+    ],
+)
+def test_what_numpy_draws_is_drawn_before(tmp_path: Path, line: str, is_drawn: bool) -> None:
+    found = broken(tmp_path, READ, (OWN, 7, "forward", line))
+    assert found.code == "GBR001"
+    assert ("draw-before" in ids(found)) == is_drawn
+    assert ("in-python" in ids(found)) != is_drawn
+    assert ("NumPy" in found.title) == is_drawn
