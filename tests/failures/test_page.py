@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from tracelens.engine import select_rules
+from tracelens.failures.refusals import refusals
 from tracelens.rules import Rule
 from tracelens.rules.err._failure_rule import FailureData
 
@@ -148,7 +149,24 @@ def rules() -> list[Rule]:
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([HEAD, *(line for rule in rules() for line in section(rule)), TAIL])
+    told = (line for rule in rules() for line in section(rule))
+    return "\n".join([HEAD, *told, *table(), TAIL])
+
+
+def table() -> Iterator[str]:
+    """What torch and others refuse in words of their own."""
+    yield "## Messages that say what they mean"
+    yield ""
+    yield "Errors of the program, of the machine, of libraries; most come without compiling, too."
+    yield ""
+    for one in refusals():
+        words = ", ".join(f"`{text}`" for text in one.shown)
+        yield f"- {words}: {one.what}. {one.text}"
+        for paste in (one.env, one.code):
+            if paste:
+                yield ""
+                yield f"      {paste}"
+        yield ""
 
 
 def section(rule: Rule) -> Iterator[str]:
@@ -174,6 +192,8 @@ def section(rule: Rule) -> Iterator[str]:
         facts={},
     )
     for remedy in rule.remedies:
+        if remedy.id == "known-message":
+            continue
         text = remedy.text if isinstance(remedy.text, str) else remedy.text(data)
         yield f"- {f'({remedy.when}) ' if remedy.when else ''}{text}"
         for given in (remedy.setting, remedy.env, remedy.code):
@@ -190,7 +210,8 @@ def test_what_the_page_names_has_a_name() -> None:
 
 
 def test_advice_whose_code_depends_on_the_failure_is_printed_with_its_code() -> None:
-    chosen = [remedy for rule in rules() for remedy in rule.remedies if callable(remedy.code)]
+    advice = [remedy for rule in rules() for remedy in rule.remedies]
+    chosen = [one for one in advice if callable(one.code) and one.id != "known-message"]
     assert chosen
     assert page().count("\n      @torch.compiler.disable\n") >= len(chosen)
 

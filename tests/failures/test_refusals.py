@@ -98,6 +98,8 @@ def test_what_is_no_refusal_keeps_its_advice(tmp_path: Path) -> None:
     assert "eager" in [advice.id for advice in found.advice]
     assert found.title.startswith("an operation of the program fails while it is traced: value")
     path.write_text(TRACED.format(message="mat1 and mat2 must have the same dtype"))
+    assert "two dtypes" in analyze(str(path)).findings[0].title
+    path.write_text(TRACED.format(message="the size of this tensor is not what it was"))
     assert "shapes or dtypes" in analyze(str(path)).findings[0].title
 
 

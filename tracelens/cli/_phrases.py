@@ -53,6 +53,7 @@ def rules_about(phrase: str) -> list[Rule]:
     """
     from tracelens.engine import select_rules
     from tracelens.failures.causes import hits, mentioned, squeeze
+    from tracelens.failures.refusals import refusal
 
     rules = select_rules()
     text, _ = squeeze([phrase])
@@ -65,7 +66,7 @@ def rules_about(phrase: str) -> list[Rule]:
     part = mentioned(text) if len(low) >= MIN_PART else []
     failing_so = [rule for cause in part for rule in rules if cause in _causes_of(rule)]
     found = list(dict.fromkeys((*other, *failing, *named, *failing_so, *written)))
-    if not found and _EXCEPTION.search(phrase):
+    if not found and (_EXCEPTION.search(phrase) or refusal(phrase)):
         found = [rule for rule in rules if rule.code == _ANY]
     if not (found := found or _with_each_word(rules, phrase)):
         raise UsageError(

@@ -9,7 +9,7 @@ from tracelens.failures.home import line_of
 from tracelens.failures.stages import is_compiler
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
-__all__ = ["built_by_pip", "quoted", "refusal"]
+__all__ = ["built_by_pip", "exported", "quoted", "refusal"]
 
 _NAME = r"([A-Za-z0-9](?:[\w.-]{0,60}[A-Za-z0-9])?)(?![\w-])"
 #: What pip prints of a package that cannot be built, and of one that it begins with.
@@ -25,6 +25,8 @@ _QUOTED = re.compile(
     r"|(?:may|might|could) (?:also )?(?:see|get|encounter|face|meet))\b"
     r"[^\n\"`\u201c]{1,120}[\"`\u201c][A-Z*]"
 )
+#: How the exporter to ONNX sums up a chain of exceptions.
+_SUMMARY = re.compile(r"^\s*<class '[\w.]{1,200}'>: (\S.{0,600})")
 _MARK = re.compile(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
 
 
@@ -36,6 +38,14 @@ def built_by_pip(lines: Sequence[str], frames: Sequence[Traced]) -> dict[str, st
     if not found and any(_PIP in line for line in lines):
         found = [match[1] for line in lines if (match := _BEGUN.search(line))][-1:]
     return {"wheel": found[0]} if found else {}
+
+
+def exported(cause: str, lines: Sequence[str]) -> str:
+    """Return the innermost exception of an export to ONNX, which its summary names first."""
+    if cause != "onnx-export":
+        return ""
+    found = (match[1] for line in lines if (match := _SUMMARY.search(line)))
+    return next(found, "")
 
 
 def refusal(episode: Episode) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import takewhile
 
 import msgspec
 
 from tracelens.failures.causes import GENERAL, hits, squeeze
 from tracelens.failures.cut import explained, function_cause, is_cut, is_end, named, raising
-from tracelens.failures.elsewhere import built_by_pip, quoted, refusal
+from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
 from tracelens.failures.home import is_own_name, line_of
-from tracelens.failures.messages import is_break, is_warned, raised_by
+from tracelens.failures.messages import is_break
+from tracelens.failures.pasted import STOPS, alone, is_pasted
 from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.way import reached
-from tracelens.failures.words import is_error, of_torch, spoken
+from tracelens.failures.words import spoken
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
@@ -29,12 +29,6 @@ _BY_COMPILER = frozenset({"internal-compiler", "lost-size", "unknown"})
 MAX_LINES = 14
 #: A last traceback after which so much more was printed ended the program.
 LAST_LINES = 40
-_STOPS = re.compile(
-    r"\s*$|from user code|Set TORCH|You can suppress|The above exception|During handling"
-    r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
-    r"|\s*The following call|While executing"
-    r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
-)
 #: Exceptions of the compiler's, and words of those that are about it.
 _OWN = re.compile(r"torch\.(?:_subclasses|_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
 _SPEAKS = re.compile(
@@ -64,11 +58,8 @@ _MAKES = re.compile(
 )
 #: Kernels that Inductor writes; the text has no blanks.
 _WRITTEN = re.compile(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
-#: Files of torch; lines of a message that stands alone.
-_IN_TORCH = re.compile(r"[/\\](?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
-MAX_ALONE = 30
-#: A line of a program's text.
-_IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
+#: Where a model is exported.
+_EXPORTS = re.compile(r"[/\\]torch[/\\]_?export[/\\]")
 #: The caller and the callee.
 _PAIR = 2
 #: What stands before the name in the record of a graph break, which is no failure.
@@ -135,10 +126,10 @@ def told(episode: Episode) -> Told | None:
         index, facts = episode.items.index(last), {}
     elif engine:
         cause, index, facts = engine[0]
-    elif last is not None and _is_pasted(last, episode, frames):
+    elif last is not None and is_pasted(last, episode, frames):
         cause, index, own = "unknown", episode.items.index(last), bool(frames)
         facts = _own(frames) if own else {"alone": "yes"}
-    elif (index := _alone(episode, raised, frames)) >= 0:
+    elif (index := alone(episode, raised, frames)) >= 0:
         cause, facts = "unknown", {"alone": "yes"}
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
@@ -159,7 +150,7 @@ def told(episode: Episode) -> Told | None:
         | ({"cut": raising(episode) or "yes"} if cut else {})
         | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),
         chain=_chain(raised, episode.items[start]),
-        message="" if cut else _message(episode, start),
+        message="" if cut else exported(cause, lines) or _message(episode, start),
         output=refusal(episode),
         generated=_generated(episode),
         user=user_line(episode, frames),
@@ -255,43 +246,10 @@ def _is_ours(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
     return named or bool(_SPEAKS.search(said)) or spoken(said) is not None
 
 
-def _is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
-    """Tell whether a few lines end in an error of torch, compiled or not: someone asks about it."""
-    if not episode.short or episode.torch:
-        return False
-    if any(line_of(item).startswith("TORCH_LOGS Info") for item in episode.items):
-        return False  # TORCH_LOGS=help ends so
-    if frames:
-        return any(_IN_TORCH.search(frame.place) for frame in frames[-4:])
-    said = f"{last.message}{last.bare}"
-    return "." not in last.errors[-1] and (of_torch(said) or raised_by(said) is not None)
-
-
 def _is_break(last: Raised, episode: Episode) -> bool:
     """Tell whether the exception says no more than the name of one of Dynamo's graph breaks."""
     named = last.errors[-1].rpartition(".")[2] == "Unsupported"
     return named and episode.short and is_break(last.message)
-
-
-def _alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
-    """Return the line of a few that is a message of torch's alone; below 0: none."""
-    items = episode.items
-    if not episode.short or episode.torch or raised or frames or len(items) > MAX_ALONE:
-        return -1
-    if any(item.logged or "Warning" in line_of(item) for item in items):
-        return -1
-    lines = [line_of(item) for item in items]
-    if any(map(_IMPORT.match, lines)):
-        return -1
-    for n, line in enumerate(lines):
-        if (is_error(line, _below(lines, n)) or raised_by(line)) and not is_warned(line):
-            return n
-    return -1
-
-
-def _below(lines: list[str], at: int) -> str:
-    """Return the two lines with which a sentence may go on."""
-    return " ".join(takewhile(lambda line: not _STOPS.match(line), lines[at + 1 : at + 3]))
 
 
 def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:
@@ -310,7 +268,9 @@ def _own(frames: list[Traced]) -> dict[str, str]:
 
 
 def _met(cause: str, frames: list[Traced]) -> dict[str, str]:
-    """Return that it was no compiled code which met a tensor of inference mode."""
+    """Return that no compiled code met a tensor of inference mode, or that a model is exported."""
+    if cause == "fullgraph" and any(_EXPORTS.search(one.place) for one in frames):
+        return {"exports": "yes"}
     eager = cause == "inference-tensor" and not any(is_compiler(one.place) for one in frames)
     return {"eager": "yes"} if eager else {}
 
@@ -367,7 +327,7 @@ def _message(episode: Episode, start: int) -> str:
         if one.at - item.at > len(parts) + (0 if parts[-1] or len(parts) > 1 else 1):
             break  # a blank line between
         text = line_of(one)
-        if _STOPS.match(text):
+        if STOPS.match(text):
             break
         parts.append(text.strip())
     return "\n".join(part for part in parts if part)

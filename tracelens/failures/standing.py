@@ -19,8 +19,8 @@ _SAYS = re.compile(
 )
 #: Words of what torch generates and loads.
 _GENERATED = re.compile(
-    r"nductor|AOTI|aoti_|CppCompile|C\+\+ compile|c10::DynamicLibrary|[/\\]\.triton[/\\]cache[/\\]"
-    r"|\b(?:cuda_utils|hip_utils|__triton_launcher)\b"
+    r"nductor|AOTI|aoti_|Error in dlopen: |CppCompile|C\+\+ compile|c10::DynamicLibrary"
+    r"|[/\\]\.triton[/\\]cache[/\\]|\b(?:cuda_utils|hip_utils|__triton_launcher)\b"
 )
 #: The name of a weight.
 _KEY = re.compile(r"['\"]([\w.]{1,400})['\"]")
@@ -45,6 +45,7 @@ _CONTEXT = re.compile(
     r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
     r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
     r"|PTXAS|\.main\.cpp|find C compiler|working C\+\+ compiler|-lcuda\b"
+    r"|\bllvm\.(?:nvvm|amdgcn)\."
     r"|libcuda\.so cannot|\bAOTI\b|\baoti\b|\baoti_|#ttg?\.|\bttg?\.func\b"
 )
 #: Others that have ptxas and LLVM compile for them.

@@ -13,6 +13,7 @@ from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_builds import BUILDS
 from tracelens.rules.err._known_calls import CALLS
 from tracelens.rules.err._known_kernels import KERNELS
+from tracelens.rules.err._known_messages import refused
 from tracelens.rules.err._known_uses import USES
 
 __all__ = ["KNOWN", "TITLES", "title_of"]
@@ -71,14 +72,6 @@ def title_of(data: FailureData) -> str:
     return _EAGER if data.facts.get("eager") else TITLES.get(data.cause, "")
 
 
-def _is_illegal_access(data: FailureData) -> bool:
-    return (
-        data.cause == "crash"
-        or "illegal memory access" in data.message
-        or "device-side assert" in data.message
-    )
-
-
 def _missing(data: FailureData) -> str:
     """Return the module that is not installed, for errors of the program's own."""
     found = _NO_MODULE.match(data.message) if data.is_apart else None
@@ -109,7 +102,7 @@ KNOWN = (
             + (f", at {user_code.short(d.file, d.line)}" if d.file else "")
             + ": its traceback shows no part of torch.compile."
         ),
-        applies=lambda d: d.is_apart and not _missing(d),
+        applies=lambda d: d.is_apart and not _missing(d) and not refused(d),
         when="an error outside of compiled code",
         basis="untestable",
         proof="the error is in the program",
@@ -313,8 +306,8 @@ KNOWN = (
         "A kernel read or wrote what is not its own; errors on a GPU come late. Run it so that"
         " they come where they arise, and check the indices that the program looks up.",
         env="CUDA_LAUNCH_BLOCKING=1",
-        applies=_is_illegal_access,
-        when="an illegal access, or an assert, on a GPU",
+        applies=lambda d: d.cause == "crash",
+        when="a crash",
         basis="untestable",
         proof="needs a GPU",
     ),

@@ -9,10 +9,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tracelens.failures.refusals import Refusal, refusal
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 
-__all__ = ["SAID", "refused", "unless_said"]
+__all__ = ["KNOWN_MESSAGE", "SAID", "final", "known", "refused", "settled", "unless"]
+
+#: Causes that tell no more than where it failed.
+_OPEN = frozenset(
+    {
+        "fake-tensors",
+        "fullgraph",
+        "internal-compiler",
+        "internal-dynamo",
+        "onnx-export",
+        "unknown",
+    }
+)
+#: Whose a refusal is where finding the stage that fails still tells more.
+_MAY_BE_COMPILED = frozenset({"kernel", "library"})
 
 
 class _Refusal(NamedTuple):
@@ -58,19 +73,43 @@ _REFUSALS = {
 }
 
 
-def refused(data: FailureData) -> str:
-    """Return what torch refuses, for a title; empty where the message is none of these."""
+def known(data: FailureData) -> Refusal | None:
+    """Return what the table knows of the message; None where it, or the cause, tells more."""
+    if data.cause not in _OPEN or _said(data) or data.is_cut:
+        return None
+    return refusal(f"{data.exception}: {data.message}")
+
+
+def _said(data: FailureData) -> str:
     found = (one.what for one in _REFUSALS.values() if one.words in data.message)
     return next(found, "")
 
 
-def unless_said(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
-    """Return remedies that apply as before, but not where the message says what to do."""
-    return tuple(replace(one, applies=_unless_said(one)) for one in remedies)
+def refused(data: FailureData) -> str:
+    """Return what torch refuses, for a title; empty where the message is none of these."""
+    found = known(data)
+    return found.what if found else _said(data)
 
 
-def _unless_said(remedy: Remedy) -> Callable[[Any], bool]:
-    return lambda data: not refused(data) and remedy.applies(data)
+def settled(data: FailureData) -> bool:
+    """Tell whether the message says what to do, and no stage of the compiler has a part in it."""
+    found = known(data)
+    return found.of not in _MAY_BE_COMPILED if found else bool(_said(data))
+
+
+def final(data: FailureData) -> bool:
+    """Tell whether the message says what to do, and running it without compiling tells no more."""
+    found = known(data)
+    return found.of in {"machine", "tracer"} if found else bool(_said(data))
+
+
+def unless(told: Callable[[FailureData], object], remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    """Return remedies that apply as before, but not where ``told`` holds."""
+    return tuple(replace(one, applies=_unless(told, one)) for one in remedies)
+
+
+def _unless(told: Callable[[FailureData], object], remedy: Remedy) -> Callable[[Any], bool]:
+    return lambda data: not told(data) and remedy.applies(data)
 
 
 def _remedy(name: str, text: str, **more: Any) -> Remedy:
@@ -78,7 +117,31 @@ def _remedy(name: str, text: str, **more: Any) -> Remedy:
     return Remedy(name, text, applies=lambda data: words in data.message, when=f"`{words}`", **more)
 
 
+def _text(data: FailureData) -> str:
+    found = known(data)
+    return found.text if found else "What the message asks for."  # the page that lists all advice
+
+
+def _code(data: FailureData) -> str | None:
+    found = known(data)
+    return found.code if found else None
+
+
+def _env(data: FailureData) -> str | None:
+    found = known(data)
+    return found.env if found else None
+
+
+KNOWN_MESSAGE = Remedy(
+    "known-message",
+    _text,
+    code=_code,
+    env=_env,
+    applies=lambda data: known(data) is not None,
+    when="a message that docs/failures.md lists",
+)
 SAID = (
+    KNOWN_MESSAGE,
     _remedy(
         "clone-output",
         "Return a new tensor from the operator in every case, also where it has nothing to do.",

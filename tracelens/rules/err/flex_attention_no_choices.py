@@ -24,6 +24,10 @@ def _has_kernel(data: FailureData) -> bool:
     return bool(data.message) and _NONE.search(said) is None
 
 
+def _on_cpu(data: FailureData) -> bool:
+    return "CPU only supports inference" in data.message
+
+
 class FlexAttentionNoChoices(FailureRule):
     """flex_attention has no kernel for these sizes or this device.
 
@@ -56,11 +60,21 @@ class FlexAttentionNoChoices(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"flex-attention"})
     remedies = (
         Remedy(
+            "cpu",
+            "On the CPU compiled flex_attention has a forward only, without `return_lse`: run it "
+            "under no_grad there, call it uncompiled, or take scaled_dot_product_attention.",
+            code="with torch.no_grad(): out = compiled(q, k, v)",
+            applies=_on_cpu,
+            when="the CPU",
+            since="2.6",
+            proof="torch/_inductor/kernel/flex/flex_cpu.py",
+        ),
+        Remedy(
             "multiple",
             "Make BLOCK_SIZE of the block mask a multiple of the kernel's blocks: 128, the default,"
             " fits all.",
             code="create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128)",
-            applies=lambda data: not _has_kernel(data),
+            applies=lambda data: not (_has_kernel(data) or _on_cpu(data)),
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
@@ -71,7 +85,7 @@ class FlexAttentionNoChoices(FailureRule):
                 'flex_attention(q, k, v, block_mask=mask, kernel_options={"BLOCK_M": 64, "BLOCK_N":'
                 " 64})"
             ),
-            applies=lambda data: not _has_kernel(data),
+            applies=lambda data: not (_has_kernel(data) or _on_cpu(data)),
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
         ),
@@ -88,7 +102,7 @@ class FlexAttentionNoChoices(FailureRule):
             "Do not add ATEN to max_autotune_gemm_backends, as the message says: it has no"
             " flex_attention. Without compiling it works, slowly.",
             env="TORCH_COMPILE_DISABLE=1",
-            applies=lambda data: not _has_kernel(data),
+            applies=lambda data: not (_has_kernel(data) or _on_cpu(data)),
             basis="untestable",
             proof="needs a GPU",
         ),
@@ -96,6 +110,8 @@ class FlexAttentionNoChoices(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if _on_cpu(data):
+            return "flex_attention has no kernel for this on the CPU: no backward, no return_lse"
         if _has_kernel(data):
             return "Inductor could not lower flex_attention"
         return "flex_attention has no kernel for these sizes, this block mask or this device"

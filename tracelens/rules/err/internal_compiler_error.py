@@ -17,7 +17,7 @@ from tracelens.rules.err._failure_rule import (
     in_backward,
     stages_in_turn,
 )
-from tracelens.rules.err._known_messages import SAID
+from tracelens.rules.err._known_messages import SAID, known
 from tracelens.words import first_line
 
 __all__ = ["InternalCompilerError"]
@@ -92,11 +92,14 @@ class InternalCompilerError(FailureRule):
         ),
         Remedy(
             "cast",
-            "Triton refuses the cast in the line it shows. Mostly what is cast is float8_e4m3fn"
+            "Triton refuses a cast. Mostly what is cast is float8_e4m3fn"
             " (fp8e4nv), which needs compute capability 8.9 (RTX 40, L4, H100): use weights in"
             " float8_e5m2, float16 or another quantization there, or leave these layers out.",
             when="a cast of what a kernel loads",
-            applies=lambda data: _CAST.search(data.message) is not None,
+            applies=lambda data: (
+                _CAST.search(data.message) is not None
+                or "Unsupported rounding mode for conversion" in data.message
+            ),
             basis="untestable",
             proof="needs a GPU before compute capability 8.9",
         ),
@@ -236,6 +239,8 @@ class InternalCompilerError(FailureRule):
         name = data.exception.rpartition(".")[2] or "an error"
         first = first_line(data.message)
         told = f"{name}: {first}" if first else name
+        if (found := known(data)) and found.of != "library":
+            return f"{found.what}: {first}"
         if (backend := data.facts.get("backend", "inductor")) != "inductor":
             return f"the backend `{backend}` failed on a graph: {told}"
         if _is_own(data):

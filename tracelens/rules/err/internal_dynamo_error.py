@@ -14,7 +14,7 @@ from tracelens.rules.err._failure_rule import (
     gist,
     leave_out,
 )
-from tracelens.rules.err._known_messages import SAID, refused, unless_said
+from tracelens.rules.err._known_messages import SAID, refused, settled, unless
 from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
@@ -119,13 +119,13 @@ class InternalDynamoError(FailureRule):
     code = "ERR018"
     name = "internal-dynamo-error"
     of_causes: ClassVar[frozenset[str]] = frozenset({"internal-dynamo"})
-    remedies = (*SAID, *unless_said(_REMEDIES))
+    remedies = (*SAID, *unless(settled, _REMEDIES))
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        if meant := refused(data):
-            return meant
         first = first_line(data.message)
+        if meant := refused(data):
+            return f"{meant}: {first}"
         name = data.exception.rpartition(".")[2] or "the traceback is cut before its error"
         return (
             f"Dynamo failed while it traced the program: {name}: {first}"

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
-from tracelens.rules.err._known_messages import SAID, refused, unless_said
+from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
 from tracelens.words import first_line
 
 __all__ = ["ProgramErrorUnderFakeTensors"]
@@ -55,6 +55,12 @@ def _of_shapes(data: FailureData) -> bool:
 def _of_dtypes(data: FailureData) -> bool:
     words = ("dtype", "reduction dim", "Half", "BFloat16", "Float", "mat1", "c10::")
     return any(word in _said(data) for word in words)
+
+
+def _one_dtype(data: FailureData) -> bool:
+    """Tell whether the message is about dtypes, and is answered already."""
+    found = known(data)
+    return found is not None and found.name == "same-dtype"
 
 
 def _lacks_kernel(data: FailureData) -> bool:
@@ -129,11 +135,14 @@ _REMEDIES = (
         basis="untestable",
         proof="it is about the program",
     ),
+)
+#: What tells whose error it is.
+_NARROWS = (
     Remedy(
         "dtypes",
         "Compare the dtypes in the message as well: mixed float16, bfloat16 and float32 fail in"
         " the same place.",
-        applies=_of_dtypes,
+        applies=lambda d: _of_dtypes(d) and not _one_dtype(d),
         when="the message is about dtypes",
         basis="untestable",
         proof="it is about the program",
@@ -201,7 +210,7 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     name = "program-error-under-fake-tensors"
     of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
-    remedies = (*SAID, *unless_said(_REMEDIES))
+    remedies = (*SAID, *unless(refused, _REMEDIES), *unless(final, _NARROWS))
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""

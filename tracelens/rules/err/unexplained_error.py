@@ -23,7 +23,7 @@ from tracelens.rules.err._failure_rule import (
     words,
 )
 from tracelens.rules.err._known import KNOWN, TITLES, title_of
-from tracelens.rules.err._known_messages import SAID, refused, unless_said
+from tracelens.rules.err._known_messages import SAID, final, known, refused, settled, unless
 from tracelens.rules.err._known_recompiles import RECOMPILED, recompiled
 from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
@@ -48,6 +48,23 @@ _TOPICS = {
 }
 
 
+def _of_machine(data: FailureData) -> bool:
+    """Tell whether the message is known to be about what the program runs on."""
+    found = known(data)
+    return found is not None and found.of == "machine"
+
+
+#: What tells whose it is.
+_EAGER = Remedy(
+    "eager",
+    "See whether it is the compiler at all: run it once without compiling.",
+    env="TORCH_COMPILE_DISABLE=1",
+    applies=lambda d: (
+        not (d.is_apart or d.cause in MISUSED or d.facts.get("eager") or _of_machine(d))
+    ),
+    basis="untestable",
+    proof="it tells whose the error is, and removes nothing",
+)
 #: What narrows down an error that nothing is known of.
 _GENERAL = (
     Remedy(
@@ -60,14 +77,6 @@ _GENERAL = (
         applies=lambda d: d.function in OVERRIDES and not d.is_apart,
         when="in what a class of tensors does instead of an operator",
         proof="https://docs.pytorch.org/docs/stable/notes/extending.html",
-    ),
-    Remedy(
-        "eager",
-        "See whether it is the compiler at all: run it once without compiling.",
-        env="TORCH_COMPILE_DISABLE=1",
-        applies=lambda d: not (d.is_apart or d.cause in MISUSED or d.facts.get("eager")),
-        basis="untestable",
-        proof="it tells whose the error is, and removes nothing",
     ),
     Remedy(
         "bisect",
@@ -133,17 +142,20 @@ class UnexplainedError(FailureRule):
             basis="untestable",
             proof="it records more",
         ),
+        *SAID,
         *KNOWN,
         *RECOMPILED,
-        *SAID,
-        *unless_said(_GENERAL),
+        *unless(final, (_EAGER,)),
+        *unless(settled, _GENERAL),
     )
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
-        first = first_line(data.message.removeprefix(f"{data.exception}: "))
-        if meant := refused(data) or recompiled(data):
+        first = first_line(data.message.removeprefix(f"{data.exception}: ")).lstrip("=-")
+        if meant := refused(data):
+            return f"{meant}: {first}" if first else meant
+        if meant := recompiled(data):
             return meant
         if title := title_of(data):
             return f"{title}: {first}" if first else title
@@ -155,6 +167,8 @@ class UnexplainedError(FailureRule):
 
     def why(self, data: FailureData) -> str:
         """Say what it means."""
+        if data.is_apart and _of_machine(data):
+            return "No frame of a compiler is in its traceback."
         if data.is_apart:
             told = "It is an error of the program's own: no frame of a compiler is in its traceback"
             before = ", and nothing had been compiled" if data.facts.get("compiled") else ""
@@ -201,7 +215,7 @@ class UnexplainedError(FailureRule):
         """Cause the graph breaks of the line, where torch refuses what it does."""
         yield from super().causes(finding)
         data = self.data_of(finding)
-        if isinstance(data, FailureData) and refused(data) and data.file:
+        if isinstance(data, FailureData) and settled(data) and data.file and not _of_machine(data):
             yield stories.graph_break(data.file, data.line)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Advice, FindingData
 from tracelens.rules.err._breaks import same_break
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.rules.err._known_messages import KNOWN_MESSAGE, known
 from tracelens.rules.gbr._site_rule import LEAVE_CALL_OUT, NEWER_VERSION
 from tracelens.words import first_line
 
@@ -16,6 +17,10 @@ __all__ = ["UnsupportedUnderFullgraph"]
 
 #: Advice of a rule about graph breaks that a finding repeats.
 MAX_ADVICE = 3
+
+
+def _exports(data: FailureData) -> bool:
+    return "exports" in data.facts
 
 
 class UnsupportedUnderFullgraph(FailureRule):
@@ -50,10 +55,13 @@ class UnsupportedUnderFullgraph(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"fullgraph"})
     may_be_meant = True
     remedies = (
+        KNOWN_MESSAGE,
         Remedy(
             "allow",
             "Or allow the graph to break there: it costs time, and the program runs.",
             code="torch.compile(model)  # without fullgraph=True",
+            applies=lambda data: not _exports(data),
+            when="not under torch.export",
             basis="tested",
             proof="tests/advice/ERR016/allow.py",
         ),
@@ -61,8 +69,19 @@ class UnsupportedUnderFullgraph(FailureRule):
             "leave-out",
             "Or call that operation outside of the compiled function, and pass the result in."
             " `torch.compiler.disable` does not help: under fullgraph=True it is an error, too.",
+            applies=lambda data: not (_exports(data) and known(data)),
             basis="tested",
             proof="tests/advice/ERR016/leave-out.py",
+        ),
+        Remedy(
+            "non-strict",
+            "Or export without Dynamo, which runs the Python as it is and records the tensors; it "
+            "is the default since 2.7.",
+            code="torch.export.export(model, args, strict=False)",
+            since="2.4",
+            applies=lambda data: _exports(data) and not known(data),
+            when="under torch.export",
+            proof="https://docs.pytorch.org/docs/stable/export.html",
         ),
     )
 
@@ -73,6 +92,10 @@ class UnsupportedUnderFullgraph(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what cannot be traced."""
         first = first_line(data.message).rstrip(" .:")
+        if found := known(data):
+            return f"{found.what}: {first}"
+        if _exports(data):
+            return f"torch.export needs a whole graph, and what is met breaks it: {first}"
         return f"fullgraph=True makes an error of a graph break: {first}"
 
     def advise(self, data: FindingData) -> tuple[Advice, ...]:
@@ -80,7 +103,7 @@ class UnsupportedUnderFullgraph(FailureRule):
         own = super().advise(data)
         if not isinstance(data, FailureData):
             return own
-        theirs = same_break(data)
+        theirs = () if known(data) else same_break(data)
         later = [one for one in theirs if one.id == NEWER_VERSION.id]
         first = [one for one in theirs if one not in later][:MAX_ADVICE]
         if any(one.id.endswith("-outside") or one.id == LEAVE_CALL_OUT.id for one in first):

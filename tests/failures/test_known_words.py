@@ -1,0 +1,119 @@
+"""Messages that say what they mean are answered by the table, whoever prints them beside torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, analyze
+from tracelens.errors import SourceError
+from tracelens.failures.causes import hits, squeeze
+from tracelens.failures.refusals import Refusal, refusal, refusals
+
+SITE = "/home/ana/venv/lib/python3.11/site-packages"
+EAGER = f"""Traceback (most recent call last):
+  File "/home/ana/proj/train.py", line 61, in main
+    out = model(batch)
+  File "{SITE}/torch/nn/modules/linear.py", line 125, in forward
+    return F.linear(input, self.weight, self.bias)
+RuntimeError: {{}}
+"""
+SAID = [(one, text.replace("*", " of it ")) for one in refusals() for text in one.shown]
+
+
+def first(text: str, folder: Path) -> Finding:
+    path = folder / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path)).told[0]
+
+
+@pytest.mark.parametrize(("one", "text"), SAID, ids=[text for _, text in SAID])
+def test_the_words_of_an_entry_are_answered_by_it(one: Refusal, text: str) -> None:
+    assert refusal(f"RuntimeError: {text} (1, 2)") == one
+    assert len(text) > 9
+
+
+def test_an_error_of_the_program_is_told_with_its_line_and_no_bisecting(tmp_path: Path) -> None:
+    text = "mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)"
+    found = first(EAGER.format(text), tmp_path)
+    assert found.title == f"a matrix product of tensors whose shapes do not fit: {text}"
+    assert "proj/train.py:61" in found.message
+    assert "error of the program's own" in found.message
+    assert [one.id for one in found.advice] == ["known-message"]
+    assert "in_features" in found.advice[0].text
+
+
+def test_what_a_message_says_of_the_machine_is_not_the_programs(tmp_path: Path) -> None:
+    found = first(EAGER.format("CUDA error: no kernel image is available for"), tmp_path)
+    assert "program's own" not in found.message
+    found = first(EAGER.format("The NVIDIA driver on your system is too old"), tmp_path)
+    assert found.title.startswith("the NVIDIA driver is older")
+    assert "program's own" not in found.message
+
+
+def test_a_kernel_that_may_have_been_compiled_is_looked_for_by_stages(tmp_path: Path) -> None:
+    frame = '  File "/tmp/torchinductor_ana/7k/c7kf.py", line 21, in call\n    f()\n'
+    head = "Traceback (most recent call last):\n"
+    text = f"{head}{frame}RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    ids = [one.id for one in first(text, tmp_path).advice]
+    assert ids[0] == "known-message"
+    assert "bisect" in ids
+    text = f"{head}{frame}RuntimeError: CUDA error: invalid device ordinal\n"
+    assert "bisect" not in [one.id for one in first(text, tmp_path).advice]
+    text = f"{head}{frame}RuntimeError: expected scalar type Half but found Float\n"
+    assert [one.id for one in first(text, tmp_path).advice] == ["known-message", "eager"]
+
+
+def test_a_fault_under_inductor_is_not_called_its_bug(tmp_path: Path) -> None:
+    error = "torch._inductor.exc.InductorError: RuntimeError: {}\n"
+    found = first(error.format("No CUDA GPUs are available"), tmp_path)
+    assert "a bug of" not in found.title
+    found = first(error.format("INTERNAL ASSERT FAILED at x.cpp:3"), tmp_path)
+    assert "a bug of" in found.title
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error: listen EADDRINUSE: address already in use :::3000",
+        "_pickle.UnpicklingError: invalid load key, 'v'.",
+        "Could not load dynamic library 'libcudart.so.11.0'",
+        "numpy.core._exceptions.MemoryError: Unable to allocate 1 GiB for an array with shape (9,)",
+        "IndexError: index 5 is out of bounds for axis 0 with size 3",
+        "E tensorflow/cuda_dnn.cc:353] Could not create cudnn: CUDNN_STATUS_NOT_INITIALIZED",
+    ],
+)
+def test_words_that_others_print_too_are_nobodys_alone(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        first(f"{text}\n", tmp_path)
+
+
+def test_words_that_others_print_too_are_told_beside_torch(tmp_path: Path) -> None:
+    frame = f'  File "{SITE}/transformers/modeling_utils.py", line 9, in load\n    f()\n'
+    text = "Traceback (most recent call last):\n{}safetensors_rust.SafetensorError: Error while "
+    text += "deserializing header: HeaderTooLarge\n"
+    assert first(text.format(frame), tmp_path).title.startswith("a file of weights is broken")
+    with pytest.raises(SourceError):
+        first(text.format(frame.replace("transformers", "other")), tmp_path)
+
+
+def test_another_cause_that_is_known_comes_first() -> None:
+    told = "RuntimeError: Cannot re-initialize CUDA in forked subprocess"
+    assert refusal(told) is not None
+    assert next(cause for cause, *_ in hits(squeeze([told])[0])) == "worker"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("The size of tensor a (7) must match the size of tensor b (8)", "broadcast"),
+        ("The size of tensor a (7) is what it is; the other must match", None),
+        ("\"addmm_impl_cpu_\" not implemented for 'Half'", "no-kernel-for-dtype"),
+        ("not implemented for Half", None),
+        ("result type Float can't be cast to the desired output type Long", "same-dtype"),
+    ],
+)
+def test_the_parts_of_words_follow_each_other(text: str, name: str | None) -> None:
+    found = refusal(text)
+    assert (found.name if found else None) == name

@@ -1,0 +1,86 @@
+"""A few lines that somebody copied: an error of torch, compiled or not, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+
+from tracelens.failures.home import line_of
+from tracelens.failures.messages import is_warned, raised_by
+from tracelens.failures.refusals import refusal
+from tracelens.failures.words import is_error, of_torch
+from tracelens.logs.failures import Episode, Raised, Traced
+
+__all__ = ["STOPS", "alone", "is_pasted"]
+
+#: What does not belong to a message any more.
+STOPS = re.compile(
+    r"\s*$|from user code|Set TORCH|You can suppress|The above exception|During handling"
+    r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
+    r"|\s*The following call|While executing"
+    r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
+)
+#: Files of torch; lines of a message that stands alone.
+_IN_TORCH = re.compile(r"[/\\](?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
+MAX_ALONE = 30
+#: What tells that a program runs models of torch.
+_RUNS_TORCH = re.compile(
+    r"(?<![A-Za-z])torch|[Tt]riton\b|-packages[/\\](?:accelerate|bitsandbytes|deepspeed|diffusers"
+    r"|lightning|peft|pytorch_lightning|safetensors|sglang|timm|transformers|trl|vllm|xformers)[/\\]"
+)
+#: A line of a program's text.
+_IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
+
+
+def is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
+    """Tell whether a few lines end in an error of torch, compiled or not: someone asks about it."""
+    if not episode.short or episode.torch:
+        return False
+    if any(line_of(item).startswith("TORCH_LOGS Info") for item in episode.items):
+        return False  # TORCH_LOGS=help ends so
+    if frames and any(_IN_TORCH.search(frame.place) for frame in frames[-4:]):
+        return True
+    said = f"{last.message}{last.bare}"
+    if is_refused(f"{last.errors[-1]}: {said}{_more(last, episode)}", episode):
+        return True
+    own = not frames and "." not in last.errors[-1]
+    return own and (of_torch(said) or raised_by(said) is not None)
+
+
+def is_refused(message: str, episode: Episode) -> bool:
+    """Tell whether torch, or what runs on it, refuses something in these words."""
+    found = refusal(message)
+    if found is None:
+        return False
+    return not found.shared or any(_RUNS_TORCH.search(line_of(item)) for item in episode.items)
+
+
+def _more(last: Raised, episode: Episode) -> str:
+    """Return the next lines where a message begins below its exception's name."""
+    if last.message or last.bare.strip(": "):
+        return ""
+    at = episode.items.index(last) + 1
+    return " ".join(line_of(item) for item in episode.items[at : at + 2])
+
+
+def alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
+    """Return the line of a few that is a message of torch's alone; below 0: none."""
+    items = episode.items
+    if not episode.short or episode.torch or raised or frames or len(items) > MAX_ALONE:
+        return -1
+    if any(item.logged or "Warning" in line_of(item) for item in items):
+        return -1
+    lines = [line_of(item) for item in items]
+    if any(map(_IMPORT.match, lines)):
+        return -1
+    for n, line in enumerate(lines):
+        if is_warned(line):
+            continue
+        if is_error(line, _below(lines, n)) or raised_by(line) or is_refused(line, episode):
+            return n
+    return -1
+
+
+def _below(lines: list[str], at: int) -> str:
+    """Return the two lines with which a sentence may go on."""
+    return " ".join(takewhile(lambda line: not STOPS.match(line), lines[at + 1 : at + 3]))

@@ -1,0 +1,82 @@
+"""What torch, and what runs on it, refuses in words of its own: ``refusals.toml``, read.
+
+Nothing there is about how the compiler works; most of it comes without compiling, too.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+__all__ = ["Refusal", "refusal", "refusals"]
+
+#: Characters for which a ``*`` in words may stand.
+GAP = 200
+_BLANKS = re.compile(r"[\s│┃║]+")
+
+
+class Refusal(NamedTuple):
+    """Words of a message, what they mean, and what to do."""
+
+    name: str
+    #: As people see them, any of them; then without blanks, as parts that follow each other.
+    shown: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
+    what: str
+    text: str
+    code: str | None = None
+    env: str | None = None
+    #: Whose it is.
+    of: Literal["program", "machine", "tracer", "kernel", "library"] = "program"
+    #: Whether other programs print the words, too.
+    shared: bool = False
+
+
+@cache
+def refusals() -> tuple[Refusal, ...]:
+    """Return all of them; the first one that fits is meant."""
+    text = (files("tracelens.failures") / "refusals.toml").read_text(encoding="utf-8")
+    return tuple(
+        Refusal(name, tuple(words := entry.pop("words")), tuple(map(_parts, words)), **entry)
+        for name, entry in tomllib.loads(text).items()
+    )
+
+
+@lru_cache(maxsize=64)
+def refusal(text: str) -> Refusal | None:
+    """Return what is refused in the message ``text``; None where nothing known is."""
+    return next(_found(text), None)
+
+
+def _parts(words: str) -> tuple[str, ...]:
+    return tuple(_BLANKS.sub("", words).split("*"))
+
+
+def _found(text: str) -> Iterator[Refusal]:
+    squeezed = _BLANKS.sub("", text)
+    for one in refusals():
+        if any(_has(squeezed, parts) for parts in one.words):
+            yield one
+
+
+def _has(text: str, parts: tuple[str, ...]) -> bool:
+    """Tell whether the parts stand in the text, one not far behind the other."""
+    at = text.find(parts[0])
+    while at >= 0:
+        if _follow(text, at + len(parts[0]), parts[1:]):
+            return True
+        at = text.find(parts[0], at + 1)
+    return False
+
+
+def _follow(text: str, at: int, parts: tuple[str, ...]) -> bool:
+    for part in parts:
+        found = text.find(part, at, at + GAP + len(part))
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
