@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.traces.test_bounds import found
+from tests.traces.writing import op, span
 from tracelens.rules.ind.unfused_epilogue import UnfusedEpilogue
 from tracelens.rules.trc._holding import REMEDIES, Holding
 from tracelens.traces.host_work import Work, work_of
-from tracelens.traces.timeline import mine
+from tracelens.traces.own_frames import mine
 
 
 @pytest.mark.parametrize(
@@ -75,6 +79,54 @@ def test_the_frame_of_the_program_is_none_of_torch() -> None:
         "train.py(7): forward",
     ]
     assert mine(frames) == "train.py(7): forward"
+
+
+@pytest.mark.parametrize(
+    ("frames", "own"),
+    [
+        (["threading.py(295): wait", "queue.py(154): get", "a.py(9): feed"], "a.py(9): feed"),
+        (["numpy/fft/_pocketfft.py(49): _raw_fft", "a.py(3): mel"], "a.py(3): mel"),
+        (["/opt/site-packages/PIL/Image.py(9): open", "train.py(9): load"], "train.py(9): load"),
+        (["json/encoder.py(183): encode"], ""),
+        # Names that programs give to their own files.
+        (["profile.py(3): run", "train.py(9): step"], "profile.py(3): run"),
+        (["/home/ana/proj/queue.py(3): run"], "/home/ana/proj/queue.py(3): run"),
+        (["mynumpy/fft.py(3): run"], "mynumpy/fft.py(3): run"),
+    ],
+)  # fmt: skip
+def test_the_line_is_no_librarys(frames: list[str], own: str) -> None:
+    assert mine(frames) == own
+
+
+@pytest.mark.parametrize(
+    ("called", "advice"),
+    [("gc.collect", ["garbage", "rarely"]), ("acquire", ["lock"]), ("write", ["rarely"])],
+)
+def test_what_a_line_calls_says_what_to_do(called: str, advice: list[str]) -> None:
+    data = Holding(
+        frame="train.py(4): step", operator="", ms=5.0, gaps=1, of_ms=9.0, of_late=0.0,
+        on_cpu=True, called=called,
+    )  # fmt: skip
+    assert [remedy.id for remedy in REMEDIES if remedy.applies(data)] == advice
+
+
+@pytest.mark.parametrize(
+    ("builtin", "told"),
+    [
+        ("<built-in function collect>", "`gc.collect`"),
+        ("<built-in method acquire of _thread.lock object at 0x7f>", "`acquire`"),
+        ("<built-in method collect of PyLazyFrame object at 0x7f>", "`collect`"),
+    ],
+)
+def test_a_function_written_in_c_is_named(tmp_path: Path, builtin: str, told: str) -> None:
+    """Of each step of 15 ms a line takes 10, and nearly all of that a call."""
+    events = []
+    for start in range(0, 75_000, 15_000):
+        events.append(span("python_function", "train.py(4): step", start, 10_000.0))
+        events.append(span("python_function", builtin, start + 5.0, 9_900.0))
+        events.append(op("aten::mm", start + 10_000.0, 5_000.0))
+    finding = found(tmp_path, events, with_stack=1)["TRC024"]
+    assert f"Longest in a call of {told}" in finding.message
 
 
 @pytest.mark.parametrize(("cause", "told"), [("gpu", False), ("plain", True)])

@@ -46,6 +46,10 @@ NO_COMPILER: Story = ("no compiler",)
 #: How Dynamo calls the code after a graph break, with the function and the line of the break.
 RESUMED = "torch_dynamo_resume_in_"
 _MAX_DIGITS = 10
+#: Stories of traces: what they tell of are shares of the time that is in the trace.
+OF_TRACES = "trace "
+#: ... and how many times the share of its cause a symptom may have.
+MOST_TIMES = 2.0
 
 
 class Teller(Protocol):
@@ -129,8 +133,10 @@ def told_once(findings: Sequence[Finding], tellers: Mapping[str, Teller]) -> lis
     above: dict[str, str] = {}
     for finding in findings:
         keys = follows.get(finding.id, ())
+        timed = {leaders.get(key) for key in keys if str(key[0]).startswith(OF_TRACES)}
         named = [finding.explained_by, *(leaders.get(key) for key in keys)]
-        cause = next((c for c in named if c in tellable and c != finding.id), None)
+        causes = [one for one in named if one and one in tellable and one != finding.id]
+        cause = next((c for c in causes if c not in timed or _bears(by_id[c], finding)), None)
         if cause is not None and finding.severity is not Severity.NONE:
             above[finding.id] = cause
     roots = {one: _root(one, above) for one in by_id}
@@ -141,6 +147,13 @@ def told_once(findings: Sequence[Finding], tellers: Mapping[str, Teller]) -> lis
             worst[roots[finding.id]] = min(held, finding.severity, key=lambda s: s.rank)
     costs = _costs(findings, roots, tellable)
     return [_retold(finding, roots[finding.id], worst, costs) for finding in findings]
+
+
+def _bears(cause: Finding, finding: Finding) -> bool:
+    """Whether a cause is dear enough: what takes more than twice as much has more causes."""
+    costs = cause.cost, finding.cost
+    shares = [cost.share for cost in costs if cost is not None and cost.share]
+    return len(shares) < len(costs) or shares[1] <= MOST_TIMES * shares[0]
 
 
 def _costs(

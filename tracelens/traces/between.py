@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from tracelens.traces.activity import ThreadId
 from tracelens.traces.device import Busy, Interval
 from tracelens.traces.host import Stretch
+from tracelens.traces.own_frames import called, mine
 from tracelens.traces.rows import BetweenOperators
-from tracelens.traces.timeline import MAX_EXPLAINED, MAX_HELD, MIN_GAP_US, mine
+from tracelens.traces.timeline import MAX_EXPLAINED, MAX_HELD, MIN_GAP_US
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
@@ -30,18 +31,19 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
     busy = Busy.union([part.busy() for part in parts])
     thread = max(operators.lanes, key=lambda lane: operators.lanes[lane].us, default=None)
     pauses = _pauses(busy, extent, thread)
-    sums: dict[tuple[str, str, str], list[float]] = {}
+    sums: dict[tuple[str, str, str, str], list[float]] = {}
     for stretch, around in zip(pauses, reading.host.around(pauses, alone=True), strict=True):
-        key = around.frame, mine(around.frames), around.operator
+        key = around.frame, mine(around.frames), around.operator, called(around.builtin)
         each = sums.setdefault(key, [0, 0.0])
         each[0] += 1
         each[1] += stretch.end - stretch.start
     longest = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_HELD]
-    for (frame, own, operator), (count, us) in longest:
+    for (frame, own, operator, builtin), (count, us) in longest:
         yield BetweenOperators(
             frame=frame,
             user_frame=own,
             operator=operator,
+            called=builtin,
             count=int(count),
             ms=round(us / 1000, 6),
         )

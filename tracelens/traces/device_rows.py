@@ -15,8 +15,8 @@ from tracelens.traces.device import Busy
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.kernel_names import dtype_of, is_tensor_core, kind_of, short_name, source_of
 from tracelens.traces.names import Name
+from tracelens.traces.own_frames import mine
 from tracelens.traces.rows import AttentionTime, CopyTime, KernelTime, SyncTime
-from tracelens.traces.timeline import mine
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading

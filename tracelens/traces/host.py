@@ -36,6 +36,8 @@ class Kind(IntEnum):
     FRAME = 0
     OPERATOR = 1
     CALL = 2
+    #: A function written in C that a program calls.
+    BUILTIN = 3
 
 
 class Stretch(NamedTuple):
@@ -53,6 +55,8 @@ class Around(NamedTuple):
     frames: tuple[str, ...] = ()
     operator: str = ""
     call: str = ""
+    #: What the innermost frame calls, where it is written in C.
+    builtin: str = ""
 
     @property
     def frame(self) -> str:
@@ -124,7 +128,7 @@ class Host:
         """Return the thread on which Python or operators run longest."""
         us: defaultdict[int, float] = defaultdict(float)
         for at, thread in enumerate(self.threads):
-            us[thread] += self.ends[at] - self.starts[at] if self.kinds[at] != Kind.CALL else 0
+            us[thread] += self.ends[at] - self.starts[at] if self.kinds[at] < Kind.CALL else 0
         return max(us, key=lambda thread: (us[thread], -thread), default=None)
 
     def _sweep(
@@ -147,7 +151,7 @@ class Host:
     def _named(self, stack: list[int], stretch: Stretch) -> Around:
         least = MOST * (stretch.end - stretch.start)
         frames: list[str] = []
-        operator = call = ""
+        operator = call = builtin = ""
         for at in reversed(stack):
             covered = min(self.ends[at], stretch.end) - max(self.starts[at], stretch.start)
             if covered < least:
@@ -160,9 +164,11 @@ class Host:
                     break
             elif kind == Kind.OPERATOR:
                 operator = operator or name
+            elif kind == Kind.BUILTIN:
+                builtin = builtin or ("" if frames else name)
             else:
                 call = call or name
-        return Around(tuple(frames), operator, call)
+        return Around(tuple(frames), operator, call, builtin)
 
     def _thin(self) -> None:
         """Let the shorter half go."""

@@ -31,10 +31,17 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("optimizer", r"_foreach_|_fused_(?:adam|sgd)"),
         ("softmax", r"softmax|cross_entropy|nll_loss"),
+        (
+            "random",
+            (
+                r"::(?:rand|normal_|uniform_|bernoulli|native_dropout|dropout|multinomial"
+                r"|exponential_|log_normal_|cauchy_|geometric_|poisson)"
+            ),
+        ),
         ("normalization", r"norm"),
-        ("embedding", r"embedding|index|gather|scatter"),
+        ("embedding", r"embedding"),
+        ("indexing", r"index|gather|scatter|masked_select|nonzero"),
         ("pooling", r"pool"),
-        ("random", r"::(?:rand|normal_|uniform_|bernoulli|native_dropout|dropout|multinomial)"),
         (
             "copy",
             r"::(?:copy_|clone|contiguous|cat|_cat|_to_copy|to|stack|fill_|zero_)$",
@@ -50,8 +57,9 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "reduction",
-            r"::(?:sum|mean|std|var|max|min|amax|amin|topk|sort|argmax|cumsum|any|all)(?![a-z])",
+            r"::(?:sum|mean|std|var|max|min|amax|amin|argmax|argmin|cumsum|any|all)(?![a-z])",
         ),
+        ("sorting", r"::_?(?:topk|sort|argsort|msort|kthvalue|unique|searchsorted)"),
         ("unfolding", r"::(?:im2col|col2im)$"),
         ("interpolation", r"::_?(?:upsample|grid_sampler)"),
         ("elementwise", r"^aten::"),

@@ -21,6 +21,7 @@ from tracelens.logs._trace_events import (
     Refused,
 )
 from tracelens.logs.chrome_trace import (
+    BuiltinFunction,
     ChromeTrace,
     Collective,
     ProfilerStep,
@@ -217,7 +218,7 @@ class Reading:
         take = self.devices.taker(record)
         if isinstance(record, RuntimeCall):
             take = self.runtime.taker(record)
-        elif isinstance(record, PythonFunction):
+        elif isinstance(record, (PythonFunction, BuiltinFunction)):
             return self._frames.append
         elif take is None and record is not None:
             return self._follow_host(name, record)
@@ -265,5 +266,7 @@ class Reading:
         for name, events in long.items():
             if isinstance(name.record, PythonFunction):
                 self.host.add(name, host.Kind.FRAME, events)
+            elif isinstance(name.record, BuiltinFunction):
+                self.host.add(name, host.Kind.BUILTIN, events)
             elif not isinstance(name.record, ProfilerStep):
                 self.host.add(name, host.Kind.OPERATOR, events)

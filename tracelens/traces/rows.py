@@ -99,6 +99,8 @@ class BetweenOperators(Measured):
     user_frame: str = ""
     #: The innermost annotation.
     operator: str = ""
+    #: The function written in C in which most of each pause is.
+    called: str = ""
     count: int
     ms: float
 

@@ -9,12 +9,12 @@ from itertools import pairwise
 from operator import sub
 from typing import TYPE_CHECKING
 
-from tracelens.dynamo import user_code
 from tracelens.traces.activity import Ended
 from tracelens.traces.cold import parts
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.idle import Cause, Idle, Piece, cause_of
+from tracelens.traces.own_frames import mine
 from tracelens.traces.phases import Phase, phases
 from tracelens.traces.rows import Activity, DeviceGap, HeldBy, Timeline
 
@@ -28,7 +28,6 @@ __all__ = [
     "device_times",
     "gaps",
     "held",
-    "mine",
     "timelines",
 ]
 
@@ -248,15 +247,6 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
             ms=_ms(us),
             long_ms=_ms(long),
         )
-
-
-def mine(frames: Sequence[str]) -> str:
-    """Return the innermost of the frames that somebody would change."""
-    for frame in frames:
-        file, _, rest = frame.rpartition("(")
-        if user_code.distance(file, rest.partition("): ")[2]) == 0:
-            return frame
-    return ""
 
 
 def _ms(us: float) -> float:

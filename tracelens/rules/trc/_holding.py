@@ -6,7 +6,11 @@ from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.host_work import Work
 
-__all__ = ["REMEDIES", "Holding"]
+__all__ = ["GARBAGE", "REMEDIES", "WAITS", "Holding"]
+
+#: What takes the time, where it is neither the program's nor torch's: see ``own_frames.called``.
+GARBAGE = "gc.collect"
+WAITS = frozenset({"acquire", "wait"})
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
@@ -27,6 +31,8 @@ class Holding(FindingData):
     work: Work = Work.OWN
     #: Whether it is memory of the host that is taken, where it is memory.
     pinned: bool = False
+    #: The function written in C that takes the time, as far as it is known.
+    called: str = ""
 
 
 def _workers(data: Holding) -> str:
@@ -36,6 +42,17 @@ def _workers(data: Holding) -> str:
     return "If it prepares the next batch, move it to the workers of the DataLoader."
 
 
+def _lock(data: Holding) -> str:
+    """Return what to do about the thread that is waited for."""
+    held = "let other threads hold it only while they must: sleep, read and compute outside of it."
+    if data.called in WAITS:
+        return (
+            "Make faster what the other thread does, or let several do it: it fills the queue, or "
+            f"holds the lock, that is waited for. If it is a lock, {held}"
+        )
+    return f"If it waits for a lock, {held}"
+
+
 REMEDIES = (
     Remedy(
         id="workers",
@@ -43,7 +60,8 @@ REMEDIES = (
         code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
         when="the work prepares the next batch, or for a GPU a line of the program may",
         applies=lambda data: (
-            data.work == Work.PREPARES or (data.work == Work.OWN and not data.on_cpu)
+            data.called not in WAITS
+            and (data.work == Work.PREPARES or (data.work == Work.OWN and not data.on_cpu))
         ),
         proof=_TUNING,
     ),
@@ -96,12 +114,22 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     ),
     Remedy(
+        id="garbage",
+        text="Leave it out: Python collects garbage by itself. What stays for the whole run is not "
+        "looked at again once it is frozen.",
+        code="gc.freeze()  # once, before the loop",
+        when="garbage is collected in the step",
+        applies=lambda data: data.called == GARBAGE,
+        proof="https://docs.python.org/3/library/gc.html#gc.freeze",
+    ),
+    Remedy(
         id="rarely",
         text="Do it every N steps only, if it reports or saves.",
         code="if step % 100 == 0: report()",
         when="what logs or saves, or a line of the program: it may",
         applies=lambda data: (
             bool(data.frame)
+            and data.called not in WAITS
             and data.work
             in ({*Work} - {Work.PREPARES} if data.on_cpu else {Work.OWN, Work.REPORTS})
         ),
@@ -110,10 +138,13 @@ REMEDIES = (
     ),
     Remedy(
         id="lock",
-        text="If it waits for a lock, let other threads hold it only while they must: sleep, read "
-        "and compute outside of it.",
-        when="a line of the program, on the CPU",
-        applies=lambda data: bool(data.frame) and data.on_cpu and data.work == Work.OWN,
+        text=_lock,
+        when="a line of the program, on the CPU, that waits or may",
+        applies=lambda data: (
+            bool(data.frame)
+            and data.on_cpu
+            and (data.called in WAITS or (data.work == Work.OWN and not data.called))
+        ),
         basis="untestable",
         proof="it depends on what the line does",
     ),

@@ -26,6 +26,8 @@ MAX_COMPILED = 0.1
 #: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
 ONE_ELEMENT = "aten::item"
 ONE_ELEMENT_COSTS = 8
+#: ... and among how many others results that are read one by one are worth a word.
+MAX_TO_READ = 50
 #: Operators whose result is as large as the data says: each ends a compiled graph. How often they
 #: must come, and among how many others, to be what a loop does.
 SIZING = ("aten::nonzero", "aten::masked_select", "aten::unique_dim", "aten::_unique2")
@@ -50,6 +52,8 @@ class Small(NamedTuple):
     much: bool
     #: Results whose size depends on the data, where they are many.
     sizing: int = 0
+    #: Results that are read, where they are many among others.
+    read: int = 0
 
 
 def small_operators(
@@ -76,4 +80,5 @@ def small_operators(
     )
     sized = sum(called.get(name, 0) for name in SIZING)
     sizing = sized if sized >= MIN_SIZING and MAX_BETWEEN * sized >= calls else 0
-    return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing)
+    some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls else 0
+    return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)

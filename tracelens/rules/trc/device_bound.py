@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.chrome_trace import Operator
+from tracelens.logs.chrome_trace import Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._lines import busiest, told
 from tracelens.rules.trc._small import ONE_ELEMENT, small_operators
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
-from tracelens.traces.measured import SelfTime, Step, TraceHeader, Window
+from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, IDLE, Run, runs
 from tracelens.traces.views import COMPUTING, View, views
@@ -28,6 +29,10 @@ MOST = 4
 MIN_SHARE = 0.05
 #: Share of the trace from which on a single operator of the CPU is named.
 MIN_ALONE = 0.2
+#: ... and share of the computing from which on a kernel of a GPU is.
+MIN_ALONE_ON_GPU = 0.3
+#: What is limited by arithmetic, as far as types go.
+HALVES = frozenset({"product", "convolution", "attention"})
 #: Shorter traces of the CPU say little, milliseconds.
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
@@ -119,6 +124,8 @@ class DeviceBound(Rule):
         headers: Table[TraceHeader],
         operators: Table[Operator],
         paths: Table[CriticalPath],
+        works: Table[KernelWork],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
         for run in runs(windows, steps):
@@ -126,7 +133,9 @@ class DeviceBound(Rule):
             named = [row.record.devices for row in headers.within(source)]
             rows = list(own.within(source))
             called = {str(row.record): row.count for row in operators.within(source)}
-            yield from self._on_cpu(run, rows, next(iter(named), ()), called)
+            ms = run.window.record.ms
+            more = [_halves(works, source, ms), told(busiest(frames, source, ms), ms)]
+            yield from self._on_cpu(run, rows, next(iter(named), ()), called, more)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
             few = view.run.window.record.kernels < MIN_KERNELS
@@ -140,7 +149,12 @@ class DeviceBound(Rule):
             yield self._finding(view, list(kernels.within(view.source)), held)
 
     def _on_cpu(
-        self, run: Run, own: list[Seen[SelfTime]], devices: tuple[str, ...], called: dict[str, int]
+        self,
+        run: Run,
+        own: list[Seen[SelfTime]],
+        devices: tuple[str, ...],
+        called: dict[str, int],
+        also: list[str],
     ) -> Iterator[Finding]:
         """Yield what a program on the CPU computes."""
         whole = run.window.record
@@ -156,18 +170,19 @@ class DeviceBound(Rule):
         ]
         if not worked or known >= 1 - MIN_WORK or (worked < MIN_WORK and whole.ms < MIN_IDLE_MS):
             return
-        told = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
-        told = told or "no kind of operator stands out"
+        shares = ", ".join(f"{kind} {percent(share)}" for kind, share in kinds[:MOST])
+        shares = shares or "no kind of operator stands out"
         least = "" if worked >= MIN_WORK else "no more than "
-        clauses = (_alone(whole, own, called), _small(whole, own, called), _updating(whole))
+        small = _small(whole, own, called)
+        clauses = (_alone(whole, own, called), small, _updating(whole), *also)
         more = [clause for clause in clauses if clause]
         said = "".join(f" {clause[0].upper()}{clause[1:]}." for clause in more)
         yield self.finding(
             "computing",
             title=f"the CPU computes for {least}{percent(worked)} of the trace",
-            message=f"Of the trace, {length(whole.ms)}: {told}.{said}{_missing(devices)}",
+            message=f"Of the trace, {length(whole.ms)}: {shares}.{said}{_missing(devices)}",
             harmless="; ".join(
-                (told, *more, "it says where the time goes, not that any of it is wrong")
+                (shares, *more, "it says where the time goes, not that any of it is wrong")
             ),
             confidence=Confidence.HIGH,
             count=len(own),
@@ -185,7 +200,7 @@ class DeviceBound(Rule):
             shares[row.record.kind] += row.record.share or 0.0
         named = sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
         named = [(kind, share) for kind, share in named if share >= MIN_SHARE][:MOST]
-        told = ", ".join(f"{kind} {percent(share)}" for kind, share in named)
+        named_kinds = ", ".join(f"{kind} {percent(share)}" for kind, share in named)
         limited: defaultdict[str, float] = defaultdict(float)
         for kind, share in shares.items():
             limited[REGIMES.get(kind, "")] += share
@@ -196,17 +211,20 @@ class DeviceBound(Rule):
             f"; {plural(ran, 'kernel')} ran, `{longest[0].record.name}` for "
             f"{length(longest[0].record.sum_ms)}"
             if longest and ran < MIN_KERNELS
-            else ""
+            else _largest(longest)
         )
         return self.finding(
             "busy",
             title=f"the GPU is busy for {percent(busy)} of {view.of}",
             message=(
-                f"Of {COMPUTING}: {told or 'no kind of kernel stands out'}. Kernels that "
+                f"Of {COMPUTING}: {named_kinds or 'no kind of kernel stands out'}. Kernels that "
                 f"arithmetic limits as a rule take {percent(limited['compute'])}, those that "
                 f"memory limits {percent(limited['memory'])}.{view.before}"
             ),
-            harmless=_reason(held) + (f": {told}" if told else "") + alone + _moving(view),
+            harmless=_reason(held)
+            + (f": {named_kinds}" if named_kinds else "")
+            + alone
+            + _moving(view),
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
             evidence=[
@@ -236,11 +254,28 @@ def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
         what = (
             f"`{ONE_ELEMENT}` reads one element {small.reads:,} times: `tolist()` reads all at once"
         )
+    elif small.read:
+        what = (
+            f"`{ONE_ELEMENT}` reads {small.read:,} results one by one: stack what they are made of "
+            "(for norms, `torch._foreach_norm`), and read once"
+        )
     elif small.sizing:
         what = "results whose size depends on the data keep `torch.compile` from making fewer"
     return (
         f"{small.calls:,} operators, {length(small.each_ms)} for each in all: most of that is "
         f"Python and calling them; {what}"
+    )
+
+
+def _halves(works: Table[KernelWork], source: str, whole: float) -> str:
+    """Say so where products in float16 take much of a trace of the CPU."""
+    rows = [row.record for row in works.within(source) if row.record.on_host]
+    ms = sum(row.ms for row in rows if row.dtype == "f16" and row.kind in HALVES)
+    if ms < MIN_ALONE * whole:
+        return ""
+    return (
+        "products and convolutions are in float16, in which few processors compute (AVX512-FP16, "
+        "AMX-FP16, Arm's FP16); others convert: compare with bfloat16 and float32"
     )
 
 
@@ -269,6 +304,14 @@ def _missing(devices: tuple[str, ...]) -> str:
         if name
         else ""
     )
+
+
+def _largest(longest: list[Seen[KernelTime]]) -> str:
+    """Name the kernel that takes longest, where memory limits it and it is a large part."""
+    row = longest[0].record if longest else None
+    if row is None or (row.share or 0.0) < MIN_ALONE_ON_GPU or REGIMES.get(row.kind) == "compute":
+        return ""
+    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {plural(row.n, 'run')}"
 
 
 def _moving(view: View) -> str:

@@ -32,6 +32,9 @@ LITTLE = 0.8
 HOST = frozenset({"gloo", "mpi", "ucc"})
 DDP = "DistributedDataParallel"
 _EXCHANGES = ("alltoall", "all2all", "sendrecv", "send", "recv")
+_GATHERS = ("allgather", "reducescatter")
+#: Messages up to this many bytes take the time of a message, whatever they carry.
+SMALL = 1 << 20
 
 
 class Exposed(FindingData):
@@ -44,6 +47,10 @@ class Exposed(FindingData):
     reduces: bool
     #: Whether all-to-alls, sends and receives are.
     exchanges: bool = False
+    #: Whether all-gathers and reduce-scatters are.
+    gathers: bool = False
+    #: Messages that are small, where they are most of it.
+    small: int = 0
     on_host: bool = False
     #: Whether DistributedDataParallel begins them.
     parallel: bool = False
@@ -94,7 +101,11 @@ class ExposedCollectives(Rule):
     remedies = (
         Remedy(
             id="buckets",
-            text="Try other sizes of the buckets that gradients are reduced in.",
+            text=lambda data: (
+                "Reduce gradients in larger buckets: fewer messages."
+                if data.small
+                else "Try other sizes of the buckets that gradients are reduced in."
+            ),
             when="gradients are reduced: DistributedDataParallel",
             applies=lambda data: data.reduces and (data.parallel or not data.on_host),
             code="DistributedDataParallel(model, bucket_cap_mb=100)",
@@ -107,6 +118,16 @@ class ExposedCollectives(Rule):
             applies=lambda data: data.exchanges and not data.on_host,
             code="torchrec.distributed.TrainPipelineSparseDist(model, optimizer, device)",
             proof="https://docs.pytorch.org/torchrec/concepts.html",
+        ),
+        Remedy(
+            id="ahead",
+            text="Where FSDP shards the model, gather the next layer while this one is computed; "
+            "`fully_shard` has `set_modules_to_forward_prefetch` for it.",
+            when="all-gathers and reduce-scatters take most of it",
+            applies=lambda data: data.gathers and not data.on_host,
+            code="FullyShardedDataParallel(model, forward_prefetch=True)",
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/fsdp.html",
         ),
         Remedy(
             id="async",
@@ -127,8 +148,8 @@ class ExposedCollectives(Rule):
         Remedy(
             id="overlap",
             text="With tensor parallelism, overlap the collectives with the products around them.",
-            when="the code is compiled, and collectives are no exchange of embeddings",
-            applies=lambda data: not data.exchanges and not data.on_host,
+            when="gathers and scatters are most of it, and the code is compiled",
+            applies=lambda data: data.gathers and not data.on_host,
             setting="torch._inductor.config._micro_pipeline_tp = True",
             since="2.5",
             proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",
@@ -230,6 +251,8 @@ class ExposedCollectives(Rule):
             path_ms=on_path,
             reduces=alone_ms(kinds, ("allreduce",)) >= MOST * alone,
             exchanges=alone_ms(kinds, _EXCHANGES) >= MOST * alone > 0,
+            gathers=alone_ms(kinds, _GATHERS) >= MOST * alone > 0,
+            small=_small(kinds, alone),
         )
         told = ", ".join(
             f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
@@ -240,7 +263,7 @@ class ExposedCollectives(Rule):
             message=(
                 f"Collectives take {length(device.collective_ms)}; for "
                 f"{length(device.exposed_ms)} of that nothing else runs on the device"
-                f"{': ' if told else ''}{told}.{path}{_world(header)} "
+                f"{': ' if told else ''}{told}.{_sized(data, kinds)}{path}{_world(header)} "
                 "A slower rank would look the same on this one."
             ),
             confidence=Confidence.MEDIUM,
@@ -261,6 +284,25 @@ def _cost(ms: float, whole: float, of: str) -> Cost:
 
 def _share(device: DeviceBusy) -> float:
     return device.exposed_ms / device.span_ms
+
+
+def _small(kinds: list[CollectiveTime], alone: float) -> int:
+    """Return how many messages are small, where those run alone for most of ``alone``."""
+    small = [kind for kind in kinds if kind.bytes and kind.bytes <= SMALL]
+    much = sum(kind.exposed_ms for kind in small) >= MOST * alone > 0
+    return sum(kind.n for kind in small) if much else 0
+
+
+def _sized(data: Exposed, kinds: list[CollectiveTime]) -> str:
+    """Say what messages carry, where that is little."""
+    if not data.small:
+        return ""
+    moved = sum((kind.bytes or 0) * kind.n for kind in kinds if 0 < (kind.bytes or 0) <= SMALL)
+    mean = moved / data.small / 1e6
+    return (
+        f" {data.small:,} messages carry {mean:.2g} MB each on average: so small, they take the "
+        "time of a message, not that of what they carry."
+    )
 
 
 def _world(header: TraceHeader) -> str:

@@ -25,6 +25,9 @@ MIN_KERNELS = 50
 #: ... but a few in a long time are a load that does not fill the device.
 FEW_KERNELS = 1
 FEW_MS = 10.0
+#: ... as are some, one after another, in a short one.
+SOME_KERNELS = 20
+SOME_MS = 1.0
 #: One-off work from which on TRC023 tells of it.
 START_MS = 5.0
 #: Share of the idle time in which the trace shows nothing of the host: then nothing is known.
@@ -73,7 +76,8 @@ class GpuIdle(Rule):
     one-off work (TRC023), this one is a note of severity ``none``; under what else explains most of
     it (TRC002, TRC024, TRC029, a rank that the others wait for) it is folded. The first step does
     not count when it is warm-up, and what the profiler can have added to the host's time (TRC018) is
-    taken off. Fewer than 50 kernels are no load; in 10 ms and more that is said as information.
+    taken off. Fewer than 50 kernels are no load; of 20 and more in 1 ms, and of any in 10 ms, it is
+    said as information.
 
     ## What to do
     Launch less: ``torch.compile``, with ``mode="reduce-overhead"`` as one CUDA graph; a larger batch;
@@ -140,8 +144,10 @@ class GpuIdle(Rule):
         waited = straggler.ms if straggler and last else 0.0
         for view in views(windows, steps, timelines, held):
             kernels = view.run.total("kernels")
-            enough = kernels >= MIN_KERNELS or (
-                kernels >= FEW_KERNELS and view.window_ms >= FEW_MS * view.n
+            enough = (
+                kernels >= MIN_KERNELS
+                or (kernels >= FEW_KERNELS and view.window_ms >= FEW_MS * view.n)
+                or (kernels >= SOME_KERNELS and view.window_ms >= SOME_MS)
             )
             if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
                 own = last is not None and last.first.input == view.source

@@ -12,7 +12,7 @@ from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._holding import REMEDIES, Holding
+from tracelens.rules.trc._holding import GARBAGE, REMEDIES, WAITS, Holding
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, HeldBy, MemoryTraffic, Timeline
@@ -180,9 +180,11 @@ class HostWorkHoldsDevice(Rule):
         many = plural(pauses, "pause")
         there = (
             f" Longest in `{inner.frame}`, which it calls: {length(min(inner.ms, ms))}."
-            if where is not None and inner.frame not in {"", name}
+            if where is not None and inner.frame not in {"", name} and not inner.called
             else ""
         )
+        if inner.called:
+            there = f" Longest in a call of `{inner.called}`: {length(min(inner.ms, ms))}."
         data = Holding(
             frame=name if where is not None else "",
             operator="" if where is not None else name,
@@ -191,15 +193,15 @@ class HostWorkHoldsDevice(Rule):
             of_ms=whole,
             of_late=0.0,
             on_cpu=True,
-            work=_work_on_cpu(name, inner.frame),
+            work=_work(name, "", inner.frame),
+            called=inner.called,
         )
         return self.finding(
             where.function if where is not None else name,
             title=f"{shown} takes {percent(share)} of the trace, and runs no operator",
             message=(
                 f"In {many} of 0.2 ms and more torch computes nothing, and the host is in "
-                f"{shown}: {length(ms)} of {length(whole)}.{there} It waits there, for a lock, "
-                "a file or another thread, or computes without torch."
+                f"{shown}: {length(ms)} of {length(whole)}.{there} {_doing(data)}"
             ),
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
@@ -275,7 +277,7 @@ class HostWorkHoldsDevice(Rule):
             gaps=gaps,
             of_ms=view.window_ms,
             of_late=ms / late,
-            work=work_of(frame, longest.operator),
+            work=_work(frame, longest.operator, longest.frame),
         )
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
@@ -300,13 +302,22 @@ class HostWorkHoldsDevice(Rule):
         )
 
 
+def _doing(data: Holding) -> str:
+    """Say what can be known of what a line does."""
+    if data.called == GARBAGE:
+        return "Python looks there for objects that nothing refers to."
+    if data.called in WAITS:
+        return "It waits there for another thread."
+    return "It waits there, for a lock, a file or another thread, or computes without torch."
+
+
 def _named(row: BetweenOperators) -> str:
     return row.user_frame or row.frame or row.operator
 
 
-def _work_on_cpu(name: str, inner: str) -> Work:
+def _work(name: str, operator: str, inner: str) -> Work:
     """Return what a line of the program does, by its own name or that of what it calls longest."""
-    own = work_of(name, "")
+    own = work_of(name, operator)
     called = work_of(inner, "")
     return called if own == Work.OWN and called in {Work.REPORTS, Work.PREPARES} else own
 

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import Operator
+from tracelens.logs.chrome_trace import Operator, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._lines import busiest, told
 from tracelens.rules.trc._small import ONE_ELEMENT, Small, small_operators
 from tracelens.traces.measured import SelfTime, Step, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, Run, runs
-from tracelens.traces.views import View, generated, stories, views
+from tracelens.traces.views import View, generated, stories, views, where_of
 from tracelens.words import length, percent, share_of
 
 __all__ = ["LaunchBound"]
@@ -138,6 +139,7 @@ class LaunchBound(Rule):
         printed: Table[PrintedProfile],
         own: Table[SelfTime],
         operators: Table[Operator],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -148,7 +150,7 @@ class LaunchBound(Rule):
             if _is_launching(row.record):
                 yield self._printed(row)
         for each in runs(windows, steps):
-            yield from self._on_cpu(each, own, operators)
+            yield from self._on_cpu(each, own, operators, frames)
         for view in views(windows, steps, timelines, held, whole=True):
             run = view.run
             n, launches = run.total("kernels"), run.total("launches")
@@ -159,7 +161,11 @@ class LaunchBound(Rule):
                 yield self._finding(view, late, list(kernels.within(view.source)))
 
     def _on_cpu(
-        self, run: Run, own: Table[SelfTime], operators: Table[Operator]
+        self,
+        run: Run,
+        own: Table[SelfTime],
+        operators: Table[Operator],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield that a program on the CPU calls many operators that do little."""
         whole, source = run.window.record, run.window.first.input
@@ -170,9 +176,16 @@ class LaunchBound(Rule):
             whole, list(own.within(source)), {str(row.record): row.count for row in rows}
         )
         if small is not None and small.much:
-            yield self._small(whole, small, rows)
+            line = busiest(frames, source, whole.ms)
+            yield self._small(whole, small, rows, line)
 
-    def _small(self, whole: Window, small: Small, rows: list[Seen[Operator]]) -> Finding:
+    def _small(
+        self,
+        whole: Window,
+        small: Small,
+        rows: list[Seen[Operator]],
+        line: Seen[PythonFunction] | None,
+    ) -> Finding:
         share = small.left_ms / whole.ms
         data = Launches(
             kernels=0,
@@ -185,6 +198,7 @@ class LaunchBound(Rule):
             sizing=small.sizing,
         )
         reads = small.reads > 0
+        where = f" {told(line, whole.ms)}." if line is not None else ""
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
         return self.finding(
             "operators",
@@ -196,8 +210,9 @@ class LaunchBound(Rule):
             message=(
                 f"The trace of {length(whole.ms)} holds {small.calls:,} operators. Without what "
                 f"longer ones take and the profiler can have added, {length(small.left_ms)} are "
-                "the price of calling them from Python, however little they compute."
+                f"the price of calling them from Python, however little they compute.{where}"
             ),
+            where=where_of(str(line.record)) if line is not None else None,
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=small.reads or small.calls,

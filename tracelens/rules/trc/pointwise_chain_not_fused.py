@@ -23,6 +23,8 @@ MIN_SHARE = 0.05
 MIN_SEQUENCES = 10
 #: What fusing kernels behind products and between rows must save at most to be told, as a share.
 MIN_SAVED = 0.1
+#: ... and how much more than the elementwise ones among them, which are told otherwise.
+MORE = 1.5
 #: A kernel that torch or Triton generated is fused already.
 GENERATED = "triton_"
 #: On the CPU: share of the trace, and milliseconds.
@@ -126,24 +128,39 @@ class PointwiseChainNotFused(Rule):
             alone = ms - (window.record.optimizer_ms or 0.0)
             if not busy and alone >= max(MIN_CPU_MS, MIN_CPU_SHARE * whole):
                 yield self._finding(of_it, alone, whole, on_cpu=True)
-            elif busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES:
-                yield self._finding(of_it, ms, busy)
-            elif busy or whole > 0:
+                continue
+            told = busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES
+            if busy or whole > 0:
                 trains = any(True for _ in nodes.within(source))
                 rows = list(following.within(source))
-                yield from self._behind(rows, busy or whole, on_cpu=not busy, trains=trains)
+                least = MORE * _save(of_it) if told else 0.0
+                wider = self._behind(rows, busy or whole, least, on_cpu=not busy, trains=trains)
+                if wider is not None:
+                    yield wider
+                    continue
+            if told:
+                yield self._finding(of_it, ms, busy)
 
     def _behind(
-        self, rows: list[Seen[KernelSequence]], busy: float, *, on_cpu: bool, trains: bool
-    ) -> Iterator[Finding]:
-        """Yield the normalization, activation and sum behind convolutions, if they take much."""
+        self,
+        rows: list[Seen[KernelSequence]],
+        busy: float,
+        least: float,
+        *,
+        on_cpu: bool,
+        trains: bool,
+    ) -> Finding | None:
+        """Return the normalization, activation and sum behind products, if they take much.
+
+        ``least`` is what they must save at least, milliseconds: more than chains do alone.
+        """
         rows = [row for row in rows if row.record.behind and _is_eager(row.record)]
         rows.sort(key=lambda row: (-row.record.rest_ms, row.record.kernels))
         frozen = on_cpu and not trains  # then all of it goes into the convolution
         saved = sum(row.record.saves_ms if frozen else row.record.rest_ms for row in rows)
         times = sum(row.record.n for row in rows)
-        if saved < MIN_SAVED * busy or times < MIN_SEQUENCES:
-            return
+        if saved < max(least, MIN_SAVED * busy) or times < MIN_SEQUENCES:
+            return None
         kernels = sum(row.record.n * len(row.record.kernels) for row in rows)
         ms = sum(row.record.sum_ms for row in rows)
         data = Chains(
@@ -155,7 +172,7 @@ class PointwiseChainNotFused(Rule):
             f"{row.record.n} times"
             for row in rows[:MAX_BEHIND]
         )
-        yield self.finding(
+        return self.finding(
             "behind",
             title=f"{kernels:,} {what} run in {times:,} sequences that could be fewer",
             message=(

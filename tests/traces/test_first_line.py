@@ -1,0 +1,161 @@
+"""What is said first: the cause that takes most, and not what is beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.test_bounds import found
+from tests.traces.test_collectives import collective
+from tests.traces.writing import Json, copy, kernel, launch, op, span
+
+A100 = {"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}]}
+LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
+
+
+def elementwise(what: str) -> str:
+    return (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::"
+        f"{what}_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#1}}, std::array<char*, 2> >(int)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernels", "us", "told"), [(19, 60, False), (20, 60, True), (20, 40, False)]
+)
+def test_a_few_kernels_that_come_late_leave_a_device_idle(
+    tmp_path: Path, kernels: int, us: int, told: bool
+) -> None:
+    """Of the 10 us that each takes of 60 or 40; 1 ms is the least."""
+    events: list[Json] = []
+    for at in range(kernels):
+        args = {"args": {"correlation": at + 1}}
+        events.append(launch(at * us) | args)
+        events.append(kernel("work", at * us + 2, 10) | args)
+    finding = found(tmp_path, events).get("TRC001")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert finding.severity == "info"
+
+
+@pytest.mark.parametrize(("copied", "first"), [(11_000.0, "TRC013"), (30_000.0, None)])
+def test_a_larger_cost_does_not_follow_from_a_smaller_one(
+    tmp_path: Path, copied: float, first: str | None
+) -> None:
+    """Steps wait 10 ms for data, copy for as long or thrice as long, and compute for 30 ms."""
+    events: list[Json] = []
+    step = 40_000.0 + copied
+    for at in range(5):
+        start = step * at
+        events.append(span("user_annotation", f"ProfilerStep#{at}", start, step))
+        events.append(span("user_annotation", LOADER, start, 10_000.0))
+        events.append(copy("Memcpy HtoD (Pageable -> Device)", start + 10_000, copied, 96_000_000))
+        events += [kernel(GEMM, start + 10_000 + copied + 300 * k, 300) for k in range(100)]
+    told = found(tmp_path, events, **A100)
+    cause = told["TRC026"].explained_by
+    codes = {finding.id: finding.code for finding in told.values()}
+    assert (cause and codes[cause]) == first
+
+
+@pytest.mark.parametrize(
+    ("norm", "wide"), [(("pow", "mean", "rsqrt"), True), (("add", "mul"), False)]
+)
+def test_a_norm_written_by_hand_is_one_sequence(
+    tmp_path: Path, norm: tuple[str, ...], wide: bool
+) -> None:
+    """A reduction stands between elementwise kernels: what surrounds it is fused with them."""
+    events: list[Json] = []
+    mean = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, MeanOps> >()"
+    at = 0.0
+    for _ in range(20):
+        for name in [GEMM, *[mean if n == "mean" else elementwise(n) for n in norm]]:
+            us = 300 if name == GEMM else 100
+            events.append(kernel(name, at, us) | {"args": {"grid": [4096, 1, 1]}})
+            at += us
+        for name in ("mul", "tanh", "neg"):
+            events.append(kernel(elementwise(name), at, 20) | {"args": {"grid": [4096, 1, 1]}})
+            at += 20
+    title = found(tmp_path, events, **A100)["TRC010"].title
+    assert ("that could be fewer" in title) is wide
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "advice", "small"),
+    [
+        ("allreduce", 300_000, ["buckets"], True),
+        ("allreduce", 30_000_000, ["buckets"], False),
+        ("_allgather_base", 30_000_000, ["ahead", "overlap"], False),
+    ],
+)
+def test_advice_fits_the_collective(
+    tmp_path: Path, name: str, elements: int, advice: list[str], small: bool
+) -> None:
+    """At 70 us a message, nothing is computed meanwhile."""
+    sizes = {"In msg nelems": elements, "Out msg nelems": elements}
+    events = [collective(name, 1000 + 70 * at, 70, **sizes) for at in range(100)]
+    finding = found(tmp_path, [kernel(GEMM, 0, 1000), *events], **A100)["TRC016"]
+    assert [each.id for each in finding.advice] == advice
+    assert ("0.6 MB each" in finding.message) is small
+    assert ("larger buckets" in finding.advice[0].text) is small
+
+
+SCATTER = "void at::native::_scatter_gather_elementwise_kernel<128, 8, at::native::ReduceAdd>(int)"
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "told"), [(SCATTER, 500, True), (SCATTER, 200, False), (GEMM, 500, False)]
+)
+def test_a_kernel_that_takes_most_is_named(tmp_path: Path, name: str, us: int, told: bool) -> None:
+    """Of each millisecond; that products take long is what they are for."""
+    events: list[Json] = []
+    for at in range(0, 20_000, 1000):
+        events.append(kernel(name, at, us))
+        events.append(kernel(elementwise("tanh"), at + us, 100))
+        events.append(kernel("volta_sgemm_128x64_tn", at + us + 100, 900 - us))
+    note = found(tmp_path, events, **A100)["TRC030"]
+    assert (f"alone takes {us // 10} %, in 20 runs" in (note.harmless or "")) is told
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.5, True), (0.3, False), (0.97, False)])
+def test_the_function_that_has_most_of_a_trace_is_named(
+    tmp_path: Path, share: float, told: bool
+) -> None:
+    """It computes with operators; the program around it is no answer, nor is a smaller part."""
+    whole = 100_000.0
+    events = [
+        span("python_function", "train.py(9): main", 0, whole),
+        span("python_function", "torch/nn/modules/module.py(1): _call_impl", 1, whole * share),
+        span("python_function", "model.py(12): attend", 2, whole * share - 2),
+        *[op("aten::mm", at, 990.0) for at in range(0, int(whole), 1000)],
+    ]
+    note = found(tmp_path, events, with_stack=1)["TRC030"].harmless or ""
+    assert ("of the trace is in `attend`, model.py, line 12, in 1 call" in note) is told
+
+
+@pytest.mark.parametrize(
+    ("dtype", "told"), [("c10::Half", True), ("c10::BFloat16", False), ("float", False)]
+)
+def test_float16_on_the_cpu_is_named(tmp_path: Path, dtype: str, told: bool) -> None:
+    args = {"Input Dims": [[512, 512], [512, 512]], "Input type": [dtype, dtype]}
+    events = [
+        op("aten::mm", 1000.0 * at, 990.0) | {"args": args | {"External id": at}}
+        for at in range(20)
+    ]
+    note = found(tmp_path, events, record_shapes=1)["TRC030"].harmless or ""
+    assert ("in float16" in note) is told
+
+
+@pytest.mark.parametrize(("reads", "told"), [(300, True), (150, False)])
+def test_results_that_are_read_one_by_one_are_counted(
+    tmp_path: Path, reads: int, told: bool
+) -> None:
+    """Among 10,000 small operators, of which others bring most."""
+    events: list[Json] = []
+    for at in range(10_000):
+        events.append(op("aten::mul", 12.0 * at, 7.0))
+        if at < reads:
+            events.append(op("aten::item", 12.0 * at + 7, 1.0))
+    note = found(tmp_path, events)["TRC030"].harmless or ""
+    assert (f"reads {reads} results one by one" in note) is told
