@@ -8,7 +8,16 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, named, own
+from tracelens.rules.gbr._site_rule import (
+    COMPILE_INNER,
+    LEAVE_CALL_OUT,
+    LEAVE_STEP,
+    NEWER_VERSION,
+    REPORT_IN_EAGER,
+    SiteRule,
+    named,
+    own,
+)
 
 __all__ = ["DynamicOutputShape"]
 
@@ -57,11 +66,16 @@ class DynamicOutputShape(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        # What a package does with the result is not known: a view of it may need the number.
+        REPORT_IN_EAGER,
+        LEAVE_STEP,
+        LEAVE_CALL_OUT,
+        COMPILE_INNER,
         Remedy(
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
             "vendor often does not. Where Python branches on the size further on "
-            "(`if len(x) == 0`), the graph breaks there instead: leave that branch out.",
+            "(`if len(x) == 0`), or a view needs it, the graph breaks there instead: leave that out.",
             when="Inductor, or the backends that run eagerly",
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
@@ -78,7 +92,7 @@ class DynamicOutputShape(SiteRule):
             basis="tested",
             proof="tests/advice/GBR008/keep-size.py",
         ),
-        *LIBRARY,
+        NEWER_VERSION,
     )
 
     def what(self, site: BreakSite) -> str:
