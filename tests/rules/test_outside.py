@@ -14,6 +14,7 @@ from tracelens.remedies import Remedy, from_outside
 from tracelens.report import Advice
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import BreakData
+from tracelens.rules.gbr.dynamic_output_shape import DynamicOutputShape
 from tracelens.rules.gbr.scalar_from_tensor import ScalarFromTensor
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
@@ -321,6 +322,16 @@ def test_a_library_s_number_is_captured_only_after_modules_are_left_out() -> Non
     assert ids == ["compile-inner", "capture-scalars", "newer-version"]
     ids = [one.id for one in ScalarFromTensor().advise(own)]
     assert ids == ["keep-tensor", "capture-scalars", "read-outside"]
+
+
+def test_a_library_s_unknown_size_is_captured_only_after_modules_are_left_out() -> None:
+    """A view that a package takes of the result may need the number: the graph breaks there."""
+    line = {"family": "dynamic_shape", "line": 3, "code": "y = x.masked_select(m)"}
+    theirs = BreakData(file=f"{LIBRARY}/a.py", package="oddlib", **line)
+    own = BreakData(file="/home/ana/proj/a.py", **line)
+    ids = [one.id for one in DynamicOutputShape().advise(theirs)]
+    assert ids == ["compile-inner", "capture-size", "newer-version"]
+    assert [one.id for one in DynamicOutputShape().advise(own)] == ["capture-size", "keep-size"]
 
 
 def test_the_calls_that_lead_to_a_library_s_line_are_named() -> None:
