@@ -75,7 +75,7 @@ class DynamicOutputShape(SiteRule):
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
             "vendor often does not. Where Python branches on the size further on "
-            "(`if len(x) == 0`), or a view needs it, the graph breaks there instead: leave that out.",
+            "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
             when="Inductor, or the backends that run eagerly",
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
