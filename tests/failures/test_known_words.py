@@ -73,6 +73,14 @@ def test_a_fault_under_inductor_is_not_called_its_bug(tmp_path: Path) -> None:
     assert "a bug of" in found.title
 
 
+def test_what_a_launcher_logs_after_it_is_not_told_in_its_place(tmp_path: Path) -> None:
+    log = (
+        "W0612 10:11:12.000001 471 torch/distributed/elastic/api.py:900] Sending process 1 SIGTERM"
+    )
+    error = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"
+    assert first(f"{error}\n{log}\n", tmp_path).title.startswith("a matrix product")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -171,10 +171,22 @@ def test_an_error_of_torch_without_the_compiler_is_the_programs_own(tmp_path: Pa
     assert [one.id for one in first.advice] == ["own"]
 
 
-def test_in_a_long_log_it_is_left_to_the_program(tmp_path: Path) -> None:
-    steps = "".join(f"step {n} loss 0.1\n" for n in range(100))
+STEPS = "".join(f"step {n} loss 0.1\n" for n in range(100))
+
+
+def test_a_long_log_that_ends_in_it_is_told_so(tmp_path: Path) -> None:
+    first = report(STEPS + EAGER, tmp_path).told[0]
+    assert first.title.startswith("a matrix product")
+    first = report(STEPS + EAGER.replace("mat1 and mat2 shapes", "these two"), tmp_path).told[0]
+    assert [one.id for one in first.advice] == ["own"]
+
+
+def test_in_a_long_log_that_goes_on_it_is_left_to_the_program(tmp_path: Path) -> None:
     with pytest.raises(SourceError):
-        report(steps + EAGER, tmp_path)
+        report(STEPS + EAGER + STEPS, tmp_path)
+    other = EAGER.replace(TORCH, "/home/ana/proj/other").replace("mat1 and mat2 shapes", "these")
+    with pytest.raises(SourceError):
+        report(STEPS + other, tmp_path)
 
 
 @pytest.mark.parametrize("text", OTHERS)

@@ -11,7 +11,10 @@ from tracelens.failures.refusals import refusal
 from tracelens.failures.words import is_error, of_torch
 from tracelens.logs.failures import Episode, Raised, Traced
 
-__all__ = ["STOPS", "alone", "is_pasted"]
+__all__ = ["LAST_LINES", "STOPS", "alone", "is_pasted"]
+
+#: A last traceback after which so much more was printed ended the program.
+LAST_LINES = 40
 
 #: What does not belong to a message any more.
 STOPS = re.compile(
@@ -28,23 +31,47 @@ _RUNS_TORCH = re.compile(
     r"(?<![A-Za-z])torch|[Tt]riton\b|-packages[/\\](?:accelerate|bitsandbytes|deepspeed|diffusers"
     r"|lightning|peft|pytorch_lightning|safetensors|sglang|timm|transformers|trl|vllm|xformers)[/\\]"
 )
+#: Lines below the last exception of a long input, its own and what is printed at an exit, and of
+#: the code between the last frame and its exception.
+MAX_BELOW, MAX_CODE = 20, 4
 #: A line of a program's text.
 _IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
 
 
 def is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
-    """Tell whether a few lines end in an error of torch, compiled or not: someone asks about it."""
-    if not episode.short or episode.torch:
-        return False
+    """Tell whether a few lines end in an error of torch, compiled or not: someone asks about it.
+
+    So do many lines that end in a traceback out of torch.
+    """
+    if not episode.short:
+        return _is_end(last, episode, frames)
+    if episode.torch:
+        return _is_known(last, episode)
     if any(line_of(item).startswith("TORCH_LOGS Info") for item in episode.items):
         return False  # TORCH_LOGS=help ends so
     if frames and any(_IN_TORCH.search(frame.place) for frame in frames[-4:]):
         return True
     said = f"{last.message}{last.bare}"
-    if is_refused(f"{last.errors[-1]}: {said}{_more(last, episode)}", episode):
+    if _is_known(last, episode):
         return True
     own = not frames and "." not in last.errors[-1]
     return own and (of_torch(said) or raised_by(said) is not None)
+
+
+def _is_end(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
+    """Tell whether the input ends in a traceback out of torch, and torch logged nothing in it."""
+    below = len(episode.items) - episode.items.index(last)
+    if episode.after != 0 or episode.torch or below > MAX_BELOW:
+        return False
+    if not frames or not 0 < last.at - frames[-1].at <= MAX_CODE:
+        return False  # what it follows by chance
+    out = any(_IN_TORCH.search(frame.place) for frame in frames[-4:])
+    return out or _is_known(last, episode)
+
+
+def _is_known(last: Raised, episode: Episode) -> bool:
+    said = f"{last.message}{last.bare}{_more(last, episode)}"
+    return is_refused(f"{last.errors[-1]}: {said}", episode)
 
 
 def is_refused(message: str, episode: Episode) -> bool:
@@ -52,7 +79,7 @@ def is_refused(message: str, episode: Episode) -> bool:
     found = refusal(message)
     if found is None:
         return False
-    return not found.shared or any(_RUNS_TORCH.search(line_of(item)) for item in episode.items)
+    return found.is_own(message) or any(_RUNS_TORCH.search(line_of(item)) for item in episode.items)
 
 
 def _more(last: Raised, episode: Episode) -> str:

@@ -12,7 +12,7 @@ from tracelens.failures.cut import explained, function_cause, is_cut, is_end, na
 from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
-from tracelens.failures.pasted import STOPS, alone, is_pasted
+from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted
 from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
@@ -27,8 +27,6 @@ __all__ = ["Told", "told"]
 _BY_COMPILER = frozenset({"internal-compiler", "lost-size", "unknown"})
 #: Lines of a message that goes on below its first.
 MAX_LINES = 14
-#: A last traceback after which so much more was printed ended the program.
-LAST_LINES = 40
 #: Exceptions of the compiler's, and words of those that are about it.
 _OWN = re.compile(r"torch\.(?:_subclasses|_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
 _SPEAKS = re.compile(

@@ -96,7 +96,7 @@ class Failure(Joined):
     @classmethod
     def _made(cls, about: Told, episode: Episode, text: str) -> Failure:
         from tracelens.failures import stages  # noqa: PLC0415 -- most logs hold no failure
-        from tracelens.failures.reading import LAST_LINES  # noqa: PLC0415 -- the same
+        from tracelens.failures.pasted import LAST_LINES  # noqa: PLC0415 -- the same
 
         user = about.user
         after = episode.after

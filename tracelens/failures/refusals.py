@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["Refusal", "refusal", "refusals"]
 
@@ -32,18 +32,26 @@ class Refusal(NamedTuple):
     env: str | None = None
     #: Whose it is.
     of: Literal["program", "machine", "tracer", "kernel", "library"] = "program"
-    #: Whether other programs print the words, too.
-    shared: bool = False
+    #: Words that other programs print, too; they are among the others.
+    shared: frozenset[tuple[str, ...]] = frozenset()
+
+    def is_own(self, text: str) -> bool:
+        """Tell whether the message ``text`` is in words that nobody else prints."""
+        squeezed = _BLANKS.sub("", text)
+        return any(_has(squeezed, one) for one in self.words if one not in self.shared)
 
 
 @cache
 def refusals() -> tuple[Refusal, ...]:
     """Return all of them; the first one that fits is meant."""
     text = (files("tracelens.failures") / "refusals.toml").read_text(encoding="utf-8")
-    return tuple(
-        Refusal(name, tuple(words := entry.pop("words")), tuple(map(_parts, words)), **entry)
-        for name, entry in tomllib.loads(text).items()
-    )
+    return tuple(_made(name, **entry) for name, entry in tomllib.loads(text).items())
+
+
+def _made(name: str, words: Sequence[str], shared: Sequence[str] = (), **more: Any) -> Refusal:
+    shown = (*words, *shared)
+    others = frozenset(map(_parts, shared))
+    return Refusal(name, shown, tuple(map(_parts, shown)), shared=others, **more)
 
 
 @lru_cache(maxsize=64)

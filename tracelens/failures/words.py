@@ -81,7 +81,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
 #: ... and what anything that is written in torch says.
 _TORCH = re.compile(
     r"\b[Tt]ensors?\b|\bTensor\w{0,12}|\btorch\b|\bautograd\b|\brequires_grad\b|\bCUDA\b|\bROCm\b|\bXPU\b"
-    r"|\bnn\.[A-Z]\w{2,24}|\bgrad_fn\b|\bdtype torch|\bPyTorch\b|\bdevice mesh\b|\bkernel_size\b"
+    r"|\bnn\.[A-Z]\w{2,24}|\bgrad_fn\b|\bdtype torch|\bPyTorch\b|\bdevice mesh\b|\bkernel_size\b|\bleaf Variable\b"
 )
 #: How a sentence says that something failed.
 _FAILS = re.compile(

@@ -14,6 +14,8 @@ from tracelens.source.watch import MAX_BRIEF, Excerpt, Watch
 __all__ = ["hand_over_excerpts"]
 
 KIND = "failures"
+#: Lines after a traceback with which a program ended; the excerpt holds some of them.
+MAX_AFTER = 40
 #: How the error of a function that Dynamo leaves out begins; it warns of other things, too.
 _TELLS = re.compile(
     r"Traceback \(most recent|WON'T CONVERT|\s{0,8}File \"[^\"\n]{0,300}torch[/\\\\]_"
@@ -28,10 +30,15 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     excerpts = watch.finish()
     of_torch = bool(evidence.kinds.keys() - _OF_PROGRAMS) or bool(evidence.known)
     of_torch = of_torch or bool({one.kind for one in evidence.unread} - _OF_PROGRAMS)
-    if of_torch and watch.latest is not None and watch.latest not in excerpts:
-        excerpts.append(watch.latest)
-    if lines <= MAX_BRIEF and not of_torch:
-        if _hand_over_lone(watch, name, evidence):
+    latest = watch.latest
+    if (
+        latest is not None
+        and latest not in excerpts
+        and (of_torch or (not excerpts and lines - latest.lines[-1][0] <= MAX_AFTER))
+    ):
+        excerpts.append(latest)
+    if lines <= MAX_BRIEF:
+        if not of_torch and _hand_over_lone(watch, name, evidence):
             return
         excerpts = excerpts or [Excerpt(watch.brief)]
     if not excerpts or not excerpts[0].lines:

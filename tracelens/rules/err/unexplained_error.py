@@ -54,6 +54,18 @@ def _of_machine(data: FailureData) -> bool:
     return found is not None and found.of == "machine"
 
 
+#: What leaves out what a class of tensors does by itself.
+_PLAIN = Remedy(
+    "plain-tensors",
+    lambda d: (
+        "Compile modules that take and return plain tensors, and leave out what makes or "
+        f"takes tensors of the class whose `{d.function}` fails"
+        + (f", a class of `{package}`." if (package := user_code.package(d.file)) else ".")
+    ),
+    applies=lambda d: d.function in OVERRIDES and not d.is_apart,
+    when="in what a class of tensors does instead of an operator",
+    proof="https://docs.pytorch.org/docs/stable/notes/extending.html",
+)
 #: What tells whose it is.
 _EAGER = Remedy(
     "eager",
@@ -67,17 +79,6 @@ _EAGER = Remedy(
 )
 #: What narrows down an error that nothing is known of.
 _GENERAL = (
-    Remedy(
-        "plain-tensors",
-        lambda d: (
-            "Compile modules that take and return plain tensors, and leave out what makes or "
-            f"takes tensors of the class whose `{d.function}` fails"
-            + (f", a class of `{package}`." if (package := user_code.package(d.file)) else ".")
-        ),
-        applies=lambda d: d.function in OVERRIDES and not d.is_apart,
-        when="in what a class of tensors does instead of an operator",
-        proof="https://docs.pytorch.org/docs/stable/notes/extending.html",
-    ),
     Remedy(
         "bisect",
         "If it is gone then, find the stage: the first of these backends that fails is it.",
@@ -145,7 +146,7 @@ class UnexplainedError(FailureRule):
         *SAID,
         *KNOWN,
         *RECOMPILED,
-        *unless(final, (_EAGER,)),
+        *unless(final, (_PLAIN, _EAGER)),
         *unless(settled, _GENERAL),
     )
 
