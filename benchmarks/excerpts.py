@@ -124,7 +124,7 @@ def text_of(path: Path) -> str | None:
         data = gzip.decompress(data)
     elif data[:4] == b"\xfd7zX":
         data = lzma.decompress(data)
-    if len(data) > MAX_BYTES or data[:1] in (b"{", b"[") and data[1:2] in (b"\n", b'"', b" "):
+    if len(data) > MAX_BYTES or (data[:1] in (b"{", b"[") and data[1:2] in (b"\n", b'"', b" ")):
         return None
     return None if data[:2] in (b"\xff\xfe", b"\xfe\xff") else data.decode("utf-8", "replace")
 

@@ -15,7 +15,7 @@ from tracelens.source.heads import MAY_HEAD, Head, Heads
 from tracelens.source.prefixes import TORCH, TRANSPORT
 from tracelens.source.records import Open
 
-__all__ = ["BY_HAND", "Kinds"]
+__all__ = ["BY_HAND", "TELLING", "Kinds"]
 
 #: The width of a paste in which somebody broke lines of oneDNN where it suited, and its size.
 BY_HAND, MAX_PASTE = -1, 16_000
@@ -99,6 +99,12 @@ class Kinds:
         if (loaded := self._loaded.get(log.name)) is None:
             loaded = self._loaded[log.name] = log.load()
         return loaded
+
+    @cached_property
+    def messages(self) -> tuple[str, ...]:
+        """What messages of torch's begin with that it logs behind its prefix, the longest first."""
+        found = {mark for marks, _, of_module in self.readers if not of_module for mark in marks}
+        return tuple(sorted(found, key=lambda mark: (-len(mark), mark)))
 
     @cached_property
     def patterns(self) -> list[tuple[str, type[Log] | LogFacts]]:

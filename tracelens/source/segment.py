@@ -26,6 +26,7 @@ from tracelens.source.kinds import BY_HAND, Kinds
 from tracelens.source.opened import OpenRecords
 from tracelens.source.own import OwnLines
 from tracelens.source.prefixes import TORCH, clock, rank_of, undressed, unglued
+from tracelens.source.prefixless import hand_over_prefixless
 from tracelens.source.records import (
     IDLE,
     Block,
@@ -36,7 +37,7 @@ from tracelens.source.records import (
     tail_of,
 )
 from tracelens.source.tally import Tally
-from tracelens.source.watch import Watch
+from tracelens.source.watch import MAX_BRIEF, Watch
 
 __all__ = ["Segmenter"]
 
@@ -163,9 +164,9 @@ class Segmenter:
         """Note which of the lines in hand from ``at`` to ``end``, all the program's, are hot."""
         hot = self._own.hot
         some = hot[bisect_left(hot, at) : bisect_left(hot, end)] if hot else ()
-        self.watch.orphans.update(
-            number for one in some if (number := self.lines + one + 1) in self.watch.hot
-        )
+        brief = range(at, min(end, MAX_BRIEF - self.lines))
+        for one in (*some, *brief):
+            self.watch.leave(self.lines + one + 1)
 
     def _is_idle(self) -> bool:
         """Tell whether nothing is open that a line of the program would end or go on with."""
@@ -196,6 +197,7 @@ class Segmenter:
         self._current = IDLE
         self.fold()
         hand_over_excerpts(self.watch, self.name, self.lines, self.evidence)
+        hand_over_prefixless(self.watch, self.kinds, self.name, self.lines, self.evidence)
         return self.evidence
 
     # The slow path: one line that neither goes on with the current record nor is counted.
@@ -321,8 +323,7 @@ class Segmenter:
             self._begin(log, line, text, rank, number)
         else:
             self._is_program = not rank
-            if number in self.watch.hot:
-                self.watch.orphans.add(number)
+            self.watch.leave(number)
 
     def _begin(self, log: type[Log], line: bytes, text: str, rank: str, number: int) -> None:
         """Begin a bare record of a kind that is known by a pattern, or that is a pack's."""

@@ -71,6 +71,15 @@ class Watch:
         #: Lines that tell of a failure; those of them that are the program's for all that is known.
         self.hot: set[int] = set()
         self.orphans: set[int] = set()
+        #: Those of the first lines that are the program's, or nobody's for all that is known.
+        self.left: set[int] = set()
+
+    def leave(self, number: int) -> None:
+        """Note a line that no kind of log claims."""
+        if number in self.hot:
+            self.orphans.add(number)
+        if number <= MAX_BRIEF:
+            self.left.add(number)
 
     def look_at(
         self,
@@ -187,6 +196,7 @@ class Watch:
         self.brief += [(number + shift, line) for number, line in after.brief[:room]]
         self.hot.update(number + shift for number in after.hot)
         self.orphans.update(number + shift for number in after.orphans)
+        self.left.update(n + shift for n in after.left if n + shift <= MAX_BRIEF)
         if after._leads:  # nothing but lead
             return
         self._close()

@@ -1,0 +1,177 @@
+"""Read what a short text holds of torch's messages without the prefix that torch logs them behind.
+
+Who pastes a line leaves the time, the process and the source file out. Behind a prefix the
+beginning of a message tells its kind; without one it does where no other program would say it, and
+so do some lines within records, which are named where nothing more can be read in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tracelens.evidence import Evidence, Place
+from tracelens.logs import Log, believed, kind
+from tracelens.logs.torch_log import Site
+from tracelens.source.closing import own
+from tracelens.source.kinds import TELLING, Kinds
+from tracelens.source.prefixes import undressed
+from tracelens.source.watch import MAX_BRIEF, Watch
+
+__all__ = ["hand_over_prefixless"]
+
+#: Shortest beginning of a message that is believed behind a compile id.
+BEHIND_ID = 8
+#: A compile id: what is left of the prefix.
+_ID = re.compile(r"\[(?P<frame>\d{1,6}/\d{1,6}(?:_\d{1,3})?)\] (?=\S)")
+#: Beginnings that other programs' messages have as well.
+_OF_ANYONE = (
+    "Skipping frame ",
+    "Skipping guard ",
+    "Cannot write to ",
+    "Invalid value of ",
+    "Recording function ",
+    "failed while running ",
+    "could not evaluate ",
+    "Specializing ",
+    "Failed during launch ",
+    "Failed to get ",
+    "empty checkpoint",
+    "Precompilation timeout",
+    "Profiler function ",
+    "Generating code for ",
+    "out of resource: ",
+)
+_WORD = re.compile(r"[A-Za-z]{3}")
+CODE, FAILURES = "output_code", "failures"
+#: Lines that only torch writes, by the kind of log whose records they are of.
+_LINES = {
+    "recompiles": r"\(['\"]Recompiling function ",
+    "guards": r"___check_\w{2,30}\(|(?:not )?___(?:is|are)_\w{2,40}_enabled\(\)|check_tensor\(L\["
+    r"|hasattr\([LG]\[[^\n]{1,200}, '_dynamo_dynamic_indices'\)|utils_device\.CURRENT_DEVICE == ",
+    "graph_breaks": r"Graph break in user code at \S|Graph break: [^\n]{1,400} from user code at:$"
+    r"| {0,4}Stack variable source attribution:$"
+    r"| {0,4}For more details about this graph break, please visit: ",
+    "trace_source": r"TRACE (?:starts_line|FX call) ",
+    "bytecode": r"(?:ORIGINAL|MODIFIED) BYTECODE \S|TRACE [A-Z][A-Z_]{2,30} \S{1,300} \[",
+    "cudagraphs": r"Non-static input pos \d|static input (?:idxs|indices) |Re-recording function=",
+    "fusion": r" {0,4}\w{0,20}SchedulerNode\((?:name|nodes)=|found \d+ possible fusions"
+    r"|fusing (?:op|buf)\d\w{0,80} with (?:op|buf)\d",
+    "schedule": r"Disabled vectorization: |BUFFER USER LIST$|=+ (?:BEFORE|AFTER) SCHEDULING =+"
+    r"|(?:op|buf)\d+(?:_\w{1,80})?(?:: \w{0,40}SchedulerNode\("
+    r"|\.(?:writes|unmet_dependencies|met_dependencies|users|outputs|group\.\w{1,12}) = )",
+    "dynamic": r"track_symint |set_replacement [suz]\d+ = |MAGIC \w{1,20} \S"
+    r"|eval [^\n]{1,300} \[(?:statically|trivial|guard)",
+    "dynamo_debug": r"skipping: \S{1,200} \(reason: ",
+    "inductor_debug": r"Skip(?:ped)? layout opt|FX graph cache hash details"
+    r"|lowering %\w{1,80} : \[num_users=|aten\.\w{1,40} +\| "
+    r"|model__\w{1,40} debug trace: ",
+    "inductor_metrics": r"Graph Metrics:$",
+    "warnings": r"using triton random, expect",
+    "perf_hints": r"Skip comprehensive padding|Found optimal tiling with|\('Grad tensors \[",
+    "benchmarking": r"Best config for triton_\w|[XYR]\w{0,6}BLOCK: \d+, [^\n]{0,300}num_warps: \d",
+    CODE: r"\s{0,60}(?:auto tmp\d+ = (?:in_ptr|out_ptr|tmp\d)|tmp_acc\d{1,3}\w{0,12} = "
+    r"|tmp\d+\.store\(|(?:in_)?out_ptr\d+\[static_cast<|(?:aten|inductor_ops) = torch\.ops\."
+    r"|async_compile(?:\.wait| = )|empty_strided_\w{2,20} = torch\._C"
+    r"|assert_size_stride(?:\(| = )|_frozen_param\d+ = "
+    r"|def benchmark_compiled_module\(|(?:cpp_fused|triton)_\w{1,300} = async_compile\."
+    r"|tmp\d+ = tl\.load\(in_|tl\.store\((?:in_)?out_ptr|[xyr]\w?offset = tl\.program_id\()",
+}
+#: What stands in lines of generated code, and in no other program's.
+_IN_CODE = re.compile(
+    r"\bat::vec::Vec|\bVectorized(?:::loadu|\(static_cast<)|\bkernel_micro_gemm|\bc10::ForcedUnroll"
+    r"|\binductor_cpu_integer_div|\b(?:Kr_blocks|num_Kt_blocks|_local_acc_buf)\b"
+    r"|\btorch/csrc/inductor/|\brecursively_apply_fns\b|\btorch\._inductor\.(?:utils|wrapper_bench)"
+)
+_FENCE = "```"
+_PATTERNS = {name: re.compile(pattern) for name, pattern in _LINES.items()}
+
+
+class _Begun(NamedTuple):
+    """The first line of a message."""
+
+    log: type[Log]
+    frame: str = ""
+    #: Characters of what is left of a prefix.
+    skip: int = 0
+    #: Whether the line is certainly torch's, even if no more can be read in it.
+    certain: bool = False
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is a line of generated code, which follow one another."""
+        return self.certain and self.log.name == CODE
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+    rank: str
+    begun: _Begun | None
+
+
+def hand_over_prefixless(
+    watch: Watch, kinds: Kinds, name: str, lines: int, evidence: Evidence
+) -> None:
+    """Add what nobody else claims of the input ``name``, which has ``lines`` lines."""
+    if lines > MAX_BRIEF or not watch.left or FAILURES in evidence.kinds:
+        return  # a failure's text is read as a whole, and may hold any of these lines
+    left = [_line(kinds, number, raw) for number, raw in watch.brief if number in watch.left]
+    for at, end in _spans(left):
+        begun = left[at].begun
+        assert begun is not None  # noqa: S101 -- a span begins with one
+        texts = [left[at].text[begun.skip :], *(one.text for one in left[at + 1 : end])]
+        place = Place(name, left[at].number, left[at].rank, begun.frame)
+        number, records = own(begun.log, texts)
+        if records and believed(begun.log, records):
+            text = "\n".join(texts[:number])
+            evidence.add(begun.log, text, place, lines=number, records=records)
+        elif begun.certain:
+            some = texts if begun.is_code else texts[:1]
+            evidence.add(begun.log, "\n".join(some), place, lines=len(some))
+
+
+def _line(kinds: Kinds, number: int, raw: bytes) -> _Line:
+    """Return a line without transport, and what message it begins."""
+    bare, rank, _ = undressed(raw.rstrip(b"\r\n"))
+    text = bare.decode("utf-8", "replace")
+    return _Line(number, text, rank, _begun(kinds, text))
+
+
+def _begun(kinds: Kinds, text: str) -> _Begun | None:
+    found = _ID.match(text)
+    skip, frame = (found.end(), found["frame"]) if found else (0, "")
+    message = text[skip:]
+    for name, pattern in _PATTERNS.items():
+        if pattern.match(message):
+            return _Begun(kind(name), frame, skip, certain=True)
+    if _IN_CODE.search(message):
+        return _Begun(kind(CODE), frame, skip, certain=True)
+    mark = next((one for one in kinds.messages if message.startswith(one)), "")
+    least = BEHIND_ID if found else TELLING
+    if len(mark) < least or message.startswith(_OF_ANYONE) or not _WORD.search(mark):
+        return None
+    log = kinds.of_record(Site(), message)
+    return None if log is None else _Begun(log, frame, skip)
+
+
+def _spans(left: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """Yield (first, end) of each line that begins a message and those that go on with it."""
+    end = 0
+    for at, first in enumerate(left):
+        if at < end or first.begun is None:
+            continue
+        end = at + 1
+        while end < len(left) and _goes_on(first.begun, left[end - 1], left[end]):
+            end += 1
+        yield at, end
+
+
+def _goes_on(begun: _Begun, before: _Line, line: _Line) -> bool:
+    """Tell whether ``line`` stands right behind a part of a message, and begins no other."""
+    if line.number != before.number + 1 or line.rank != before.rank:
+        return False
+    if line.text.startswith(_FENCE):
+        return False
+    return line.begun is None or (begun.is_code and line.begun.is_code)
