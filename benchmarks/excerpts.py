@@ -176,7 +176,7 @@ def answer(asked: Asked, path: Path) -> str:
     told = loud(report)
     codes = [one.code for one in told]
     if not codes:
-        return "harmless" if report.told else "nothing"
+        return "harmless" if report.findings else "nothing"
     if asked.finding.code == codes[0]:
         return "same"
     if codes[0].startswith("LOG"):

@@ -20,9 +20,13 @@ __all__ = ["EXPLAINS", "Fragment", "Fragments", "named_break"]
 
 #: How the reason of a recompile begins.
 _REASON = (
-    r"tensor '|L\[|G\[|___\w|GLOBAL_STATE changed|len\(\w|Duplicate tensors found|not [LG]\["
-    r"|\d+ <= \w[\w.()\[\]]*(?:$| <= |  #)"
-    r"|[A-Za-z_][\w.\[\]'\"()]{0,200} (?:(?:==|!=|<=|>=) \S|is (?:not )?None\b)"
+    r"tensor '|L\[|G\[|___\w|GLOBAL_STATE changed|len\(\w|Duplicate tensors found"
+    r"|(?:not )?hasattr\(\w|not [A-Za-z_]\w{0,80}"
+    r"(?: {1,80} #|[.\[][\w.\[\]'\"]{0,200}(?:$| {1,80} #))"
+    r"|(?:BACKEND_MATCH failure|Unexpected recompilation|Unable to find recompilation)\b"
+    r"|Cache line invalidated because |expected type of '"
+    r"|[\w(][\w.\[\]'\"()*+-]{0,200}(?: (?:[-+*%]|//?) [\w(][\w.\[\]'\"()*+-]{0,100}){0,8}"
+    r" (?:(?:==|!=|<=|>=|<|>) \S|is (?:not )?None\b)"
 )
 _CAST = r"static_cast<(?:long|int64_t|int)>"
 

@@ -62,6 +62,12 @@ MAX_ROWS = 200
 MAX_CAUSES = 8
 #: A compile id with longer numbers is not one.
 MAX_DIGITS = 10
+#: The line of torch 2.0 where several guards of an entry fail, and a text in its list.
+_LISTED = re.compile(
+    r"\(['\"](?P<head>Recompiling function [^\n]{1,400}?)['\"], ['\"]triggered by the "
+    r"following guard failures?: \[(?P<reasons>[^\n]+)\]['\"]\)$"
+)
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'(?=, |$)")
 _ENTRY = re.compile(r"^ {0,8}- (\d{1,9})/(\d{1,9}):", re.MULTILINE)
 
 
@@ -75,6 +81,16 @@ class Recompiles(HeadedLog):
     opens = ("Recompiling function ",)
     opens_always = True
     continues = re.compile(r"\s*(?:$|- |triggered by the following guard|guard \d+ failures:)")
+
+    @classmethod
+    def mask(cls, text: str) -> str:
+        """Set the reasons that the line of torch 2.0 lists below one another, as later ones are."""
+        found = _LISTED.match(text)
+        reasons = _QUOTED.findall(found["reasons"].replace("\\'", "'")) if found else []
+        if not found or not reasons:
+            return text
+        told = "\n".join(f"    - {one or other}" for one, other in reasons)
+        return f"{found['head']}\n    triggered by the following guard failure(s):\n{told}"
 
     @classmethod
     def frame_of(cls, text: str) -> str:

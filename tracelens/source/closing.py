@@ -88,8 +88,8 @@ def _switched(site: Site, prefix: bytes) -> str | None:
     return "dynamic" if is_shapes and not is_warning else None
 
 
-def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> None:
-    """Add a bare or a structured record to the evidence.
+def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> bool:
+    """Add a bare or a structured record to the evidence; tell whether it is one.
 
     Args:
         block: The record.
@@ -99,13 +99,13 @@ def hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evi
         evidence: Where to.
     """
     with evidence.blaming(block.log):
+        if isinstance(block, Headed):
+            return _hand_over_headed(block, name, rank, evidence)
         _hand_over_block(block, name, rank, told, evidence)
+    return True
 
 
 def _hand_over_block(block: Block, name: str, rank: str, told: str, evidence: Evidence) -> None:
-    if isinstance(block, Headed):
-        _hand_over_headed(block, name, rank, evidence)
-        return
     if issubclass(block.log, StructuredLog):
         head, payload, jumps = block.body[0], b"".join(block.body[1:]), tuple(block.jumps)
         raw = Raw(head, payload, block.line, len(block.body), block.pid, block.when, jumps)
@@ -166,19 +166,20 @@ def _place(block: Block, name: str, rank: str, frame: str, evidence: Evidence) -
     return place
 
 
-def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -> None:
-    """Hand over the lines that belong to the record; the program wrote the others."""
+def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -> bool:
+    """Hand over the lines that belong to the record; the program wrote the others, or all."""
     lines = _text_of(b"\n".join(block.body)).split("\n")
     # Of a text that will not be read nobody knows where it ends; its first line is counted.
     room = evidence.has_room(block.log.name)
     number, records = own(block.log, lines) if room else (1, None)
     if not block.prefix and (records is None or not believed(block.log, records)):
-        return  # nothing but its beginning says that torch wrote it
+        return False  # nothing but its beginning says that torch wrote it
     text = "\n".join(lines[:number])
     frame = block.log.frame_of(text)
     place = Place(name, block.line, rank, frame, block.when, tuple(block.jumps))
     evidence.span(place)
     evidence.add(block.log, text, place, lines=number, records=records)
+    return True
 
 
 def _add(log: type[Log], text: str, place: Place, evidence: Evidence, lines: int) -> None:

@@ -15,11 +15,12 @@ from tracelens.evidence import Evidence, Place
 from tracelens.logs import Log, believed, kind
 from tracelens.logs.torch_log import Site
 from tracelens.source.closing import own
+from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.kinds import TELLING, Kinds
 from tracelens.source.prefixes import undressed
 from tracelens.source.watch import MAX_BRIEF, Watch
 
-__all__ = ["hand_over_prefixless"]
+__all__ = ["hand_over_left"]
 
 #: Shortest beginning of a message that is believed behind a compile id.
 BEHIND_ID = 8
@@ -49,7 +50,9 @@ CODE, FAILURES = "output_code", "failures"
 _LINES = {
     "recompiles": r"\(['\"]Recompiling function ",
     "guards": r"___check_\w{2,30}\(|(?:not )?___(?:is|are)_\w{2,40}_enabled\(\)|check_tensor\(L\["
-    r"|hasattr\([LG]\[[^\n]{1,200}, '_dynamo_dynamic_indices'\)|utils_device\.CURRENT_DEVICE == ",
+    r"|hasattr\([LG]\[[^\n]{1,200}, '_dynamo_dynamic_indices'\)|utils_device\.CURRENT_DEVICE == "
+    r"|[^\s#][^\n#]{0,300}  # [^\n]{1,200}  # [^\s:]{1,200}\.py:\d+ in \w",
+    "graph_code": r'\s{0,16}\w{1,80}: "[a-z]{1,5}\d{1,3}\[[^"\n]{0,200}\]\w{0,20}" = \w',
     "graph_breaks": r"Graph break in user code at \S|Graph break: [^\n]{1,400} from user code at:$"
     r"| {0,4}Stack variable source attribution:$"
     r"| {0,4}For more details about this graph break, please visit: ",
@@ -76,6 +79,7 @@ _LINES = {
     r"|async_compile(?:\.wait| = )|empty_strided_\w{2,20} = torch\._C"
     r"|assert_size_stride(?:\(| = )|_frozen_param\d+ = "
     r"|def benchmark_compiled_module\(|(?:cpp_fused|triton)_\w{1,300} = async_compile\."
+    r"|aten\.\w{1,40}\.\w{1,20}\(buf\d|buf\d+\.copy_\((?:arg|primals_)\d"
     r"|tmp\d+ = tl\.load\(in_|tl\.store\((?:in_)?out_ptr|[xyr]\w?offset = tl\.program_id\()",
 }
 #: What stands in lines of generated code, and in no other program's.
@@ -111,12 +115,23 @@ class _Line(NamedTuple):
     begun: _Begun | None
 
 
-def hand_over_prefixless(
+def hand_over_left(watch: Watch, kinds: Kinds, name: str, lines: int, evidence: Evidence) -> None:
+    """Add what no kind claims of the input ``name``, which has ``lines`` lines: failures, messages.
+
+    A failure's text is read as a whole, and may hold any line of torch's.
+    """
+    if not watch.orphans:
+        _hand_over_messages(watch, kinds, name, lines, evidence)
+    hand_over_excerpts(watch, name, lines, evidence)
+    if watch.orphans and FAILURES not in evidence.kinds:
+        _hand_over_messages(watch, kinds, name, lines, evidence)
+
+
+def _hand_over_messages(
     watch: Watch, kinds: Kinds, name: str, lines: int, evidence: Evidence
 ) -> None:
-    """Add what nobody else claims of the input ``name``, which has ``lines`` lines."""
-    if lines > MAX_BRIEF or not watch.left or FAILURES in evidence.kinds:
-        return  # a failure's text is read as a whole, and may hold any of these lines
+    if lines > MAX_BRIEF or not watch.left:
+        return
     left = [_line(kinds, number, raw) for number, raw in watch.brief if number in watch.left]
     for at, end in _spans(left):
         begun = left[at].begun

@@ -20,13 +20,12 @@ from tracelens.evidence import Evidence
 from tracelens.evidence.limits import MAX_RECORD_LINES, MAX_WRITERS
 from tracelens.logs import Log
 from tracelens.source.closing import hand_over_block
-from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.heads import Head
 from tracelens.source.kinds import BY_HAND, Kinds
 from tracelens.source.opened import OpenRecords
 from tracelens.source.own import OwnLines
 from tracelens.source.prefixes import TORCH, clock, rank_of, undressed, unglued
-from tracelens.source.prefixless import hand_over_prefixless
+from tracelens.source.prefixless import hand_over_left
 from tracelens.source.records import (
     IDLE,
     Block,
@@ -164,8 +163,7 @@ class Segmenter:
         """Note which of the lines in hand from ``at`` to ``end``, all the program's, are hot."""
         hot = self._own.hot
         some = hot[bisect_left(hot, at) : bisect_left(hot, end)] if hot else ()
-        brief = range(at, min(end, MAX_BRIEF - self.lines))
-        for one in (*some, *brief):
+        for one in (*some, *range(at, min(end, MAX_BRIEF - self.lines))):
             self.watch.leave(self.lines + one + 1)
 
     def _is_idle(self) -> bool:
@@ -194,10 +192,8 @@ class Segmenter:
         self._records.finish()
         for rank in list(self._blocks):
             self._close_block(rank)
-        self._current = IDLE
         self.fold()
-        hand_over_excerpts(self.watch, self.name, self.lines, self.evidence)
-        hand_over_prefixless(self.watch, self.kinds, self.name, self.lines, self.evidence)
+        hand_over_left(self.watch, self.kinds, self.name, self.lines, self.evidence)
         return self.evidence
 
     # The slow path: one line that neither goes on with the current record nor is counted.
@@ -355,7 +351,9 @@ class Segmenter:
         return number == (leads[-1][2] + 1 if leads else 1)
 
     def _close_block(self, rank: str) -> None:
-        hand_over_block(self._blocks.pop(rank), self.name, rank, self._rank, self.evidence)
+        block = self._blocks.pop(rank)
+        if not hand_over_block(block, self.name, rank, self._rank, self.evidence):
+            self.watch.left.update(range(block.line, min(block.next, MAX_BRIEF + 1)))
 
     def fold(self) -> None:
         """Turn what was counted so far into evidence."""

@@ -174,6 +174,14 @@ WORDS: Mapping[str, Words] = {
         'TORCH_LOGS="graph_breaks"',
         "Record every break, with its place.",
     ),
+    "torch_trace": Words(
+        "lines of torch's structured log",
+        "Each is the head of a record; what it tells stands on the lines behind it, which begin "
+        "with a tab.",
+        "Those lines, and the other records of the run, are not in it.",
+        "TORCH_TRACE=trace_dir",
+        "Record the run into a folder, and analyze the folder.",
+    ),
     "graph_code": Words(
         "a traced FX graph",
         "It is what Dynamo made of the program, one operation a line: what is compiled, not how "

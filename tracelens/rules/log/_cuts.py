@@ -58,6 +58,7 @@ _KEEP = (
     "Record all searches, in the order of the log; keep the cache (TORCHINDUCTOR_CACHE_DIR) from "
     "start to start, with which nothing is searched twice."
 )
+_AT = re.compile(r"Graph break [^\n]{0,60}in user code at (?P<place>[^\n]{1,200}:\d{1,7})(?:\n|$)")
 _LAST = re.compile(r"last reason: (?:\d{1,6}/\d{1,6}: )?(?P<reason>[^\n]{1,120})")
 _LIMIT = "convert_frame"
 _NOTE = Words(
@@ -102,6 +103,10 @@ def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Par
         title = f"a function hit the limit of recompiles, last for `{last['reason']}`"
         means = f"{means} {_reasons.helps(last['reason'])}".rstrip()
         words = words._replace(rest="How often it was compiled, and why before, is not in it.")
+    if words is _WORDS["graph_breaks"] and (broken := _AT.match(text)):
+        title = f"a graph break at {broken['place']}, without its reason"
+        means = "Dynamo left the graph there, and Python runs up to the next one, at every call."
+        words = words._replace(rest="Why stands in the lines below it in the log.")
     if took and words is _WORDS["autotune"]:
         title = f"{words.what}: {length(1e3 * took)} of timing"
         words = words._replace(text=_KEEP)

@@ -1,0 +1,112 @@
+"""Torch's messages in a paste that leaves their prefix out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, TracelensError, analyze
+from tracelens.plugins import manifest
+from tracelens.source.kinds import Kinds
+from tracelens.source.segment import Segmenter
+
+OLD_BREAK = """\
+Graph break: call_function BuiltinVariable(print) [ConstantVariable(str)] {} from user code at:
+  File "/home/ana/proj/model.py", line 7, in forward
+    print("here")
+"""
+TUPLE = (
+    "('Recompiling function fn in /home/ana/proj/model.py:4', 'triggered by the following guard "
+    "failures: [\"___check_type_id(L[\\'obj\\'], 94834370481168)\", \"L[\\'obj\\'].x == -0.5\"]')\n"
+)
+#: A part without its prefix, and the rule that says what it shows.
+TELLING = {
+    OLD_BREAK: "GBR003",
+    "compile_threads set to 1\n": "CMP004",
+    "[0/0] Skip layout opt because found grouped convolution with >1 in_channels!\n": "IND024",
+    "    - 0/1: Cache line invalidated because L['keep'] got deallocated\n": "RCP008",
+    "    - 0/0: BACKEND_MATCH failure: torch.compile detected different backend callables.\n": (
+        "RCP021"
+    ),
+}
+#: A part in which no rule can find anything, and a word of what it is.
+NAMED = {
+    "Graph break in user code at /home/ana/proj/model.py:44\n": "model.py:44, without its reason",
+    "TRACE LOAD_ATTR relu [NullVariable, LazyVariableTracker(unrealized)]\n": "bytecode",
+    "  found 13 possible fusions\n".strip() + "\n": "fus",
+    "static input idxs compile_fx_inner: [0, 1]\n": "CUDA graphs",
+    "[0/0] set_replacement s26 = 1 (range_refined_to_singleton) VR[1, 1]\n": "`s26`",
+    "track_symint L['y'].size()[0] 16 None\n": "sizes",
+    "k == 1            # y = x * k  # proj/model.py:6 in forward\n": "guards",
+    "    - 0/1: 2 <= kwargs['input_ids'].size()[0]  # a = {  # proj/m.py:3 in f\n": "recompile",
+    "        vc[idx] = at::vec::fmadd(va, vb[col], vc[idx]);\n    };\n"
+    "        c10::ForcedUnroll<ROWS * COLS>{}(compute, k);\n": "generated code",
+    '        sub: "f32[2048, 512][512, 1]cpu" = a - b;  a = b = None\n': "graph",
+    'V1120 15:32:16.219000 19186 torch/_inductor/compile_fx.py:1149] {"artifact": {"name": '
+    '"fx_graph_cache_bypass", "encoding": "json"}, "has_payload": "d57e79"}\n': "structured log",
+}
+#: What other programs print, and a C++ file of theirs.
+OTHERS = [
+    "Skipping frame 12 of 400\n",
+    "[1/4] Building CXX object app.dir/main.cpp.o\n[2/4] Linking CXX executable app\n",
+    "Specializing the template for 3 types\n",
+    "Found 13 possible matches\nmatching op1 with op2\n",
+    "for (int k = 0; k < K; ++k) {\n    auto tmp = x[k];\n    sum += tmp;\n}\n",
+    "- 1/2: half of it is done\n- 2/2: all of it is done\n",
+    "created_symbols = 3\neval loss 0.3 [best]\n",
+    "a == b  # compared\n",
+    "TRACE [main] starting\nTRACE handler called\n",
+]
+
+
+def _told(text: str, tmp_path: Path) -> Report:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("text", TELLING)
+@pytest.mark.parametrize("around", ["{}", "Hi,\nI see this, and wonder:\n\n```\n{}```\nThanks!\n"])
+def test_a_rule_answers_without_the_prefix(around: str, text: str, tmp_path: Path) -> None:
+    report = _told(around.format(text), tmp_path)
+    assert report.told[0].code == TELLING[text]
+
+
+@pytest.mark.parametrize("text", NAMED)
+def test_what_tells_no_rule_anything_is_named(text: str, tmp_path: Path) -> None:
+    report = _told(text, tmp_path)
+    assert report.told[0].code == "LOG001"
+    assert NAMED[text] in f"{report.told[0].title} {report.told[0].message}"
+
+
+def test_an_old_recompile_lists_its_guards(tmp_path: Path) -> None:
+    report = _told(TUPLE, tmp_path)
+    assert [one.code for one in report.findings if one.code.startswith("RCP")] == ["RCP009"]
+    assert report.coverage.share == 1
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_other_programs_print_is_theirs(text: str) -> None:
+    segmenter = Segmenter(Kinds(manifest.current().logs), "run.log")
+    segmenter.feed([line.encode() for line in text.splitlines(keepends=True)])
+    evidence = segmenter.finish()
+    assert (dict(evidence.kinds), evidence.known, evidence.unread) == ({}, {}, [])
+
+
+def test_the_text_of_a_failure_stays_whole(tmp_path: Path) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/proj/train.py", line 9, in <module>\n    step(x)\n'
+        '  File "/tmp/torchinductor_ana/ab/cab.py", line 63, in recursively_apply_fns\n'
+        "torch._dynamo.exc.Unsupported: Data-dependent branching\n"
+        "  For more details about this graph break, please visit: https://example.org/gb0170.html\n"
+    )
+    assert _told(text, tmp_path).told[0].severity == "error"
+
+
+def test_a_long_log_of_a_program_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text("step\n" * 200 + "TRACE LOAD_ATTR relu [NullVariable]\n", encoding="utf-8")
+    with pytest.raises(TracelensError):
+        analyze(str(path))
