@@ -278,7 +278,9 @@ NAMES = st.text(alphabet="a0x19 \n\t:#", max_size=6) | st.sampled_from(
     most=2,
 )
 @given(
-    drawn=st.lists(st.tuples(st.sampled_from(["cpu_op", "c1", "", "python_function"]), NAMES)),
+    drawn=st.lists(
+        st.tuples(st.sampled_from(["cpu_op", "c1", "c2", "", "python_function"]), NAMES)
+    ),
     most=st.integers(1, 4),
 )
 def test_names_are_put_together_alike_by_the_list_and_one_by_one(
@@ -290,6 +292,7 @@ def test_names_are_put_together_alike_by_the_list_and_one_by_one(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(names, "MAX_NAMES", most)
             patch.setattr(names, "MAX_MASKED", 3)
+            patch.setattr(names, "MAX_SHAPES", 2)
             if not by_the_list:
                 patch.setattr(names.Names, "prepare", lambda *_: None)
             evidence = read_trace(Bytes(text(events)), "trace.json", chunk=400)

@@ -31,7 +31,10 @@ MAX_CATEGORY = 64
 MAX_CHARACTERS = 8 << 20
 #: Durations that are held before they are folded.
 FOLD = 1 << 19
+#: Names with a zero for each digit that are remembered.
+MAX_SHAPES = 4_000
 _DIGITS = re.compile(r"[0-9]+")
+_ZEROS = str.maketrans("123456789", "000000000")
 _STEPS = "ProfilerStep#"
 _STEP = re.compile(rf"{_STEPS}\d+$")
 
@@ -104,6 +107,8 @@ class Names:
         #: Whether ``known`` is complete, and what of it is there for the list in hand alone.
         self._closed = False
         self._passing: list[_Raw] = []
+        #: Category and name, with a zero for each digit -> the entry of all that are alike.
+        self._together: dict[_Key, Entry] = {}
         #: Characters of the names as they come, and of their texts.
         self._characters = 0
         self._written = 0
@@ -141,19 +146,37 @@ class Names:
             if type(event) is Complete and (raw := (event.cat, event.name)) not in known
         }
         text = "\n".join([name for _, name in new])
-        if not new or _STEPS in text or max([len(name) for _, name in new]) > MAX_NAME:
+        if not new or _STEPS in text:
             return
-        names = ChromeTrace.mask(text).split("\n")
-        masked = _DIGITS.sub("#", "\n".join(names)).split("\n")
+        if len(text) > MAX_NAME and max(map(len, text.split("\n"))) > MAX_NAME:
+            return
+        text = ChromeTrace.mask(text)
+        names = text.split("\n")
         if len(names) != len(new):  # a name has several lines
             return
-        categories = {category: _category(category) for category, _ in new}
-        together = {raw: _DIGITS.sub("#", category) for raw, category in categories.items()}
-        for raw, name, mask in zip(new, names, masked, strict=True):
-            category = raw[0]
-            entry = found((categories[category], name)) or found((together[category], mask))
+        categories = {category: _category(category) for category in {raw[0] for raw in new}}
+        together, passing = self._together.get, self._passing.append
+        for raw, name, shape in zip(new, names, text.translate(_ZEROS).split("\n"), strict=True):
+            category = categories[raw[0]]
+            entry = found((category, name)) or together((category, shape))
+            entry = entry or self._put_together(category, shape)
             if entry is not None:
-                self._know(raw, entry)
+                known[raw] = entry
+                passing(raw)
+
+    def _put_together(self, category: str, shape: str) -> Entry | None:
+        """Return the entry, if there is one, of names beyond those that are told apart.
+
+        Args:
+            category: What stands for their category.
+            shape: The names, with a zero for each digit.
+        """
+        entry = self._by_key.get(_masked(category, shape))
+        if entry is not None:
+            if len(self._together) >= MAX_SHAPES:
+                self._together.clear()
+            self._together[category, shape] = entry
+        return entry
 
     def of(self, event: Complete) -> Name:
         """Return the name of an event that has been met."""
@@ -186,7 +209,7 @@ class Names:
             return found
         if len(self._by_key) >= MAX_NAMES or self._written > MAX_CHARACTERS:
             self.full = True
-            key = _DIGITS.sub("#", key[0]), _DIGITS.sub("#", key[1])
+            key = _masked(*key)
             if key not in self._by_key and len(self._by_key) >= MAX_NAMES + MAX_MASKED:
                 key = _OTHERS
             if key in self._by_key:
@@ -203,6 +226,11 @@ def _records(text: str) -> tuple[Record, ...] | None:
         return ChromeTrace.parse(text)
     except Unreadable:
         return None
+
+
+def _masked(category: str, name: str) -> _Key:
+    """Return what is told apart of them where there are too many."""
+    return _DIGITS.sub("#", category), _DIGITS.sub("#", name)
 
 
 def _category(category: str | None) -> str:
