@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from tracelens.evidence.record import Record
@@ -240,6 +241,8 @@ class Table(Generic[R]):
         self._indexes: dict[Callable[[R], Hashable], dict[Hashable, list[Seen[R]]]] = {}
         #: What :meth:`derived` returns, by the function that was asked for.
         self._derived: dict[Callable[[Table[R]], Any], Any] = {}
+        #: The input that all rows are of alone, once somebody has asked about it.
+        self._source: str | None = None
 
     def __iter__(self) -> Iterator[Seen[R]]:
         return iter(self._rows)
@@ -282,7 +285,12 @@ class Table(Generic[R]):
 
     def within(self, source: str) -> Table[R]:
         """Return the rows of one input, with what that input alone shows of each."""
-        return Table(row for seen in self._rows if (row := seen.within(source)) is not None)
+        if source != self._source:
+            rows = [row for seen in self._rows if (row := seen.within(source)) is not None]
+            if len(rows) < len(self._rows) or not all(map(is_, rows, self._rows)):
+                return Table(rows)
+            self._source = source
+        return self
 
     def events(self) -> list[tuple[Place, Seen[R]]]:
         """Return every remembered occurrence in the order of the input."""
