@@ -159,3 +159,58 @@ def test_results_that_are_read_one_by_one_are_counted(
             events.append(op("aten::item", 12.0 * at + 7, 1.0))
     note = found(tmp_path, events)["TRC030"].harmless or ""
     assert (f"reads {reads} results one by one" in note) is told
+
+
+def checkpointed(*, reentrant: bool) -> list[Json]:
+    """Return backward passes of 10 ms, of which 3 ms compute again what was not kept."""
+    events: list[Json] = []
+    for start in range(0, 100_000, 10_000):
+        first = start + 100.0
+        if reentrant:
+            node = "CheckpointFunctionBackward"
+            events.append(op(f"autograd::engine::evaluate_function: {node}", start, 9_900))
+            events.append(op(node, first, 9_700))
+        else:
+            place = "torch/utils/checkpoint.py(1527): recompute_fn"
+            events.append(span("python_function", place, first, 3_000))
+        events.append(op("aten::mm", first, 3_000))
+        events.append(op("autograd::engine::evaluate_function: MmBackward0", first + 3_000, 6_000))
+        events.append(op("aten::mm", first + 3_010, 5_900))
+    return events
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_computed_again_is_told(tmp_path: Path, reentrant: bool, known: bool) -> None:
+    events = checkpointed(reentrant=reentrant)
+    for event in events:
+        if not known:
+            event["name"] = event["name"].replace("Checkpoint", "My").replace("recompute", "run")
+    note = found(tmp_path, events, with_stack=1)["TRC030"].harmless or ""
+    assert ("checkpointing computes for 30 % of it" in note) is known
+
+
+def test_what_is_launched_again_counts_on_the_device(tmp_path: Path) -> None:
+    """Of 10 ms of kernels a quarter are launched before the nested backward pass begins."""
+    events: list[Json] = []
+    for at in range(20):
+        start = 10_000.0 * at
+        events.append(op("CheckpointFunctionBackward", start, 90.0))
+        events.append(op("autograd::engine::evaluate_function: MmBackward0", start + 40, 45.0))
+        for number, (moment, us) in enumerate(((10, 2_500.0), (60, 7_500.0))):
+            args = {"args": {"correlation": 2 * at + number + 1}}
+            events.append(launch(start + moment) | args)
+            events.append(kernel(GEMM, start + 100 + 2_500 * number, us - 50 * number) | args)
+    note = found(tmp_path, events, **A100)["TRC030"].harmless or ""
+    assert "checkpointing computes for 25 % of it" in note
+
+
+@pytest.mark.parametrize(("count", "told"), [(600, True), (400, False)])
+def test_many_convolutions_of_one_image_are_to_be_batches(
+    tmp_path: Path, count: int, told: bool
+) -> None:
+    """Each is short: for one the fallback is the faster way, for all a batch is."""
+    events = [op("aten::_slow_conv2d_forward", 120.0 * at, 80.0) for at in range(count)]
+    finding = found(tmp_path, events)["TRC021"]
+    assert (finding.severity == "info") is told
+    assert ([each.id for each in finding.advice] == ["batch"]) is told

@@ -156,7 +156,7 @@ def test_gradients_that_are_copied_back_from_buckets(
     ("name", "reads", "advice"),
     [
         ("Memcpy HtoD (Pageable -> Device)", False, ["find", "copies"]),
-        ("Memcpy HtoD (Pageable -> Device)", True, ["find", "rarely"]),
+        ("Memcpy HtoD (Pageable -> Device)", True, ["find", "once", "rarely"]),
         ("Memcpy HtoD (Pinned -> Device)", False, ["find", "rarely"]),
     ],
 )
@@ -180,6 +180,35 @@ def test_waits_for_copies_are_no_reading(
     assert [each.id for each in found.advice] == advice
     # to pin what is about to be copied takes as long as the copy that waits
     assert not any("pin_memory()." in (each.code or "") for each in found.advice)
+
+
+@pytest.mark.parametrize(
+    ("operator", "call", "advice"),
+    [
+        ("aten::_local_scalar_dense", "cudaStreamSynchronize", ["find", "once", "rarely"]),
+        ("aten::nonzero", "cudaStreamSynchronize", ["find", "sizes"]),
+        ("", "cudaEventSynchronize", ["find", "events"]),
+        ("", "cudaDeviceSynchronize", ["find", "rarely"]),
+    ],
+)
+def test_advice_fits_what_is_waited_for(
+    tmp_path: Path, operator: str, call: str, advice: list[str]
+) -> None:
+    """Ten times a step the device has nothing to do for half a millisecond."""
+    events: list[Json] = []
+    for k in range(60):
+        at = 1000.0 * k
+        if k % 10 == 0:
+            events.append(span("user_annotation", f"ProfilerStep#{k // 10}", at, 10_000.0))
+        if operator:
+            events.append(op(operator, at, 20.0))
+        events += [
+            span("cuda_runtime", call, at + 5, 10.0, args={"correlation": k}),
+            span("cuda_runtime", "cudaLaunchKernel", at + 495, 4.0, args={"correlation": 100 + k}),
+            {**kernel("gemm", at + 500, 500.0), "args": {"correlation": 100 + k}},
+        ]
+    (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC006"]
+    assert [each.id for each in found.advice] == advice
 
 
 def test_a_batch_copied_beside_the_step_is_waited_for() -> None:

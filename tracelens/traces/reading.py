@@ -21,6 +21,7 @@ from tracelens.logs._trace_events import (
     Refused,
 )
 from tracelens.logs.chrome_trace import (
+    BackwardNode,
     BuiltinFunction,
     ChromeTrace,
     Collective,
@@ -219,7 +220,8 @@ class Reading:
         if isinstance(record, RuntimeCall):
             take = self.runtime.taker(record)
         elif isinstance(record, (PythonFunction, BuiltinFunction)):
-            return self._frames.append
+            again = kind_of(record)
+            return self._frames.append if again is None else partial(self.spans.add, again, name)
         elif take is None and record is not None:
             return self._follow_host(name, record)
         if take is None:
@@ -237,6 +239,8 @@ class Reading:
             return partial(self._follow_span, kind, name)
         if isinstance(record, Collective) and record.communicator not in ON_DEVICE:
             return partial(self._follow_collective, name, record.operation)
+        if isinstance(record, BackwardNode) and record.evaluated:
+            return self._follow_evaluated
         if has_work(str(record)):
             return partial(self._follow_product, name)
         return self.operators.waiting.append
@@ -248,6 +252,10 @@ class Reading:
     def _follow_span(self, kind: Kind, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)
         self.spans.add(kind, name, event)
+
+    def _follow_evaluated(self, event: Complete) -> None:
+        self.operators.waiting.append(event)
+        self.spans.evaluated.append(event.ts)
 
     def _follow_collective(self, name: Name, operation: str, event: Complete) -> None:
         self.operators.waiting.append(event)

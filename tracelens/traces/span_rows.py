@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tracelens.traces.spans import Kind, Owned, Tree
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["ModuleTime", "RegionTime", "modules", "paths_of", "regions"]
+__all__ = ["ModuleTime", "Recomputed", "RegionTime", "modules", "paths_of", "recomputed", "regions"]
 
 #: Modules that are listed, those that take longest; and their depth.
 MAX_MODULES = 200
@@ -55,6 +56,15 @@ class RegionTime(Measured):
     #: function that was not made part of the graph.
     breaks: int
     longest_ms: float
+
+
+class Recomputed(Measured):
+    """What checkpointing computes again in the backward pass. Milliseconds."""
+
+    calls: int
+    host_ms: float
+    #: What was launched in it; None on the CPU.
+    device_ms: float | None
 
 
 @dataclass
@@ -166,6 +176,32 @@ def regions(reading: Reading) -> Iterator[tuple[Name, RegionTime]]:
             longest_ms=_ms(each.longest),
         )
         yield each.first, row
+
+
+def recomputed(reading: Reading) -> Iterator[tuple[Name, Recomputed]]:
+    """Yield what checkpointing computes again, if it does."""
+    spans = reading.spans
+    begun = sorted(spans.evaluated)
+    for at, kind in enumerate(spans.kinds):
+        if kind == Kind.CHECKPOINT:  # the backward pass follows in it
+            after = bisect_right(begun, spans.starts[at])
+            first = begun[after] if after < len(begun) else spans.starts[at]
+            spans.ends[at] = first if first < spans.ends[at] else spans.starts[at]
+    tree = spans.of({Kind.RECOMPUTED, Kind.CHECKPOINT})
+    if tree is None:
+        return
+    known, owned, _ = _owned(reading, tree)
+    us = math.fsum(
+        spans.ends[at] - spans.starts[at]
+        for position, at in enumerate(tree.order)
+        if tree.above[position] < 0
+    )
+    row = Recomputed(
+        calls=len(tree.order),
+        host_ms=_ms(us),
+        device_ms=_ms(math.fsum(each.us for each in owned)) if known else None,
+    )
+    yield spans.name_table.items[spans.names[tree.order[0]]], row
 
 
 def _owned(reading: Reading, tree: Tree) -> tuple[bool, list[Owned], list[Owned]]:

@@ -23,6 +23,7 @@ from tracelens.logs.chrome_trace import (
     DispatchStage,
     ModuleCall,
     OptimizerCall,
+    PythonFunction,
 )
 from tracelens.traces.activity import Activities, Calling, Table, ThreadId, in_order
 from tracelens.traces.device import Interval
@@ -33,6 +34,9 @@ __all__ = ["Kind", "Owned", "Spans", "Timed", "Tree", "kind_of"]
 #: Spans that are kept, of all kinds together.
 MAX_SPANS = 1 << 17
 LOOKUP = "TorchDynamo Cache Lookup"
+#: The node of a checkpointed part of a model, and where the other kind of checkpoint does the same.
+CHECKPOINTED = "CheckpointFunctionBackward"
+RECOMPUTING = "recompute_fn"
 
 
 class Kind(IntEnum):
@@ -43,6 +47,9 @@ class Kind(IntEnum):
     LOOKUP = 2
     ANNOTATION = 3
     BACKWARD = 4
+    #: What checkpointing computes again; the second with the backward pass that follows it.
+    RECOMPUTED = 5
+    CHECKPOINT = 6
 
 
 class Timed(Protocol):
@@ -68,11 +75,21 @@ def kind_of(record: Record) -> Kind | None:
         return Kind.REGION
     if isinstance(record, DispatchStage) and record.stage == LOOKUP:
         return Kind.LOOKUP
-    if isinstance(record, BackwardNode) and record.is_compiled and not record.evaluated:
-        return Kind.BACKWARD
+    if isinstance(record, BackwardNode | PythonFunction):
+        return _backward(record)
     if isinstance(record, Annotation | OptimizerCall | DataLoading):
         return Kind.ANNOTATION if record.category == "user_annotation" else None
     return None
+
+
+def _backward(record: BackwardNode | PythonFunction) -> Kind | None:
+    """Return what is a compiled backward pass, or computes again what was computed before."""
+    if isinstance(record, PythonFunction):
+        known = record.function == RECOMPUTING and record.file.endswith("checkpoint.py")
+        return Kind.RECOMPUTED if known else None
+    kind = Kind.BACKWARD if record.is_compiled else None
+    kind = Kind.CHECKPOINT if record.node == CHECKPOINTED else kind
+    return None if record.evaluated else kind
 
 
 class Spans:
@@ -84,6 +101,8 @@ class Spans:
         self.name_table: Table[Name] = Table()
         self.thread_table: Table[ThreadId] = Table()
         self.full = False
+        #: When nodes of the autograd graph were evaluated.
+        self.evaluated = array("d")
 
     def add(self, kind: Kind, name: Name, event: Complete) -> None:
         """Add one."""

@@ -40,7 +40,7 @@ from tracelens.traces.module_ops import module_ops
 from tracelens.traces.operators import Part, Tally
 from tracelens.traces.rows import MemoryTraffic
 from tracelens.traces.sequences import sequences
-from tracelens.traces.span_rows import modules, regions
+from tracelens.traces.span_rows import modules, recomputed, regions
 from tracelens.traces.timeline import activity, device_times, gaps, held, timelines
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def summed(
         yield from _traffic(reading, anything, taken)
     else:
         yield from _between(reading, (start, end))
-    for name, row in (*modules(reading), *regions(reading)):
+    for name, row in (*modules(reading), *regions(reading), *recomputed(reading)):
         yield _seen(row, reading.path, name.first, name.text)
     for used in reading.memory.rows(reading.host, start if start <= end else 0.0):
         yield _seen(used, reading.path, 1)

@@ -45,6 +45,9 @@ _NONE = (
 MIN_SHARE = 0.05
 #: Milliseconds from which on a convolution of the fallback would be faster in oneDNN: measured.
 LONG_MS = 0.3
+#: How many short ones there are, and their share of the trace, to be images one at a time.
+MANY = 500
+MIN_MANY = 0.3
 #: Part of the time that oneDNN saves at most.
 GAIN = 0.5
 #: Share of the trace that may be saved from which on it is a warning.
@@ -117,8 +120,8 @@ class ConvolutionOnSlowPath(Rule):
             id="batch",
             text="Compute several images at a time: a batch of two is enough, but for 1 x 1 "
             "kernels, which need two threads.",
-            when="convolutions long enough to matter",
-            applies=_is_long,
+            when="convolutions long enough, or many enough, to matter",
+            applies=lambda data: _is_long(data) or _is_many(data),
             basis="untestable",
             proof="it changes what is computed",
         ),
@@ -193,8 +196,11 @@ class ConvolutionOnSlowPath(Rule):
         count = sum(row.count for row in slow)
         others = f"{fast} others run in oneDNN." if fast else _NONE
         small = ms < LONG_MS * count
-        judged = " For such short ones the fallback is the faster way." if small else ""
         data = SlowPath(slow=count, fast=fast, ms=ms, of_ms=whole)
+        many = small and _is_many(data)
+        judged = " For such short ones the fallback is the faster way." if small else ""
+        if many:
+            judged += " So many, of one image each, take less time as batches."
         return self.finding(
             *sorted(str(row.record) for row in slow),
             title=f"{count} convolutions run in ATen's fallback: {percent(ms / whole)} of the time",
@@ -202,7 +208,7 @@ class ConvolutionOnSlowPath(Rule):
                 f"{count} convolutions take {length(ms)} of {length(whole)}, {length(ms / count)} "
                 f"each, in {', '.join(f'`{row.record}`' for row in slow)}. {others}{judged}"
             ),
-            severity=_severity(small=small, saved=GAIN * ms / whole),
+            severity=Severity.INFO if many else _severity(small=small, saved=GAIN * ms / whole),
             confidence=Confidence.MEDIUM,
             count=count,
             evidence=[
@@ -223,6 +229,10 @@ class ConvolutionOnSlowPath(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_many(data: SlowPath) -> bool:
+    return (data.ms or 0.0) >= MIN_MANY * (data.of_ms or 0.0) > 0 and data.slow >= MANY
 
 
 def _severity(*, small: bool, saved: float) -> Severity:

@@ -16,7 +16,8 @@ from tracelens.traces.host_kinds import NO_WORK, shares_of
 from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, IDLE, Run, runs
-from tracelens.traces.views import COMPUTING, View, views
+from tracelens.traces.span_rows import Recomputed
+from tracelens.traces.views import COMPUTING, View, computing, views
 from tracelens.words import length, percent, plural
 
 __all__ = ["DeviceBound"]
@@ -37,6 +38,8 @@ HALVES = frozenset({"product", "convolution", "attention"})
 MIN_MS = 0.5
 #: Share of the time of the CPU that operators must have.
 MIN_WORK = 0.5
+#: Share of the time from which on what is computed again is told.
+MIN_AGAIN = 0.1
 #: Kinds that are no share of the trace: a collective waits on a thread of its own.
 UNTOLD = frozenset({"other", "collectives"})
 #: Kinds that other rules tell of.
@@ -126,6 +129,7 @@ class DeviceBound(Rule):
         paths: Table[CriticalPath],
         works: Table[KernelWork],
         frames: Table[PythonFunction],
+        again: Table[Recomputed],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
         for run in runs(windows, steps):
@@ -134,7 +138,9 @@ class DeviceBound(Rule):
             rows = list(own.within(source))
             called = {str(row.record): row.count for row in operators.within(source)}
             ms = run.window.record.ms
+            host = sum(row.record.host_ms for row in again.within(source))
             more = [_halves(works, source, ms), told(busiest(frames, source, ms), ms)]
+            more.append(_again(host, ms))
             yield from self._on_cpu(run, rows, next(iter(named), ()), called, more)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
@@ -146,7 +152,9 @@ class DeviceBound(Rule):
             mine = [row.record for row in known]
             whole = sum(path.ms for path in mine)
             held = sum(path.host_ms + path.data_ms for path in mine) / whole if whole else 0.0
-            yield self._finding(view, list(kernels.within(view.source)), held)
+            ms = sum(row.record.device_ms or 0.0 for row in again.within(view.source))
+            twice = _again(ms, computing(timelines, view.source))
+            yield self._finding(view, list(kernels.within(view.source)), held, twice)
 
     def _on_cpu(
         self,
@@ -194,7 +202,9 @@ class DeviceBound(Rule):
             ),
         )
 
-    def _finding(self, view: View, kernels: list[Seen[KernelTime]], held: float) -> Finding:
+    def _finding(
+        self, view: View, kernels: list[Seen[KernelTime]], held: float, twice: str
+    ) -> Finding:
         shares: defaultdict[str, float] = defaultdict(float)
         for row in kernels:
             shares[row.record.kind] += row.record.share or 0.0
@@ -224,6 +234,7 @@ class DeviceBound(Rule):
             harmless=_reason(held)
             + (f": {named_kinds}" if named_kinds else "")
             + alone
+            + (f"; {twice}" if twice else "")
             + _moving(view),
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
@@ -303,6 +314,16 @@ def _missing(devices: tuple[str, ...]) -> str:
         "record it too, with `ProfilerActivity.CUDA`."
         if name
         else ""
+    )
+
+
+def _again(ms: float, whole: float) -> str:
+    """Say for how much of the time checkpointing computes what it has computed before."""
+    if not whole or ms < MIN_AGAIN * whole:
+        return ""
+    return (
+        f"checkpointing computes for {percent(min(1.0, ms / whole))} of it what was computed "
+        "before: where memory allows, checkpoint fewer layers"
     )
 
 

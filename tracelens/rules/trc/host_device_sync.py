@@ -31,6 +31,10 @@ SEVERAL = 1.5
 READERS = frozenset(
     {"_local_scalar_dense", "nonzero", "masked_select", "unique", "_unique2", "is_nonzero"}
 )
+#: ... of these, those whose size depends on the data; and what reads one element.
+SIZED = READERS - {"_local_scalar_dense", "is_nonzero"}
+#: Results that are read per step from which on they are read one by one.
+ONE_BY_ONE = 10
 
 
 class Waiting(FindingData):
@@ -44,6 +48,10 @@ class Waiting(FindingData):
     frames: tuple[str, ...]
     #: Nothing reads results, and copies from pageable memory are as many as half the waits.
     copies_wait: bool = False
+    #: What most idle time comes after: ``sizes``, ``reads``, ``events``; empty where it is unknown.
+    after: str = ""
+    #: Results that are read per step.
+    reads: float = 0.0
 
 
 class HostDeviceSync(Rule):
@@ -100,11 +108,38 @@ class HostDeviceSync(Rule):
             proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
         ),
         Remedy(
+            id="sizes",
+            text="A result whose size depends on the data (`x[mask]`, `nonzero()`) waits for that "
+            "size. Keep sizes as they are, or find all of them with one wait, as by sorting once.",
+            code="x = torch.where(mask, x, 0)",
+            when="sizes that depend on the data are waited for",
+            applies=lambda data: data.after == "sizes",
+            basis="untestable",
+            proof="it depends on what is selected",
+        ),
+        Remedy(
+            id="once",
+            text="Stack the results of a step, and read them at once.",
+            code="values = torch.stack(results).tolist()",
+            when="many results are read in a step",
+            applies=lambda data: data.after == "reads" and data.reads >= ONE_BY_ONE,
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
+        ),
+        Remedy(
+            id="events",
+            text="Events that measure time need no wait in the step: wait once, after the loop, "
+            "and read the times then.",
+            code="torch.cuda.synchronize(); ms = start.elapsed_time(end)  # after the loop",
+            when="events are waited for",
+            applies=lambda data: data.after == "events",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
+        ),
+        Remedy(
             id="rarely",
             text="Read results every N steps only.",
             code="if step % 100 == 0: print(loss.item())",
             when="results are read, or the trace does not say what waits",
-            applies=lambda data: not data.copies_wait,
+            applies=lambda data: not data.copies_wait and data.after not in {"sizes", "events"},
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     )
@@ -136,7 +171,7 @@ class HostDeviceSync(Rule):
                 source = run.window.first.input
                 waits = [row for row in calls.within(source) if row.record.synchronizes]
                 readers = [row for row in operators.within(source) if row.record.op in READERS]
-                found = [row.record for row in places.within(source) if row.record.user_frame]
+                found = [row.record for row in places.within(source)]
                 starts = [
                     row.record.idle_start_ms or 0.0
                     for row in timelines.within(source)
@@ -165,7 +200,9 @@ class HostDeviceSync(Rule):
         causes = ", ".join(f"`{row.record}` {row.count} times" for row in readers)
         what = f" In the whole trace, operators that need a result: {causes}." if causes else ""
         places.sort(key=lambda place: -place.idle_after_ms)
-        frames = [place.user_frame for place in few(places)]
+        frames = [place.user_frame for place in few([p for p in places if p.user_frame])]
+        after = _after(places, readers, run.total("waits"))
+        read = sum(row.count for row in readers if row.record.op == "_local_scalar_dense")
         data = Waiting(
             waits=int(run.total("waits")),
             idle_after_ms=idle,
@@ -173,8 +210,12 @@ class HostDeviceSync(Rule):
             start_ms=start,
             copies_wait=not readers and pageable >= MOST * sum(row.count for row in waits),
             frames=tuple(frames),
+            after=after,
+            reads=read / max(1, run.n),
         )
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""
+        if after == "events" and not frames:
+            lines = f" Most idle time follows `{places[0].call}`."
         return self.finding(
             "waits",
             title=f"{n:.3g} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}",
@@ -195,3 +236,16 @@ class HostDeviceSync(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _after(places: list[SyncTime], readers: list[Seen[Operator]], waits: float) -> str:
+    """Return what most of the idle time comes after: by its place, or else by how often it is."""
+    whole = sum(place.idle_after_ms for place in places)
+    timed = [p for p in places if "EventSynchronize" in p.call and not p.operator]
+    if whole > 0 and sum(place.idle_after_ms for place in timed) >= MOST * whole:
+        return "events"
+    counts = {"sizes": 0, "reads": 0}
+    for row in readers:
+        counts["sizes" if row.record.op in SIZED else "reads"] += row.count
+    longest = max(counts, key=lambda kind: counts[kind])
+    return longest if counts[longest] >= max(1.0, MOST * waits) else ""

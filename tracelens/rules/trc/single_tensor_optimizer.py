@@ -137,7 +137,7 @@ class SingleTensorOptimizer(Rule):
             title=f"{', '.join(names)} updates one parameter at a time",
             message=(
                 f"The optimizer runs {single:.0f} operators per step, most of them on one tensor, "
-                f"and takes {percent(ms / run.ms)} of {run.of}: {length(ms)} of "
+                f"and takes {percent(ms / run.ms)} of {run.of}{_beside(run)}: {length(ms)} of "
                 f"{length(run.ms)}."
             ),
             confidence=Confidence.HIGH,
@@ -149,3 +149,9 @@ class SingleTensorOptimizer(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _beside(run: Run) -> str:
+    """Say so where the device has other work meanwhile: then the time is not the optimizer's."""
+    busy = run.on_device and not run.waits_for_host
+    return " on the host, while the GPU has other work" if busy else ""
