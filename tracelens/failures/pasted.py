@@ -46,7 +46,7 @@ def is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
     if not episode.short:
         return _is_end(last, episode, frames)
     if episode.torch:
-        return _is_known(last, episode)
+        return _is_known(last, episode) and not _says_little(last)
     if any(line_of(item).startswith("TORCH_LOGS Info") for item in episode.items):
         return False  # TORCH_LOGS=help ends so
     if frames and any(_IN_TORCH.search(frame.place) for frame in frames[-4:]):
@@ -61,7 +61,7 @@ def is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
 def _is_end(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
     """Tell whether the input ends in a traceback out of torch, and torch logged nothing in it."""
     below = len(episode.items) - episode.items.index(last)
-    if episode.after != 0 or episode.torch or below > MAX_BELOW:
+    if episode.after is None or episode.torch or below + episode.after > MAX_BELOW:
         return False
     if not frames or not 0 < last.at - frames[-1].at <= MAX_CODE:
         return False  # what it follows by chance
@@ -72,6 +72,12 @@ def _is_end(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
 def _is_known(last: Raised, episode: Episode) -> bool:
     said = f"{last.message}{last.bare}{_more(last, episode)}"
     return is_refused(f"{last.errors[-1]}: {said}", episode)
+
+
+def _says_little(last: Raised) -> bool:
+    """Tell whether it is a check in a library that failed, whatever brought it about."""
+    found = refusal(last.message)
+    return found is not None and found.of == "library"
 
 
 def is_refused(message: str, episode: Episode) -> bool:
