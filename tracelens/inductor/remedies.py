@@ -11,6 +11,7 @@ from tracelens.remedies import Remedy
 
 __all__ = [
     "FREEZING",
+    "LAYOUTS",
     "bfloat16",
     "can_compile",
     "can_freeze",
@@ -64,6 +65,8 @@ def _late_on_arm(data: InRun) -> bool:
     return data.arch == "aarch64" and bfloat16 and (data.torch is None or data.torch < (2, 15))
 
 
+#: Remedies that give images another layout.
+LAYOUTS = frozenset({"channels-last", "channels-last-3d", "channels-last-within"})
 #: Dimensions for which there is a channels-last layout.
 _LAYOUTS = (4, 5)
 

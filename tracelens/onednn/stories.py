@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from tracelens.report.stories import Story
 
-__all__ = ["BUSY_TUNING", "FLOAT16", "NO_VECTORS", "SKIPPED_GRAPHS", "UNFROZEN", "primitive"]
+__all__ = [
+    "BUSY_TUNING",
+    "CHANNELS_LAST",
+    "FLOAT16",
+    "NO_VECTORS",
+    "SKIPPED_GRAPHS",
+    "UNFROZEN",
+    "primitive",
+]
 
 #: The weights are inputs of the graph: nothing is packed, fused or tuned.
 UNFROZEN: Story = ("weights are inputs",)
+#: Images that convolutions want in channels-last.
+CHANNELS_LAST: Story = ("images in the default layout",)
 #: float16 on a CPU without it.
 FLOAT16: Story = ("float16 on the CPU",)
 #: A setting, or the toolchain, keeps vector instructions from generated code.

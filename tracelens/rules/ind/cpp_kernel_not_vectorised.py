@@ -61,7 +61,8 @@ class CppKernelNotVectorised(Rule):
     On few elements, which is why loops are multiplied out: below 16,384 elements per call of the
     graph nothing is said, from 131,072 on it is a warning. A loop without function calls may have
     been vectorised by the compiler; it is a note, and only from 4 million elements. Loops over the
-    rest of a vector, and loads that gather, do not count. Symbolic sizes count as 1.
+    rest of a vector, and loads that gather, do not count. Symbolic sizes count as 1. Where other
+    loops have vectors, and nothing shows why this one has none, few elements are a note.
 
     ## What to do
     Look at the line: an index that wraps around or comes from a tensor, a function without vector
@@ -98,8 +99,8 @@ class CppKernelNotVectorised(Rule):
             text="See which instruction set torch found: "
             "`print(torch.backends.cpu.get_cpu_capability())`. ATEN_CPU_CAPABILITY, "
             "cpp.simdlen and a compiler that does not know the CPU restrict it.",
-            when="no vector loop, or no reason in the code",
-            applies=lambda data: data.cause in {"none", "scalar"},
+            when="no vector loop at all: one shows that the instruction set is known",
+            applies=lambda data: data.cause == "none",
             since="2.0",
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
@@ -205,6 +206,8 @@ class CppKernelNotVectorised(Rule):
             functions=functions,
             elements=sum(one.elements for one in found),
         )
+        advice = self.advise(data)
+        unknown = cause == "scalar" and severity is Severity.INFO and not advice
         return self.finding(
             cause,
             *sorted(functions),
@@ -216,7 +219,8 @@ class CppKernelNotVectorised(Rule):
             where=user_code.where(user_code.best(frames)),
             evidence=[one.seen.quote(_note(one), at=one.strip.at) for one in found[:MAX_QUOTED]]
             + reasons,
-            advice=self.advise(data),
+            advice=advice,
+            harmless=_UNKNOWN if unknown else None,
             data=data,
         )
 
@@ -251,6 +255,7 @@ def _note(one: Slow) -> str:
     return f"in {one.seen.record.kernel or 'a kernel'}: {one.strip.elements:,} elements{calls}"
 
 
+_UNKNOWN = "other loops use vector registers, and nothing shows what keeps this one from it"
 _WHY = {
     "lanes": "Inductor has no vector form of that, so a vector is taken apart for it.",
     "wraps": "An index wraps around (`%`), so neighbours in the result are none in memory.",

@@ -17,7 +17,7 @@ from tracelens.inductor.fallbacks import (
     Lowered,
     fallbacks,
 )
-from tracelens.inductor.graphs import heaviest
+from tracelens.inductor.graphs import heaviest, traffic
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
@@ -37,6 +37,8 @@ LARGE = 1 << 20
 MANY = 16
 #: Bytes up to which a few calls are not worth a change of the program.
 TINY, FEW = 1 << 10, 4
+#: Their part of what the graph moves, up to which they are not worth one, either.
+SMALL_PART = 0.02
 
 
 class FallbackKernel(Rule):
@@ -57,8 +59,8 @@ class FallbackKernel(Rule):
     algebra, sorting, Fourier transforms, random numbers, collectives, and operators of your own.
     Only scans, searches, padding and pooling backward, and element-wise operators are reported
     here, the rest in one note of severity ``none``. Below 1 MiB per call it is a note: the launch
-    is all that it costs. Up to four calls that move 1 KiB in all are nothing to act on. Complex
-    numbers are IND010, scatters IND009.
+    is all that it costs. Up to four calls that move 1 KiB in all, or less than 1 MiB and 2 % of
+    what the graph moves, are nothing to act on. Complex numbers are IND010, scatters IND009.
 
     ## What to do
     Compute it once, outside of the compiled function, where it depends on sizes only; or write it
@@ -143,6 +145,8 @@ class FallbackKernel(Rule):
         if first is not None:
             frame = user_code.best(lines.of(first.seen, first.step.comment, [one.op]))
         tiny = 0 < moved <= TINY and len(calls) <= FEW
+        if first is not None and moved and len(calls) <= FEW:
+            tiny |= moved < min(LARGE, SMALL_PART * traffic(first.seen.record))
         grave = moved >= LARGE or len(calls) >= MANY
         dtypes = {str(read.dtype) for call in calls for read in call.operands if read.dtype}
         data = self.Data(

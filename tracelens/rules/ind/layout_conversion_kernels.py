@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,13 +15,15 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.remedies import channels_last, channels_last_3d, is_given
+from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, is_given
 from tracelens.logs._dataflow import Content
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
+from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.words import plural, size
 
@@ -153,6 +155,10 @@ class LayoutConversionKernels(Rule):
             basis="untestable",
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story that it is a symptom of: the layout is told once."""
+        return [CHANNELS_LAST] if any(a.id in LAYOUTS for a in finding.advice) else ()
 
     def check(
         self, modules: Table[OutputModule], *, graphs: Table[FxGraph], run: Table[RunFacts]

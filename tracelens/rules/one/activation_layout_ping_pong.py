@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +11,7 @@ from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.remedies import (
+    LAYOUTS,
     can_compile,
     channels_last,
     channels_last_3d,
@@ -22,9 +23,11 @@ from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.data import PrimitiveData, descriptors, rank_of
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
 from tracelens.onednn.runs import Spent, steady, times
+from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.words import length, plural
 
@@ -136,6 +139,10 @@ class ActivationLayoutPingPong(Rule):
             basis="tested",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story of all that follows from the layout."""
+        return [CHANNELS_LAST] if any(a.id in LAYOUTS for a in finding.advice) else ()
 
     def check(
         self,

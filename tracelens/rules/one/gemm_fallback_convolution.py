@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.inductor.remedies import channels_last, channels_last_3d, freeze, is_given
+from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, freeze, is_given
 from tracelens.onednn.data import PrimitiveData, descriptors, is_default_layout, rank_of
 from tracelens.onednn.implementations import has_jit_gemm
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusals
 from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, is_unrolled, times
+from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import UserLines
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity, Where
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -131,6 +133,10 @@ class GemmFallbackConvolution(Rule):
             edits=True,
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story of all that follows from the layout."""
+        return [CHANNELS_LAST] if any(a.id in LAYOUTS for a in finding.advice) else ()
 
     def check(
         self,

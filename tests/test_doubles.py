@@ -1,0 +1,89 @@
+"""Graphs that compute in float64 by accident, told from those that mean to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracelens.evidence.tables import Place, Seen
+from tracelens.inductor.doubles import Doubles, doubles
+from tracelens.logs.graph_code import FxGraph, GraphCode
+
+HEAD = """\
+TRACED GRAPH
+ ===== __compiled_fn_1 =====
+ <eval_with_key>.0 class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "{x}", G_W_: "{w}"):
+        # File: /home/ana/proj/fit.py:7 in fit, code: return x @ W
+"""
+#: 512 x 256 numbers of 64 bits are 1 MiB.
+SIZE = "[512, 256][256, 1]cpu"
+W = "[256, 256][256, 1]cpu"
+
+
+def found(*lines: str, x: str = "f32", w: str = "f64") -> Doubles | None:
+    body = [f"        {line}" for line in (*lines, "return (y,)")]
+    text = HEAD.format(x=x + SIZE, w=w + W) + "\n".join(body) + "\n"
+    (record,) = GraphCode.parse(text)
+    assert isinstance(record, FxGraph)
+    assert len(record.nodes) == len(lines)
+    return doubles(Seen(record, 1, [Place("run.log", 1)], text))
+
+
+def typed(label: str, code: str, dtype: str = "f64", size: str = SIZE) -> str:
+    return f'{label}: "{dtype}{size}" = {code}'
+
+
+CAST, PRODUCT = typed("a", "L_x_.double()"), typed("y", "a @ G_W_")
+
+
+def test_data_that_a_constant_makes_float64() -> None:
+    one = found(CAST, PRODUCT)
+    assert one is not None
+    assert (one.is_converted, one.has_parameters, one.inputs) == (True, False, ("W",))
+    assert (one.bytes, one.share, one.node.label) == (2 << 20, 1.0, "a")
+    assert one.seen.quote(at=one.line).text.strip() == CAST
+
+
+def test_a_name_that_no_line_of_the_program_has_is_left_as_dynamo_prints_it() -> None:
+    one = found("l_x_ = L_x_", typed("y", "l_x_ @ G_W_"), x="f64")
+    assert one is not None
+    assert one.inputs == ("x", "W")
+    assert not one.is_converted
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ((CAST, typed("y", "a * 2")), "no product: kernels convert in registers"),
+        ((CAST, PRODUCT, typed("s", "torch.linalg.solve(y, a)")), "a solver needs the digits"),
+        (
+            (typed("h", "L_x_ @ L_x_", "f32"), typed("y", "h.double() @ G_W_", size="[4, 4]cpu")),
+            "small",
+        ),
+        (
+            (
+                *(typed(f"h{n}", "L_x_ + 1", "f32") for n in range(5)),
+                typed("y", "h1.double() @ G_W_"),
+            ),
+            "a small part",
+        ),
+    ],
+)
+def test_what_is_no_accident_or_no_matter(lines: tuple[str, ...], why: str) -> None:
+    assert found(*lines) is None, why
+
+
+def test_below_a_mebibyte_nothing_is_said() -> None:
+    assert found(typed("y", "L_x_.double() @ G_W_")) is not None
+    assert found(typed("y", "L_x_.double() @ G_W_", size="[511, 256][256, 1]cpu")) is None
+
+
+def test_parameters_of_a_module_are_known_by_their_names() -> None:
+    text = HEAD.replace("G_W_", "L_fn_modules_0_parameters_weight_")
+    linear = "torch._C._nn.linear(L_x_, L_fn_modules_0_parameters_weight_, None)"
+    text = text.format(x="f64" + SIZE, w="f64" + W) + f"        {typed('y', linear)}\n"
+    (record,) = GraphCode.parse(text + "        return (y,)\n")
+    assert isinstance(record, FxGraph)
+    one = doubles(Seen(record, 1, [Place("run.log", 1)], text))
+    assert one is not None
+    assert one.has_parameters
