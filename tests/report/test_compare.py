@@ -510,3 +510,15 @@ def test_the_page_has_contents_with_counts_that_lead_somewhere(report: Report) -
     assert all(page.count(f' id="{anchor}"') == 1 for anchor in anchors)
     assert re.findall(r"<h2 id=\"(\w+)\"", page) == anchors
     assert re.findall(r'class="count">(\d+)', contents)[:2] == ["2", "2"]
+
+
+@pytest.mark.parametrize(("compiled", "state"), [(False, "better"), (True, "changed")])
+def test_operators_that_were_compiled_are_neither_better_nor_worse(
+    report: Report, compiled: bool, state: str
+) -> None:
+    def of(count: int, regions: int) -> Report:
+        called = {"name": "aten::mul", "category": "cpu_op", "count": count, "self_ms": count}
+        return tables(report, operators=[called], regions=[{"name": "0/0"}] * regions)
+
+    found = compare([of(240, 0), of(32, int(compiled))])
+    assert {counter(found, name).state for name in ("operator_calls", "operator_ms")} == {state}

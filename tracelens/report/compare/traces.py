@@ -60,13 +60,18 @@ def devices(report: Report) -> Iterator[Measure]:
 
 
 def operators(report: Report) -> Iterator[Measure]:
-    """Yield how often the host called the operators that do the work."""
+    """Yield how often the host called the operators that do the work.
+
+    What is compiled holds no operators: they are fewer in it, and neither better nor worse.
+    """
     found = [row for row in rows(report, "operators") if row.get("category") == "cpu_op"]
     work = [row for row in found if row["name"].startswith("aten::")]
     if found:
-        yield Measure("operator_calls", summed(work, "count") or 0)
+        regions = "compiled_regions"
+        yield Measure(regions, len(rows(report, "regions")), better=None)
+        yield Measure("operator_calls", summed(work, "count") or 0, grows_with=regions)
         own = sum(row.get("self_ms") or 0.0 for row in found)
-        yield Measure("operator_ms", round(own, 3), unit="ms")
+        yield Measure("operator_ms", round(own, 3), unit="ms", grows_with=regions)
 
 
 def profiled(report: Report) -> Iterator[Measure]:
