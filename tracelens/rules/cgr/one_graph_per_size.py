@@ -17,6 +17,8 @@ __all__ = ["OneGraphPerSize"]
 
 #: Recordings of one graph from which on torch itself warns (2.11 and later).
 MANY = 9
+#: Recordings for sizes that nobody chose, from which on they are worth a word.
+SOME = 4
 #: As many sizes are a list that somebody chose, if they are regular.
 MAX_BUCKETS = 32
 #: Sizes that are listed.
@@ -33,6 +35,12 @@ class _Recorded:
     @property
     def keys(self) -> list[tuple[int, ...]]:
         return sorted({_numbers(row.record.symints) for row in self.rows} - {()})
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are many sizes, or some that nobody chose."""
+        keys = self.keys
+        return len(keys) >= MANY or (len(keys) >= SOME and not _are_regular(keys))
 
 
 class OneGraphPerSize(Rule):
@@ -53,7 +61,8 @@ class OneGraphPerSize(Rule):
     ## When it is harmless
     Where the sizes are a short list that somebody chose: at most 32 of them, all powers of two or
     multiples of eight. Then the recordings end with the warm-up, and the finding has severity
-    ``none``. Without the recordings the sizes are not known, and the confidence is medium.
+    ``none``. Without the recordings the sizes are not known, and the confidence is medium. From four
+    to eight sizes of no such list are a word of low confidence: the run may end with them.
 
     ## What to do
     Pad the inputs to a few sizes, and record them all in the warm-up. Or name the sizes that are
@@ -114,7 +123,7 @@ class OneGraphPerSize(Rule):
         for row in recordings:
             graph = row.record.graph or row.first.frame
             graphs.setdefault(graph, _Recorded(graph)).rows.append(row)
-        many = [recorded for recorded in graphs.values() if len(recorded.keys) >= MANY]
+        many = [recorded for recorded in graphs.values() if recorded.are_many]
         for recorded in many:
             yield self._recorded(recorded, warnings)
         if not many and len(warnings):
@@ -135,6 +144,8 @@ class OneGraphPerSize(Rule):
             harmless="they are regular and few, as a list that was chosen, and end with it"
             if chosen
             else None,
+            severity=None if len(keys) >= MANY else Severity.INFO,
+            confidence=Confidence.HIGH if len(keys) >= MANY else Confidence.LOW,
             count=len(keys),
             evidence=[
                 *(row.quote() for row in list(warnings)[:1]),
