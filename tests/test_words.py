@@ -104,7 +104,9 @@ def test_a_few_are_three_at_most() -> None:
 
 def test_a_first_line_is_no_longer_than_a_title() -> None:
     assert words.first_line("short\nand more") == "short"
-    assert words.first_line("x" * 159 + "yz") == "x" * 159 + "y"
+    assert words.first_line("x" * 160 + "\nno") == "x" * 160
+    assert words.first_line("x" * 161) == "x" * 156 + " ..."
+    assert words.first_line("word " * 40) == " ".join(["word"] * 31) + " ..."
 
 
 @pytest.mark.parametrize(("whole", "share"), [(8, 0.25), (0.5, 4), (0, 0), (-1, 0)])

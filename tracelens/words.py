@@ -121,8 +121,13 @@ def few(things: Iterable[T]) -> list[T]:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a message, no more of it than a title can hold."""
-    return text.partition("\n")[0][:MAX_LINE]
+    """Return the first line of a message, as many words of it as a title can hold."""
+    line = text.partition("\n")[0]
+    if len(line) <= MAX_LINE:
+        return line
+    cut = line[: MAX_LINE - len(" ...")]
+    words = cut.rpartition(" ")[0]
+    return (words if len(words) > MAX_LINE // 2 else cut) + " ..."
 
 
 def share_of(part: float, whole: float) -> float:

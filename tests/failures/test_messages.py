@@ -281,3 +281,22 @@ def test_generated_code_that_holds_a_message_is_no_failure() -> None:
     raised = {cause for cause, _, _ in hits(f"RuntimeError:{said}whichisn'tsupported.")}
     assert "batched-backward" in raised
     assert "batched-backward" not in in_code
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"), [("torchjd", "one-at-a-time"), ("oddlib", "inside")]
+)
+def test_what_maps_the_backward_has_an_option_where_it_is_known(
+    package: str, expected: str, tmp_path: Path
+) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        f'  File "/home/ana/venv/lib/python3.11/site-packages/{package}/jac.py", line 68, in vjp\n'
+        "    return torch.vmap(grad)(rows)\n"
+        "RuntimeError: It looks like you're trying to call a compiled backward function within "
+        "vmap/grad/vjp, which isn't supported. Try wrapping vmap inside torch.compile, or skip "
+        "compiling the backward function.\n"
+    )
+    (found,) = report(text, tmp_path).told
+    assert found.advice[0].id == expected
+    assert found.title.endswith("Try wrapping vmap inside torch.compile, or ...")

@@ -76,6 +76,13 @@ def test_only_the_default_layout_is_to_blame() -> None:
     assert one(GemmFallbackConvolution(), X86, *last).severity is Severity.INFO
 
 
+def test_a_convolution_of_microseconds_is_no_warning() -> None:
+    """Four of 46 us are a third of what oneDNN took, and nothing beside a recompile of 50 s."""
+    for ms, expected in ((0.046, Severity.INFO), (0.2, Severity.WARNING)):
+        lines = [conv("x64:gemm:jit", ms)] * 4
+        assert one(GemmFallbackConvolution(), X86, *lines).severity is expected
+
+
 @pytest.mark.parametrize("impl", ["gemm:acl", "indirect_gemm:acl", "brg_conv_fwd:avx512_core"])
 def test_convolutions_that_are_no_fallback(impl: str) -> None:
     assert findings(GemmFallbackConvolution(), [conv(impl, 5.0)] * 4) == []

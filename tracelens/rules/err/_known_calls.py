@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 
@@ -97,6 +98,17 @@ CALLS = (
         when="a call of the C++ wrapper",
         basis="untestable",
         proof="it shows more",
+    ),
+    Remedy(
+        "one-at-a-time",
+        "`torchjd` maps the backward of all losses at once: let it differentiate one after another,"
+        " and keep the buffers that each of them needs.",
+        code="torch._functorch.config.donated_buffer = False\n"
+        "backward(losses, parallel_chunk_size=1)  # mtl_backward takes it, too",
+        since="2.6",
+        applies=lambda d: d.cause == "batched-backward" and user_code.package(d.file) == "torchjd",
+        when="torchjd maps the backward",
+        proof="torchjd's documentation of `parallel_chunk_size`",
     ),
     Remedy(
         "inside",

@@ -10,6 +10,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, freeze, is_given
 from tracelens.onednn.data import PrimitiveData, descriptors, is_default_layout, rank_of
+from tracelens.onednn.excerpts import LEAST_MS
 from tracelens.onednn.implementations import has_jit_gemm
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusals
@@ -64,7 +65,7 @@ class GemmFallbackConvolution(Rule):
     ## When it is harmless
     When the convolutions take less than 1 ms and 2 % of the time, which is not reported. An
     execution that is not repeated is not counted. Where the image is in channels-last already, the
-    layout is not the reason: that is a note.
+    layout is not the reason: that is no warning, nor are less than 0.5 ms in all.
 
     ## What to do
     Convert model and input to channels-last once; ``torch.compile`` keeps the layout. Compare the
@@ -221,7 +222,7 @@ class GemmFallbackConvolution(Rule):
                 f"{times(count)} on `{found[0].run.impl}` took {spent.tell(ms)}. The images are "
                 f"in {layout}. The most expensive is {found[0].label}.{why}"
             ),
-            severity=Severity.WARNING if default else Severity.INFO,
+            severity=Severity.WARNING if default and ms >= LEAST_MS else Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=count,
             where=where,
