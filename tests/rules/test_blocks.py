@@ -93,3 +93,29 @@ def test_three_blocks_are_worth_compiling_by_themselves(tmp_path: Path) -> None:
     )
     for guards in (tree(*blocks[:2]), ""):
         assert "repeated-blocks" not in {one.id for one in told(tmp_path, guards).advice}
+
+
+def checked(module: str, size: str) -> str:
+    source = f"{module}._parameters['weight']"
+    return (
+        f"| | +- TENSOR_MATCH: check_tensor({source}, Parameter, DispatchKeySet(CPU), "
+        f"torch.float32, device=None, requires_grad=True, size=[{size}], stride=[9, 9, 3, 1])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "blocks"),
+    [
+        (["8, 8, 3, 3"] * 4, Blocks(4, ".net")),
+        (["8, 3, 3, 3", "8, 8, 3, 3", "8, 8, 3, 3", "16, 8, 3, 3"], Blocks(2, ".net")),
+        (["8, 3, 3, 3", "16, 8, 3, 3", "32, 16, 3, 3"], Blocks(1, ".net")),
+    ],
+)
+def test_blocks_of_other_widths_are_not_alike(
+    sizes: list[str], blocks: Blocks, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    modules = [at("net", str(n), "conv") for n in range(len(sizes))]
+    lines = [checked(name, size) for name, size in zip(modules, sizes, strict=True)]
+    log.write_text(tree(*modules) + "".join(f"{PREFIX}{line}\n" for line in lines))
+    assert found(log) == blocks

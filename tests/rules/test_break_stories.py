@@ -121,3 +121,41 @@ def test_what_numpy_draws_is_drawn_before(tmp_path: Path, line: str, is_drawn: b
     assert ("draw-before" in ids(found)) == is_drawn
     assert ("in-python" in ids(found)) != is_drawn
     assert ("NumPy" in found.title) == is_drawn
+
+
+PACKS = SKIPPED.format(module="torch.nn.utils.rnn", name="pack_padded_sequence")
+RECURRENT = """Attempted to wrap RNN, GRU, or LSTM
+  Explanation: Dynamo does not support RNN, GRU, or LSTM.
+
+  Developer debug context: LSTM(32, 32)
+"""
+PACK = PACKS, 12, "forward", "packed = pack_padded_sequence(x, lengths.cpu())"
+LSTM = RECURRENT, 13, "forward", "h, _ = self.lstm(packed)"
+
+
+def test_packing_sequences_is_a_part_of_the_recurrent_module(tmp_path: Path) -> None:
+    found = {one.code: one for one in several(tmp_path, PACK, LSTM)}
+    assert found["GBR009"].explained_by == found["GBR019"].id
+    elsewhere = several(tmp_path, (*PACK[:2], "collate", PACK[3]), LSTM)
+    assert [one.explained_by for one in elsewhere if one.code == "GBR009"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("operator", "advised"),
+    [
+        ("aten.nonzero.default", "keep-size"),
+        ("aten.masked_select.default", "keep-size"),
+        ("aten.bincount.default", "count-by-adding"),
+        ("aten.repeat_interleave.Tensor", "output-size"),
+        ("aten._unique2.default", ""),
+    ],
+)
+def test_what_keeps_a_size_depends_on_the_operator(
+    tmp_path: Path, operator: str, advised: str
+) -> None:
+    reason = (
+        f"Dynamic shape operator\n  Explanation: Operator `{operator}`'s output shape depends on "
+        f"input Tensor data.\n\n  Developer debug context: {operator}\n"
+    )
+    found = ids(broken(tmp_path, reason, (OWN, 7, "forward", "y = f(x)")))
+    assert found == ["capture-size", *([advised] if advised else [])]

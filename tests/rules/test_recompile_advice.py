@@ -209,3 +209,21 @@ def test_a_mode_is_no_cause_where_an_entry_of_the_same_mode_failed(tmp_path: Pat
 def test_a_mode_is_the_cause_where_all_entries_are_of_another(tmp_path: Path) -> None:
     found = told("RCP010", both(MODE, MODE, MODE), tmp_path)
     assert (found.count, found.harmless) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("i = self.timesteps[self.index]", "look-up-before"),
+        ("sigma = self.sigmas[self.index + 1]", "look-up-before"),
+        ("x = x[:, : self.index]", "unspec-int"),
+        ("x = x[:, self.index]", "unspec-int"),
+        ("self.index += 1", "unspec-int"),
+        ("x = self.layers[0](x) * self.index", "unspec-int"),
+    ],
+)
+def test_a_list_needs_the_number_itself(line: str, first: str, tmp_path: Path) -> None:
+    reasons = [
+        f"self.index == {number}  # {line}  # proj/net.py:15 in forward" for number in range(4)
+    ]
+    assert ids(told("RCP007", recompiled("forward", *reasons), tmp_path))[0] == first

@@ -17,6 +17,8 @@ __all__ = ["Blocks", "repeated"]
 _PART = re.compile(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
 #: Behind it, one of its parameters.
 _PARAMETER = re.compile(r"(?:\._modules\['[^']{1,80}'\]){0,40}\._parameters\['[^']{1,80}'\]")
+#: What a tensor is checked for: where it is, and its size.
+_SIZE = re.compile(r"check_tensor\(([^,]{1,600}), .{1,400}?size=\[([\d, ]{0,80})\]")
 _NAME = re.compile(r"\._modules\['([^']{1,80})'\]")
 
 
@@ -33,17 +35,19 @@ def repeated(trees: Table[GuardTree]) -> Blocks:
 
     Plain layers are nothing that is worth to be compiled by itself, and neither are containers,
     which are not called: only modules whose parts have names count. Alike are those whose
-    parameters have the same names: a wrapper of any layer has a part of one name.
+    parameters have the same names and, where they are checked, sizes: a wrapper of any layer has
+    a part of one name, and stages of a network differ in their widths.
     """
     found: defaultdict[tuple[str, str], defaultdict[str, set[str]]]
     found = defaultdict(lambda: defaultdict(set))
     for row in trees:
         for guard in row.record.guards:
-            source = guard.source if guard.is_manager else ""
+            checked = None if guard.is_manager else _SIZE.match(guard.expression)
+            source = checked[1] if checked else guard.source if guard.is_manager else ""
             for part in _PART.finditer(source):
                 own = found[source[: part.start()], part[2]][part[1]]
                 if _PARAMETER.fullmatch(source, part.end(1) + 2):
-                    own.add(source[part.end(1) :])
+                    own.add(source[part.end(1) :] + (checked[2] if checked else ""))
     if not found:
         return Blocks()
     most = {key: max(Counter(map(frozenset, own.values())).values()) for key, own in found.items()}

@@ -21,7 +21,14 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._later import branches_on
-from tracelens.rules.gbr._stories import CLOCKS, cold_start, library, training_step
+from tracelens.rules.gbr._stories import (
+    CLOCKS,
+    PACKING,
+    cold_start,
+    library,
+    recurrent,
+    training_step,
+)
 from tracelens.rules.gbr._values import value_of
 
 __all__ = [
@@ -342,6 +349,8 @@ class SiteRule(Rule):
             yield from library(data.package)
             if own(data) and (is_statement(data.code) or data.name in CLOCKS):
                 yield from training_step(data.file, data.function)
+            if data.name.rpartition(".")[2] in PACKING:
+                yield from recurrent(data.file, data.function)
 
     def wanted(self, site: BreakSite) -> bool:
         """Tell whether the rule is about this break."""

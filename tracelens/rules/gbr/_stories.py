@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tracelens.report.stories import Story
 
-__all__ = ["CLOCKS", "cold_start", "library", "training_step"]
+__all__ = ["CLOCKS", "PACKING", "cold_start", "library", "recurrent", "training_step"]
 
 #: Functions that programs take times with.
 CLOCKS = frozenset(
     {"time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns"}
 )
+#: Functions around the call of a recurrent module.
+PACKING = frozenset({"pack_padded_sequence", "pack_sequence", "pad_packed_sequence"})
 
 
 def cold_start(file: str, line: int) -> Story:
@@ -25,3 +27,8 @@ def library(package: str) -> tuple[Story, ...]:
 def training_step(file: str, function: str) -> tuple[Story, ...]:
     """Return the story of a function that calls ``backward()``, logs, counts and takes times."""
     return (("training step", file, function),) if function else ()
+
+
+def recurrent(file: str, function: str) -> tuple[Story, ...]:
+    """Return the story of a function that packs sequences for a recurrent module."""
+    return (("recurrent", file, function),) if function else ()

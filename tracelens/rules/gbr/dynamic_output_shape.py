@@ -14,12 +14,18 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_STEP,
     NEWER_VERSION,
     REPORT_IN_EAGER,
+    BreakData,
     SiteRule,
     named,
     own,
 )
 
 __all__ = ["DynamicOutputShape"]
+
+
+def _cuts(data: BreakData) -> bool:
+    """Whether it is a choice of elements, which those that are left out can take a part in."""
+    return not data.name or any(name in data.name for name in (".nonzero", ".masked_select"))
 
 
 class DynamicOutputShape(SiteRule):
@@ -87,10 +93,29 @@ class DynamicOutputShape(SiteRule):
         Remedy(
             "keep-size",
             "Keep the size: select with `torch.where` instead of cutting elements out.",
-            when="code of your own",
-            applies=own,
+            when="code of your own that cuts elements out",
+            applies=lambda data: own(data) and _cuts(data),
             basis="tested",
             proof="tests/advice/GBR008/keep-size.py",
+        ),
+        Remedy(
+            "count-by-adding",
+            "Count into a tensor whose size is known, where it is: `n` classes or graphs.",
+            when="`torch.bincount`, in code of your own",
+            applies=lambda data: own(data) and ".bincount" in data.name,
+            code="counts = torch.zeros(n, dtype=torch.long).scatter_add_(0, x, torch.ones_like(x))",
+            basis="tested",
+            proof="tests/advice/GBR008/count-by-adding.py",
+        ),
+        Remedy(
+            "output-size",
+            "Say how many elements come out, where that is known without looking at the data.",
+            when="`repeat_interleave` with a tensor of repeats, in code of your own",
+            applies=lambda data: own(data) and ".repeat_interleave" in data.name,
+            code="torch.repeat_interleave(x, repeats, output_size=n)",
+            since="1.9",
+            basis="tested",
+            proof="tests/advice/GBR008/output-size.py",
         ),
         NEWER_VERSION,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import SiteRule
+from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.rules.gbr._site_rule import BreakData, SiteRule
+from tracelens.rules.gbr._stories import recurrent
 
 __all__ = ["RecurrentModuleSkipped"]
 
@@ -67,6 +70,13 @@ class RecurrentModuleSkipped(SiteRule):
             knob=experiment.knob,
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Cause the breaks where sequences are packed for it."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, BreakData):
+            yield from recurrent(data.file, data.function)
 
     def what(self, site: BreakSite) -> str:
         """Say what was lost."""

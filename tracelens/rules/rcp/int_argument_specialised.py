@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import Series, histories, is_symbolic, series, settles
@@ -19,6 +20,7 @@ from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
+from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import series_data
 
 __all__ = ["IntArgumentSpecialised"]
@@ -90,6 +92,7 @@ class IntArgumentSpecialised(RecompileRule):
     )
 
     remedies = (
+        replace(LOOK_UP, proof="tests/advice/RCP004/look-up-before.py"),
         Remedy(
             "pass-argument",
             lambda data: (
@@ -128,7 +131,7 @@ class IntArgumentSpecialised(RecompileRule):
             "Keep it out of `range()` and of loops that are unrolled: compute with tensors "
             "instead.",
             when="a line that needs the number itself, or one that the log does not show",
-            applies=lambda data: _is_structure(data) or not data.code,
+            applies=lambda data: bool(_STRUCTURE.search(data.code)) or not data.code,
             basis="tested",
             proof="tests/advice/RCP004/no-loop.py",
             edits=True,
@@ -189,7 +192,7 @@ class IntArgumentSpecialised(RecompileRule):
 
 def _is_structure(data: RecompileData) -> bool:
     """Whether the line decides by the number what is computed, and not with what."""
-    return bool(_STRUCTURE.search(data.code))
+    return bool(_STRUCTURE.search(data.code)) or looks_up(data)
 
 
 def _is_handed_on(data: RecompileData) -> bool:

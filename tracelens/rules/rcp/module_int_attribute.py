@@ -14,6 +14,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileRule, guards_of, is_global
+from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ModuleIntAttribute"]
@@ -76,12 +77,13 @@ class ModuleIntAttribute(RecompileRule):
     )
 
     remedies = (
+        LOOK_UP,
         Remedy(
             "pass-argument",
             "Pass the number to the compiled function as an argument: an integer that is reached "
             "through a global is a constant, and an argument becomes a symbol.",
             when="an object or a module that the function reaches through a global",
-            applies=is_global,
+            applies=lambda data: is_global(data) and not looks_up(data),
             basis="tested",
             proof="tests/advice/RCP007/pass-argument.py",
         ),
@@ -89,7 +91,7 @@ class ModuleIntAttribute(RecompileRule):
             "unspec-int",
             "Let integer attributes of modules become symbols.",
             when="a module that is an argument, or that is compiled itself",
-            applies=lambda data: not is_global(data),
+            applies=lambda data: not (is_global(data) or looks_up(data)),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
             basis="tested",
@@ -101,7 +103,7 @@ class ModuleIntAttribute(RecompileRule):
             "Or keep the number in a buffer of the module: a tensor's value is not part of "
             "the guards.",
             when="the module is the program's own, and no global",
-            applies=lambda data: not (data.package or is_global(data)),
+            applies=lambda data: not (data.package or is_global(data) or looks_up(data)),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
             edits=True,
