@@ -125,3 +125,35 @@ def test_another_cause_that_is_known_comes_first() -> None:
 def test_the_parts_of_words_follow_each_other(text: str, name: str | None) -> None:
     found = refusal(text)
     assert (found.name if found else None) == name
+
+
+ENGINE = f"""Traceback (most recent call last):
+  File "{SITE}/vllm/model_executor/layers/fused_moe/layer.py", line 68, in apply
+    return self.forward_cuda(x)
+  File "{SITE}/vllm/model_executor/custom_op.py", line 29, in forward_cuda
+    raise NotImplementedError
+NotImplementedError
+"""
+
+
+def test_an_error_without_a_message_in_an_engine_is_told(tmp_path: Path) -> None:
+    found = first(ENGINE, tmp_path)
+    assert (found.code, found.data["exception"]) == ("ERR000", "NotImplementedError")
+    with pytest.raises(SourceError):
+        first(ENGINE.replace("vllm", "other"), tmp_path)
+
+
+def test_the_place_is_not_in_a_traceback_that_has_no_end(tmp_path: Path) -> None:
+    more = """
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/home/ana/proj/serve.py", line 7, in start
+    run(model)
+"""
+    found = first(ENGINE + more, tmp_path)
+    assert found.where is not None
+    assert found.where.file.endswith("custom_op.py")
+    ended = first(f"{ENGINE}{more}RuntimeError: no torch.compile here\n", tmp_path)
+    assert ended.where is not None
+    assert ended.where.file.endswith("serve.py")

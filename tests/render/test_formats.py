@@ -256,3 +256,13 @@ def test_a_folder_takes_a_format_of_several_files(
     assert main(["analyze", str(BREAKS), "-f", "json", "-o", str(tmp_path)]) == 2
     assert "-f csv" in capsys.readouterr().err
     assert main(["analyze", str(BREAKS), "-f", "csv", "-o", f"{tmp_path}/no/such/"]) == 2
+
+
+def test_a_place_without_a_line_has_none_in_an_annotation() -> None:
+    report = analyze(str(BREAKS))
+    found = next(one for one in report.findings if one.where and one.where.line)
+    assert found.where is not None
+    bare = found.model_copy(update={"where": found.where.model_copy(update={"line": None})})
+    for one, expected in ((found, True), (bare, False)):
+        alone = report.model_copy(update={"findings": (one,)})
+        assert (",line=" in Github.render(alone, Options()).split("::")[1]) == expected

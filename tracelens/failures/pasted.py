@@ -27,10 +27,11 @@ STOPS = re.compile(
 _IN_TORCH = re.compile(r"[/\\](?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
 MAX_ALONE = 30
 #: What tells that a program runs models of torch.
-_RUNS_TORCH = re.compile(
-    r"(?<![A-Za-z])torch|[Tt]riton\b|-packages[/\\](?:accelerate|bitsandbytes|deepspeed|diffusers"
+_ON_TORCH = re.compile(
+    r"-packages[/\\](?:accelerate|bitsandbytes|deepspeed|diffusers"
     r"|lightning|peft|pytorch_lightning|safetensors|sglang|timm|transformers|trl|vllm|xformers)[/\\]"
 )
+_RUNS_TORCH = re.compile(r"(?<![A-Za-z])torch|[Tt]riton\b|" + _ON_TORCH.pattern)
 #: Lines below the last exception of a long input, its own and what is printed at an exit, and of
 #: the code between the last frame and its exception.
 MAX_BELOW, MAX_CODE = 20, 4
@@ -49,7 +50,7 @@ def is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:
         return _is_known(last, episode) and not _says_little(last)
     if any(line_of(item).startswith("TORCH_LOGS Info") for item in episode.items):
         return False  # TORCH_LOGS=help ends so
-    if frames and any(_IN_TORCH.search(frame.place) for frame in frames[-4:]):
+    if any(_IN_TORCH.search(one.place) or _ON_TORCH.search(one.place) for one in frames[-4:]):
         return True
     said = f"{last.message}{last.bare}"
     if _is_known(last, episode):

@@ -6,7 +6,7 @@ from tracelens.dynamo import user_code
 from tracelens.failures.home import line_of
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.failures import Episode, Said, Traced
+from tracelens.logs.failures import Episode, Raised, Said, Traced
 
 __all__ = ["traced", "user_line"]
 
@@ -42,9 +42,15 @@ def _is_made(path: str) -> bool:
     return dynamo or is_compiler(path) or is_generated(path)
 
 
+def _ended(episode: Episode, frames: list[Traced]) -> list[Traced]:
+    """Return the frames in front of an exception; those of a traceback without its end are not."""
+    last = max((item.at for item in episode.items if isinstance(item, Raised)), default=None)
+    return [frame for frame in frames if last is not None and frame.at < last] or frames
+
+
 def user_line(episode: Episode, frames: list[Traced]) -> StackFrame | None:
     """Return the innermost line of the program: of the code that was traced, else of the call."""
-    for group in (_frames(episode, frames), frames):
+    for group in (_frames(episode, frames), _ended(episode, frames)):
         stack = [
             StackFrame(file=frame.place, line=frame.number, function=frame.function)
             for frame in group

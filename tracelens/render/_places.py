@@ -24,6 +24,8 @@ class Place(NamedTuple):
 
     path: str
     line: int
+    #: Whether the line is known; else it is the first one, for formats that need one.
+    has_line: bool = True
 
     @property
     def uri(self) -> str:
@@ -46,7 +48,7 @@ class Places:
         """Return the user's line; where none is known, the line of the log that shows it."""
         where = finding.where
         if where and not _NO_FILE.match(where.file):
-            return Place(self.relative(where.file), max(where.line or 1, 1))
+            return Place(self.relative(where.file), max(where.line or 1, 1), bool(where.line))
         for line in finding.evidence[:1]:
             return Place(self.relative(line.input), max(line.line, 1))
         return self.log

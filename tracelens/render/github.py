@@ -41,7 +41,8 @@ def _command(finding: Finding, places: Places) -> str:
     said += [_words.advice(item) for item in finding.advice[:1]]
     message = "\n".join(one_line(part) for part in said if part.strip())
     title = elide(f"{finding.code} {finding.name}", TITLE)
-    properties = f"file={_property(place.path)},line={place.line},title={_property(title)}"
+    line = f",line={place.line}" if place.has_line else ""
+    properties = f"file={_property(place.path)}{line},title={_property(title)}"
     return f"::{_COMMANDS[finding.severity]} {properties}::{_data(elide(message, TEXT))}"
 
 

@@ -49,6 +49,8 @@ class XpuModuleBuildFailed(FailureRule):
             "Update (or go back to) the GPU driver with its IGC: it is their bug, not the"
             " program's.",
             code="sycl-ls && clinfo | grep -i 'driver version'",
+            applies=lambda data: not data.facts.get("tool"),
+            when="the driver failed",
             basis="untestable",
             proof="needs an Intel GPU",
         ),
