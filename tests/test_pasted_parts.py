@@ -53,8 +53,8 @@ PARTS = {
         "graph_breaks",
     ),
     "the profiler's totals": (
-        "Self CPU time total: 2.400ms\nSelf CUDA time total: 24.000us\n",
-        "sum up to 100 times the device's time",
+        "Self CPU time total: 2.400ms\nSelf CUDA time total: 600.000us\n",
+        "sum up to 4 times the device's time",
         "key_averages",
     ),
     "calls that wait": (
@@ -287,7 +287,7 @@ ODD = "skipping cudagraph due to something new and odd\n"
             "sum up to 4 times the device's time: if no compilation and no data loading",
             "CUDA",
         ),
-        ("Self CPU time total: 2.4ms\nSelf CUDA time total: 24us\n", "CUDA graphs", "waited"),
+        ("Self CPU time total: 2.4ms\nSelf CUDA time total: 600us\n", "CUDA graphs", "waited"),
     ],
 )
 def test_a_short_log_is_told_by_what_it_says(
@@ -309,6 +309,20 @@ def test_a_table_is_sorted_by_the_device_of_its_foot(device: str, tmp_path: Path
     )
     (found,) = analyze(str(path)).told
     assert f'sort_by="self_{device.lower()}_time_total"' in str(found.advice[0].code)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "xpu", "code"),
+    [("0.50ms", "", "LOG001"), ("0.48ms", "", "TRC002"), ("", "0.01ms", "LOG001")],
+)
+def test_a_host_that_works_five_times_as_long_as_the_gpu_launches(
+    cuda: str, xpu: str, code: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pasted.txt"
+    device = f"Self CUDA time total: {cuda}" if cuda else f"Self XPU time total: {xpu}"
+    path.write_text(f"Self CPU time total: 2.4ms\n{device}\n", encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert (found.code, found.severity) == (code, "info")
 
 
 #: The numbers of a row of Nsight Systems up to 2021, behind its share.

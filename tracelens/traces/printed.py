@@ -60,6 +60,19 @@ class PrintedProfile(Joined):
         """Whether it is the totals below a table, without its columns."""
         return not (self.table.record.header or self.table.record.rows)
 
+    @property
+    def host_to_gpu(self) -> float:
+        """How many times as long as the GPU the host works, by the totals below a table.
+
+        0 where one is missing, or is of a device without CUDA graphs.
+        """
+        table = self.table.record
+        if not isinstance(table, KeyAverages):
+            return 0.0
+        totals = {one.total.strip(): one.duration for one in table.totals}
+        host, device = totals.get("Self CPU"), totals.get("Self CUDA")
+        return host / device if host and device else 0.0
+
     @classmethod
     def join(
         cls, *, averages: Table[KeyAverages], reports: Table[NsysTable]

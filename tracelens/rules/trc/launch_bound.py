@@ -28,6 +28,8 @@ MIN_PRINTED = 1000
 SHORT_US = 10.0
 #: Share of the step that the calls take which launch kernels.
 MIN_LAUNCHING = 0.3
+#: In totals alone: times that the host works as long as the device.
+MIN_RATIO = 5.0
 #: A launch of a CUDA graph starts many kernels: then launching is not what holds the GPU up.
 MIN_LAUNCHED = 0.5
 
@@ -63,7 +65,7 @@ class LaunchBound(Rule):
     quiet; as it does for CUDA graphs, which start many kernels with one call.
 
     Printed tables, of ``key_averages()`` or of Nsight Systems, have sums alone: they are judged with
-    less confidence.
+    less confidence, and the totals below a table with the least.
 
     A program on the CPU is judged by its operators: from 2,000 on, of at most 5 us each in all, where
     neither a recurrent module nor the optimizer brings them and the profiler does not add most of it.
@@ -149,6 +151,8 @@ class LaunchBound(Rule):
         for row in printed:
             if _is_launching(row.record):
                 yield self._printed(row)
+            elif row.record.is_foot and row.record.host_to_gpu >= MIN_RATIO:
+                yield self._summed(row)
         for each in runs(windows, steps):
             yield from self._on_cpu(each, own, operators, frames)
         for view in views(windows, steps, timelines, held, whole=True):
@@ -218,6 +222,28 @@ class LaunchBound(Rule):
             count=small.reads or small.calls,
             evidence=[row.quote(f"{row.count:,} times") for row in rows[: 2 if reads else 1]],
             cost=Cost(ms=small.left_ms, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _summed(self, row: Seen[PrintedProfile]) -> Finding:
+        told, device = row.record, row.record.device_ms or 0.0
+        data = Launches(
+            kernels=0,
+            launches=0,
+            late_ms=told.host_ms - device,
+            window_ms=told.host_ms,
+            compiled=True,  # which is not known
+        )
+        return self.finding(
+            "totals",
+            title=f"the host's operators take {told.host_to_gpu:.0f} times as long as the GPU",
+            message=f"The totals below the profiler's table are {length(told.host_ms)} of the host "
+            f"and {length(device)} of the GPU: if no compilation and no data loading is in "
+            "them, launching kernels is the limit.",
+            severity=Severity.INFO,
+            confidence=Confidence.LOW,
+            evidence=[told.table.quote()],
             advice=self.advise(data),
             data=data,
         )
