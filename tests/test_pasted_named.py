@@ -286,7 +286,7 @@ def test_a_schema_with_aliases_is_told_by_its_message_alone(tmp_path: Path) -> N
 
 def test_a_message_that_eager_code_raises_too_names_no_stage(tmp_path: Path) -> None:
     (found,) = _told("mat1 and mat2 shapes cannot be multiplied (4x8 and 4x8)\n", tmp_path)
-    assert found.title.startswith("the message of an error: mat1 and mat2")
+    assert found.title.endswith("mat1 and mat2 shapes cannot be multiplied (4x8 and 4x8)")
     assert not re.search("Inductor|Dynamo|AOTAutograd", found.message)
     assert "does not tell whether compiled code had a part in it" in found.message
 
