@@ -214,3 +214,49 @@ def test_many_convolutions_of_one_image_are_to_be_batches(
     finding = found(tmp_path, events)["TRC021"]
     assert (finding.severity == "info") is told
     assert ([each.id for each in finding.advice] == ["batch"]) is told
+
+
+@pytest.mark.parametrize(
+    ("reads", "optimizer", "told"),
+    [(1_200, False, True), (900, False, False), (1_200, True, False)],
+)
+def test_many_results_that_are_read_one_by_one_are_a_finding(
+    tmp_path: Path, reads: int, optimizer: bool, told: bool
+) -> None:
+    """Of 12 us for each of 20,000 operators; an optimizer reads its own counters."""
+    events: list[Json] = []
+    if optimizer:
+        step = "Optimizer.step#Adam.step"
+        events.append(span("user_annotation", step, 0, 60_000))
+    for at in range(20_000):
+        events.append(op("aten::mul" if at % 2 else "aten::sum", 12.0 * at, 7.0))
+        if at < reads:
+            events.append(op("aten::item", 12.0 * at + 7, 1.0))
+    finding = found(tmp_path, events).get("TRC002")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert finding.title.startswith("1,200 results are read one by one")
+        assert [each.id for each in finding.advice] == ["stack"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "own", "us", "told"),
+    [
+        ("train.py(8): <listcomp>", "train.py(3): mel", 2_000.0, True),
+        ("train.py(8): <listcomp>", "other.py(3): mel", 2_000.0, False),
+        ("train.py(8): <listcomp>", "train.py(3): mel", 900.0, False),
+        ("train.py(8): batch", "train.py(3): mel", 2_000.0, False),
+    ],
+)
+def test_a_comprehension_is_told_by_what_it_calls(
+    tmp_path: Path, frame: str, own: str, us: float, told: bool
+) -> None:
+    """Four calls of a function take 8 or 3.6 of 10 ms, in each of five steps of 15."""
+    events: list[Json] = []
+    for start in range(0, 75_000, 15_000):
+        events.append(span("python_function", frame, start, 10_000.0))
+        events += [span("python_function", own, start + 5 + 2_400 * at, us) for at in range(4)]
+        events.append(op("aten::mm", start + 10_000.0, 5_000.0))
+    finding = found(tmp_path, events, with_stack=1)["TRC024"]
+    assert finding.title.startswith("a loop over `mel` takes") is told
+    assert (finding.where is not None and finding.where.line == 3) is told

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tracelens.evidence import Seen
 from tracelens.traces.measured import SelfTime, Window
 
-__all__ = ["ONE_ELEMENT", "Small", "small_operators"]
+__all__ = ["MANY_READS", "MIN_READING", "ONE_ELEMENT", "Small", "small_operators"]
 
 #: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
 MIN_CALLS = 200
@@ -23,6 +23,12 @@ MUCH_LEFT = 0.2
 #: Share of the trace that the optimizer, and compiled code, may have: other rules tell of them.
 MAX_TOLD = 0.5
 MAX_COMPILED = 0.1
+#: ... and share of the optimizer from which on it may be what reads single results.
+MAX_OPTIMIZING = 0.2
+#: Results that are read one by one from which on that is a finding of its own, and the share of the
+#: trace that they are reckoned with.
+MANY_READS = 1_000
+MIN_READING = 0.1
 #: The operator that reads one element, and how many others it brings: a selection, a view, a copy.
 ONE_ELEMENT = "aten::item"
 ONE_ELEMENT_COSTS = 8
@@ -55,6 +61,10 @@ class Small(NamedTuple):
     #: Results that are read, where they are many among others.
     read: int = 0
 
+    def reading_ms(self) -> float:
+        """How long reading them takes, with what brings each: reckoned by the operators' number."""
+        return self.read * ONE_ELEMENT_COSTS * self.each_ms
+
 
 def small_operators(
     whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]
@@ -81,4 +91,6 @@ def small_operators(
     sized = sum(called.get(name, 0) for name in SIZING)
     sizing = sized if sized >= MIN_SIZING and MAX_BETWEEN * sized >= calls else 0
     some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls else 0
+    if (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms:
+        some = 0  # an optimizer that takes one tensor at a time reads its counters
     return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)

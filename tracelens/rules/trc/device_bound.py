@@ -10,7 +10,7 @@ from tracelens.logs.chrome_trace import Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._lines import busiest, told
-from tracelens.rules.trc._small import ONE_ELEMENT, small_operators
+from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
 from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
@@ -256,7 +256,7 @@ class DeviceBound(Rule):
 def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> str:
     """Say so where operators are many and small, but where TRC002 tells of it."""
     small = small_operators(whole, own, called)
-    if small is None or small.much:
+    if small is None or small.much or small.read >= MANY_READS:
         return ""
     what = "`torch.compile` makes fewer of them"
     if small.recurrent:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import RuntimeCall
+from tracelens.logs.chrome_trace import PythonFunction, RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
@@ -38,6 +38,9 @@ MOST = 5
 NOT_WORK = ("torch/profiler/", "torch/autograd/profiler", "threading.py(", "selectors.py(")
 #: What is an operator, and no annotation around half of the step.
 _OPERATOR = re.compile(r"\w::\w|Backward\d*$")
+#: How much more a function may take that is called before the first operator, too.
+BEFORE = 1.3
+_COMPREHENSION = re.compile(r"<(?:\w+comp|genexpr|lambda)>$")
 #: Share of the idle time that one line explains.
 MAIN = 0.5
 
@@ -90,10 +93,12 @@ class HostWorkHoldsDevice(Rule):
         held: Table[HeldBy],
         traffic: Table[MemoryTraffic],
         calls: Table[RuntimeCall],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per line or operator that holds the device up for long."""
         for window in windows:
-            yield from self._on_cpu(window, list(between.within(window.first.input)))
+            source = window.first.input
+            yield from self._on_cpu(window, list(between.within(source)), frames)
         for view in views(windows, steps, timelines, held):
             for taken in traffic.within(view.source):
                 yield from self._on_memory(view, taken, list(calls.within(view.source)))
@@ -115,7 +120,10 @@ class HostWorkHoldsDevice(Rule):
                     yield self._finding(view, place, inside[place], ms, int(gaps))
 
     def _on_cpu(
-        self, window: Seen[Window], rows: list[Seen[BetweenOperators]]
+        self,
+        window: Seen[Window],
+        rows: list[Seen[BetweenOperators]],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield where a program on the CPU is between its operators."""
         whole = window.record.ms
@@ -137,7 +145,8 @@ class HostWorkHoldsDevice(Rule):
         for name, (ms, pauses) in sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0])):
             less = ms - bound * share_of(ms, whole)
             if less >= max(MIN_CPU_MS, WARN_SHARE * whole):
-                yield self._between(window, name, less, int(pauses), inner[name])
+                most = _called_in(name, less, frames, window.first.input)
+                yield self._between(window, name, less, int(pauses), inner[name], most=most)
 
     def _unnamed(
         self, window: Seen[Window], rows: list[Seen[BetweenOperators]], ms: float
@@ -172,6 +181,8 @@ class HostWorkHoldsDevice(Rule):
         ms: float,
         pauses: int,
         longest: Seen[BetweenOperators],
+        *,
+        most: Seen[PythonFunction] | None,
     ) -> Finding:
         whole, inner = window.record.ms, longest.record
         share = ms / whole
@@ -185,6 +196,12 @@ class HostWorkHoldsDevice(Rule):
         )
         if inner.called:
             there = f" Longest in a call of `{inner.called}`: {length(min(inner.ms, ms))}."
+        elif most is not None:
+            place = f"{most.record.file}, line {most.record.line}"
+            there = f" `{most.record.function}`, {place}, takes {length(most.ms)} in "
+            there += f"{plural(most.count, 'call')}."
+            where = where_of(str(most.record))
+            shown = f"a loop over `{most.record.function}`"
         data = Holding(
             frame=name if where is not None else "",
             operator="" if where is not None else name,
@@ -300,6 +317,23 @@ class HostWorkHoldsDevice(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _called_in(
+    name: str, ms: float, frames: Table[PythonFunction], source: str
+) -> Seen[PythonFunction] | None:
+    """Return the function that a comprehension calls: its own name says nothing."""
+    if not _COMPREHENSION.search(name):
+        return None
+    file = name.rpartition("(")[0]
+    rows = [
+        row
+        for row in frames.within(source)
+        if row.record.file == file
+        and MAIN * ms <= row.ms <= BEFORE * ms
+        and not row.record.function.startswith("<")
+    ]
+    return min(rows, key=lambda row: row.ms, default=None)
 
 
 def _doing(data: Holding) -> str:

@@ -12,7 +12,13 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._lines import busiest, told
-from tracelens.rules.trc._small import ONE_ELEMENT, Small, small_operators
+from tracelens.rules.trc._small import (
+    MANY_READS,
+    MIN_READING,
+    ONE_ELEMENT,
+    Small,
+    small_operators,
+)
 from tracelens.traces.measured import SelfTime, Step, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
@@ -47,6 +53,8 @@ class Launches(FindingData):
     reads: int = 0
     #: On the CPU, results whose size depends on the data, in a loop.
     sizing: int = 0
+    #: Results of many tensors that are read one by one, among other operators.
+    stacked: int = 0
 
 
 class LaunchBound(Rule):
@@ -94,7 +102,7 @@ class LaunchBound(Rule):
             text="Fuse the kernels.",
             code="model = torch.compile(model)",
             when="nothing is compiled yet",
-            applies=lambda data: not data.compiled and not data.reads and not data.sizing,
+            applies=lambda data: not (data.compiled or data.reads or data.sizing or data.stacked),
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
         ),
@@ -106,6 +114,16 @@ class LaunchBound(Rule):
             applies=lambda data: data.reads > 0,
             code="values = tensor.tolist()",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
+        ),
+        Remedy(
+            id="stack",
+            text="Compute the results of all tensors, stack them, and read them at once; for norms "
+            "of gradients `torch.nn.utils.clip_grad_norm_` does that.",
+            when="results of many tensors are read one by one",
+            applies=lambda data: data.stacked > 0,
+            code="values = torch.stack(torch._foreach_norm(tensors)).tolist()",
+            proof="https://docs.pytorch.org/docs/stable/generated/"
+            "torch.nn.utils.clip_grad_norm_.html",
         ),
         Remedy(
             id="whole",
@@ -179,7 +197,10 @@ class LaunchBound(Rule):
         small = small_operators(
             whole, list(own.within(source)), {str(row.record): row.count for row in rows}
         )
-        if small is not None and small.much:
+        if small is None:
+            return
+        many = small.read >= MANY_READS and small.reading_ms() >= MIN_READING * whole.ms
+        if small.much or many:
             line = busiest(frames, source, whole.ms)
             yield self._small(whole, small, rows, line)
 
@@ -190,27 +211,32 @@ class LaunchBound(Rule):
         rows: list[Seen[Operator]],
         line: Seen[PythonFunction] | None,
     ) -> Finding:
-        share = small.left_ms / whole.ms
+        stacked = small.read if small.read >= MANY_READS and not small.reads else 0
+        ms = min(small.left_ms, small.reading_ms()) if stacked else small.left_ms
         data = Launches(
             kernels=0,
             launches=small.calls,
-            late_ms=small.left_ms,
+            late_ms=ms,
             window_ms=whole.ms,
             compiled=False,
             on_cpu=True,
             reads=small.reads,
             sizing=small.sizing,
+            stacked=stacked,
         )
-        reads = small.reads > 0
+        reads = small.reads > 0 or stacked > 0
+        title = f"{small.calls:,} operators do little: calling them is what costs"
+        if stacked:
+            title = (
+                f"{stacked:,} results are read one by one, among {small.calls:,} small operators"
+            )
+        if small.reads:
+            title = f"single elements of tensors are read {small.reads:,} times, an operator each"
         where = f" {told(line, whole.ms)}." if line is not None else ""
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
         return self.finding(
             "operators",
-            title=(
-                f"single elements of tensors are read {small.reads:,} times, an operator each"
-                if small.reads
-                else f"{small.calls:,} operators do little: calling them is what costs"
-            ),
+            title=title,
             message=(
                 f"The trace of {length(whole.ms)} holds {small.calls:,} operators. Without what "
                 f"longer ones take and the profiler can have added, {length(small.left_ms)} are "
@@ -219,9 +245,9 @@ class LaunchBound(Rule):
             where=where_of(str(line.record)) if line is not None else None,
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
-            count=small.reads or small.calls,
+            count=small.reads or stacked or small.calls,
             evidence=[row.quote(f"{row.count:,} times") for row in rows[: 2 if reads else 1]],
-            cost=Cost(ms=small.left_ms, share=share, basis="upper_bound", of="the trace"),
+            cost=Cost(ms=ms, share=ms / whole.ms, basis="upper_bound", of="the trace"),
             advice=self.advise(data),
             data=data,
         )
