@@ -8,6 +8,7 @@ those of oneDNN's problem descriptors (``init_info_*`` in ``src/common/verbose.c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ _UNFIT = (LookupError, ValueError, ArithmeticError)
 IMPOSSIBLE = 1 << 80
 
 
+@lru_cache(maxsize=1_000)
 def bits_of(dtype: str) -> int:
     """Return the size of one element in bits; 0 for an undefined type."""
     if dtype in {"boolean", "e8m0"}:
@@ -59,13 +61,10 @@ def possible(count: int | None) -> int | None:
 
 def traffic(run: Primitive) -> int | None:
     """Return the bytes that one execution reads and writes; None where the shape does not tell."""
-    bits = 0
-    for md in run.mds:
-        count = elements(run, md)
-        if count is None:
-            return None
-        bits += count * bits_of(md.dtype)
-    return possible(bits // 8) if run.mds else None
+    if not run.mds or (sizes := _sizes(run)) is None:
+        return None
+    bits = sum(sizes.get(_role(md.arg), 0) * bits_of(md.dtype) for md in run.mds)
+    return possible(bits // 8)
 
 
 def elements(run: Primitive, md: MemoryDescriptor) -> int | None:
@@ -73,16 +72,24 @@ def elements(run: Primitive, md: MemoryDescriptor) -> int | None:
 
     Arguments that are small beside the others, such as statistics, count as 0.
     """
+    sizes = _sizes(run)
+    return None if sizes is None else sizes.get(_role(md.arg), 0)
+
+
+def _sizes(run: Primitive) -> dict[str, int] | None:
+    """Return the elements of each argument of ``run``; None where the shape does not tell."""
     if run.problem.dims is None:
         return None
     try:
-        return _elements(run).get(_role(md), 0)
+        return _elements(run)
     except _UNFIT:
         return None
 
 
-def _role(md: MemoryDescriptor) -> str:
-    arg = md.arg.removeprefix("diff_").removesuffix("_fused")
+@lru_cache(maxsize=1_000)
+def _role(arg: str) -> str:
+    """Return what an argument is called in the sizes."""
+    arg = arg.removeprefix("diff_").removesuffix("_fused")
     return {"bias": "bia", "diff": "data"}.get(arg, arg)
 
 

@@ -9,6 +9,7 @@ as in ``conv:any+ref:any``.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 
 __all__ = ["COMPUTE", "Grade", "grade", "has_jit_gemm"]
 
@@ -40,6 +41,7 @@ class Grade(StrEnum):
     OPTIMISED = "optimised"
 
 
+@lru_cache(maxsize=10_000)
 def grade(primitive: str, impl: str, isa: str = "") -> Grade:
     """Return the grade of implementation ``impl`` of ``primitive``.
 

@@ -127,6 +127,8 @@ class Waits(msgspec.Struct):
         if not light and several_on_x86 and _is_fast_code(run, isa):
             limit = min(limit, max(WAIT_MS, work))
         found = cls(row, later)
+        if times.max <= limit:
+            return found
         for ms, count in _later(times):
             if ms > limit:
                 found._add(ms, count, quiet if ms > QUIET_FACTOR * quiet else work)
