@@ -74,3 +74,33 @@ def test_a_program_may_wrap_its_own(tmp_path: Path) -> None:
         inner + text
     )
     assert "batch 3 failed" in first(tmp_path, text).title
+
+
+def test_the_line_of_the_program_is_that_of_the_node_that_was_compiled(tmp_path: Path) -> None:
+    """Below AOTAutograd torch names it as the "Original traceback"."""
+    error = (
+        "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+        "GuardOnDataDependentSymNode: Could not guard on data-dependent expression Eq(u9, 0) "
+        "(unhinted: Eq(u9, 0)).  (Size-like symbols: none)\n\nWhile executing %y : [num_users=1] = "
+        "call_function[target=torch.sum](args = (%q,), kwargs = {})\nOriginal traceback:\n"
+        '  File "/home/ana/proj/attention.py", line 26, in forward\n    y = attend(q, k, v)\n'
+        "        ^^^^^^^^^^^^^^^\n\n"
+    )
+    found = first(tmp_path, COMPILER + error)
+    assert found.code == "DYN001"
+    assert found.where is not None
+    assert (found.where.file, found.where.line) == ("/home/ana/proj/attention.py", 26)
+
+
+def test_an_autograd_function_under_vmap_is_left_out_with_the_call(tmp_path: Path) -> None:
+    """Torch's own advice in the message is about a class of Dynamo's."""
+    error = (
+        "torch._dynamo.exc.InternalTorchDynamoError: RuntimeError: You tried to vmap over "
+        "ApplyTemplate, but it does not have vmap support. Please override and implement the vmap "
+        "staticmethod or set generate_vmap_rule=True.\n\nfrom user code:\n"
+        '   File "/home/ana/proj/net.py", line 21, in forward\n    return Clamp.apply(x)\n\n'
+    )
+    found = first(tmp_path, COMPILER + error)
+    assert found.code == "ERR018"
+    assert "does not trace an autograd.Function under vmap" in found.title
+    assert [one.id for one in found.advice] == ["vmap-function"]

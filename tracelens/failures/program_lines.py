@@ -11,7 +11,13 @@ from tracelens.logs.failures import Episode, Raised, Said, Traced
 __all__ = ["traced", "user_line"]
 
 #: What stands before the stack of what was traced.
-_USER = ("from user code", "User stack", "User Stack", "The following call raised")
+_USER = (
+    "from user code",
+    "User stack",
+    "User Stack",
+    "The following call raised",
+    "Original traceback:",
+)
 
 
 def _frames(episode: Episode, frames: list[Traced]) -> list[Traced]:

@@ -54,6 +54,10 @@ _REFUSALS = {
         "vmap: It looks like you're calling .item() on a Tensor",
         "a number is read out of a tensor under vmap",
     ),
+    "vmap-function": _Refusal(
+        "You tried to vmap over ApplyTemplate",
+        "Dynamo does not trace an autograd.Function under vmap",
+    ),
     "not-recorded": _Refusal(
         "leaf Variable that requires grad is being used in an in-place operation",
         "a parameter is changed in place while autograd records",
@@ -170,6 +174,16 @@ SAID = (
         "vmap-item",
         "Keep the number a tensor: under vmap every sample has one of its own.",
         proof="https://docs.pytorch.org/docs/stable/func.ux_limitations.html",
+    ),
+    _remedy(
+        "vmap-function",
+        "Leave the function that calls `vmap` out of what is compiled, or compute what the "
+        "autograd.Function does with operators of tensors. What the message asks for, which eager "
+        "needs as well, does not help: `ApplyTemplate` is Dynamo's own class.",
+        code="per_sample = torch.compiler.disable(per_sample)",
+        since="2.1",
+        basis="tested",
+        proof="tests/advice/ERR018/vmap-function.py",
     ),
     _remedy(
         "not-recorded",
