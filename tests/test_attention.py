@@ -281,6 +281,21 @@ def test_scores_that_are_normalized_twice_are_a_mixture_of_experts() -> None:
     assert found(FIRST, *two, *ROUTING[4:]) == []
 
 
+@pytest.mark.parametrize(
+    ("made", "is_attention"),
+    [
+        ("extern_kernels.mm(arg0_1, arg1_1, out=buf6)", False),
+        ("cpp_fused_clone_3(arg1_1, buf6)", True),
+    ],
+)
+def test_few_gates_in_the_kernel_of_the_experts_may_be_what_is_normalized(
+    made: str, *, is_attention: bool
+) -> None:
+    gates = "buf6 = empty_strided_cpu((512, 8), (8, 1), torch.float32)"
+    softmax = "cpp_fused__softmax_add_12(buf0, buf6, buf1)"
+    assert bool(found(FIRST, gates, made, softmax, LAST, "return (buf2, )")) is is_attention
+
+
 def test_weights_of_one_softmax_may_go_to_two_products() -> None:
     """Relative positions: the same weights times the values, and times the positions."""
     second = "extern_kernels.bmm(buf1, arg0_1, out=buf3)"

@@ -19,6 +19,7 @@ __all__ = ["Unfused", "fused_calls", "unfused_attention"]
 #: Kernels that may lie between the scores and the product with the values.
 MAX_HOPS = 3
 _PRODUCTS = {"bmm", "baddbmm"}
+_ANY_PRODUCT = {*_PRODUCTS, "mm", "addmm", "_linear_pointwise", "_mkl_linear"}
 #: What normalizes the weights once more, as slots that compete for inputs do: no fused kernel does
 #: that. A softmax's own sum has no name.
 _AGAIN = re.compile(r"linalg_vector_norm|(?:^|_)sum(?:_|$)")
@@ -111,6 +112,8 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                 summed = contracted(last, read, flow.operands(last))
                 certain = summed is not None and bool(axes)
                 if summed and certain and not any(is_same(axis, summed) for axis in axes):
+                    continue
+                if not certain and _reads_another(flow, reader, scores):
                     continue
                 one = Unfused(
                     seen,
@@ -205,6 +208,18 @@ def _is_routing(module: OutputModule, flow: Dataflow, scores: Content) -> bool:
     weights = [result for result in written if result.count == scores.count]
     lasts = [_product_after(module, flow, [one], MAX_HOPS)[0] for one in weights]
     return len({id(last) for last in lasts if last is not None}) > 1
+
+
+def _reads_another(flow: Dataflow, step: Step, scores: Content) -> bool:
+    """Whether a kernel reads a product of another size, which may be what it normalizes.
+
+    A mixture of experts that computes them all normalizes its few gates beside the activations.
+    """
+    made = ((one, one.producer.code) for one in flow.operands(step) if one.producer is not None)
+    return any(
+        isinstance(code, ExternCall) and code.op in _ANY_PRODUCT and one.count != scores.count
+        for one, code in made
+    )
 
 
 def _products_of(module: OutputModule, flow: Dataflow, step: Step) -> list[Content]:

@@ -62,7 +62,8 @@ class CppKernelNotVectorised(Rule):
     graph nothing is said, from 131,072 on it is a warning. A loop without function calls may have
     been vectorised by the compiler; it is a note, and only from 4 million elements. Loops over the
     rest of a vector, and loads that gather, do not count. Symbolic sizes count as 1. Where other
-    loops have vectors, and nothing shows why this one has none, few elements are a note.
+    loops have vectors, and nothing shows why this one has none, it is a note, and few elements are
+    nothing to act on.
 
     ## What to do
     Look at the line: an index that wraps around or comes from a tensor, a function without vector
@@ -207,20 +208,20 @@ class CppKernelNotVectorised(Rule):
             elements=sum(one.elements for one in found),
         )
         advice = self.advise(data)
-        unknown = cause == "scalar" and severity is Severity.INFO and not advice
+        unknown = cause == "scalar" and not advice
         return self.finding(
             cause,
             *sorted(functions),
             title=_title(cause, functions, len({one.seen.record.kernel for one in found})),
             message=_message(found, functions),
-            severity=severity,
+            severity=Severity.INFO if unknown else severity,
             confidence=Confidence.MEDIUM if not functions else Confidence.HIGH,
             count=len(found),
             where=user_code.where(user_code.best(frames)),
             evidence=[one.seen.quote(_note(one), at=one.strip.at) for one in found[:MAX_QUOTED]]
             + reasons,
             advice=advice,
-            harmless=_UNKNOWN if unknown else None,
+            harmless=_UNKNOWN if unknown and severity is Severity.INFO else None,
             data=data,
         )
 
