@@ -17,7 +17,7 @@ from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
 from tracelens.source.records import STAMPED, Block, Headed, Open, tail_of
 
-__all__ = ["hand_over", "hand_over_block", "hand_over_structured"]
+__all__ = ["hand_over", "hand_over_block", "hand_over_structured", "tell_number"]
 
 #: How often the lines that a grammar refuses are taken off the end of a record.
 MAX_TRIES = 4
@@ -137,11 +137,12 @@ def hand_over_structured(
         if skimmed.is_event:
             tick = log.tick(raw.payload)
         frame = skimmed.frame or (tick.frame if tick is not None else "")
-    _tell_number(name, writer, raw.pid, evidence)
+    tell_number(name, writer, raw.pid, evidence)
     place = Place(name, raw.line, writer or raw.pid, frame, raw.when, raw.jumps)
     evidence.span(place)
     if tick is not None:
-        evidence.tick(log, place, tick, raw.lines)
+        evidence.skim(log, name, raw.lines)
+        evidence.tell_tick((name, place.writer, frame), tick, raw.line)
     elif skimmed is None or skimmed.is_event:
         written = Written(raw.head, raw.payload, raw.lines)
         evidence.add(log, written, place, lines=raw.lines)
@@ -149,10 +150,10 @@ def hand_over_structured(
         said = raw.head.decode("utf-8", "replace")
         evidence.add_known(f"{log.name} {skimmed.unknown}", raw.lines, raw.line, said)
     else:
-        evidence.skim(log, place, raw.lines)
+        evidence.skim(log, name, raw.lines)
 
 
-def _tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:
+def tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:
     """Note the process id of a writer that is called otherwise."""
     if writer and pid and writer != pid and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), pid)
@@ -160,7 +161,7 @@ def _tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:
 
 def _place(block: Block, name: str, rank: str, frame: str, evidence: Evidence) -> Place:
     """Return where a record stands, and let its compile id reach to its clock."""
-    _tell_number(name, rank, block.pid, evidence)
+    tell_number(name, rank, block.pid, evidence)
     place = Place(name, block.line, rank or block.pid, frame, block.when, tuple(block.jumps))
     evidence.span(place)
     return place

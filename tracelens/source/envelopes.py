@@ -11,15 +11,19 @@ from typing import NamedTuple
 
 __all__ = ["Envelope", "Raw", "envelopes", "may_be_structured"]
 
-#: Where a line begins that is no payload.
-_OUTSIDE = re.compile(rb"\n(?=[^\t])")
 #: The first line of a record; :data:`~tracelens.source.prefixes.TORCH` finds the same parts in it.
 #: It is short enough that nobody takes it for a line that tells of a failure.
 _PREFIX = rb"[VIWECF](\d{4} \d\d:\d\d:\d\d\.\d{6}) {1,8}(\d{1,20}) [^\]\n\r\x1b]{1,120}\] "
 _BEGINS = re.compile(_PREFIX + rb'\{"')
 _ENVELOPE = re.compile(_PREFIX + rb'(\{"[^\n\r\x1b]*\n)')
-#: What torch says of weights: lines of payloads that are looked at.
-_TOLD = (b"\n\tMissing key", b"\n\tUnexpected key")
+#: Where a line begins that is no payload, and the envelope that it is, whose newline is not taken;
+#: or a line of a payload that is looked at: what torch says of weights.
+_OUTSIDE = re.compile(
+    rb"\n(?!\t[^MU])(?:"
+    + _PREFIX
+    + rb'(\{"[^\n\r\x1b]*)(?=\n)|[^\t]|\t(?:Missing|Unexpected) key)'
+)
+_TOLD = (b"\tMissing key", b"\tUnexpected key")
 
 
 class Envelope(NamedTuple):
@@ -53,17 +57,19 @@ class Raw(NamedTuple):
 
 def envelopes(text: bytes) -> list[Envelope] | None:
     """Return the envelopes in ``text``, of whole lines; None where there are lines of others."""
-    if text.startswith((_TOLD[0][1:], _TOLD[1][1:])) or _TOLD[0] in text or _TOLD[1] in text:
+    if text.startswith(_TOLD):
         return None
-    starts = [found.end() for found in _OUTSIDE.finditer(text)]
-    if text[:1] != b"\t":
-        starts.insert(0, 0)
     found = []
-    for start in starts:
-        match = _ENVELOPE.match(text, start)
+    if text[:1] != b"\t":
+        match = _ENVELOPE.match(text)
         if match is None:
             return None
-        found.append(Envelope(start, match[1], match[2], match[3], match.end()))
+        found.append(Envelope(0, match[1], match[2], match[3], match.end()))
+    for match in _OUTSIDE.finditer(text):
+        if match.lastindex is None:
+            return None
+        clock, pid, head = match.groups()
+        found.append(Envelope(match.start() + 1, clock, pid, head + b"\n", match.end() + 1))
     return found
 
 

@@ -6,12 +6,12 @@ from io import BytesIO
 
 from tracelens.evidence.limits import MAX_RECORD_LINES
 from tracelens.logs import StructuredLog
-from tracelens.source.closing import hand_over_structured
-from tracelens.source.envelopes import Envelope, Raw, envelopes
+from tracelens.source.envelopes import Envelope, envelopes
 from tracelens.source.files import Reader, Stream
 from tracelens.source.prefixes import clock
 from tracelens.source.records import Block, Current
 from tracelens.source.segment import Segmenter
+from tracelens.source.skimming import hand_over_text
 
 __all__ = ["TextSegmenter"]
 
@@ -73,10 +73,7 @@ class TextSegmenter(Segmenter):
         for count in counts:
             numbers.append(numbers[-1] + count)
         self.watch.look([text[one.start : one.payload] for one in found], numbers, may_tell=False)
-        for one, end, count, line in zip(found, ends, counts, numbers, strict=False):
-            payload, when = text[one.payload : end], clock(one.clock)
-            raw = Raw(one.head, payload, line, count, one.pid.decode(), when)
-            hand_over_structured(log, raw, self.name, self._rank, self.evidence)
+        hand_over_text(log, text, found, counts, numbers, (self.name, self._rank), self.evidence)
         last = found[-1]
         body = [last.head, *BytesIO(text[last.payload :]).readlines()]
         block = Block(numbers[-1], body, log, last.pid.decode(), clock(last.clock))

@@ -1,0 +1,61 @@
+"""The records of a text of a structured log: those that no table needs are only counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracelens.evidence import Evidence
+from tracelens.logs import StructuredLog
+from tracelens.source.closing import hand_over_structured, tell_number
+from tracelens.source.envelopes import Envelope, Raw
+from tracelens.source.prefixes import clock
+
+__all__ = ["hand_over_text"]
+
+
+def hand_over_text(
+    log: type[StructuredLog],
+    text: bytes,
+    found: list[Envelope],
+    counts: Iterable[int],
+    numbers: Iterable[int],
+    origin: tuple[str, str],
+    evidence: Evidence,
+) -> None:
+    """Do with each of ``found`` but the last one what ``hand_over_structured`` does.
+
+    Args:
+        log: The kind of structured logs.
+        text: What they are in.
+        found: The envelopes.
+        counts: How many lines each record has.
+        numbers: Where each begins.
+        origin: The input, and the rank that its name tells.
+        evidence: Where to.
+    """
+    name, rank = origin
+    records = lines = 0
+    pids: dict[bytes, str] = {}
+    for one, after, count, line in zip(found, found[1:], counts, numbers, strict=False):
+        _, stamp, number, head, payload = one
+        if (pid := pids.get(number)) is None:
+            pid = pids[number] = number.decode()
+            tell_number(name, rank, pid, evidence)
+        skimmed = log.skim(head[:-1].decode("utf-8", "replace"))
+        is_event = skimmed is not None and skimmed.is_event
+        tick = log.tick(text[payload : after.start]) if is_event else None
+        when = clock(stamp)
+        if skimmed is None or skimmed.unknown or (is_event and tick is None):
+            raw = Raw(head, text[payload : after.start], line, count, pid, when)
+            hand_over_structured(log, raw, name, rank, evidence)
+            continue
+        records += 1
+        lines += count
+        frame = skimmed.frame or (tick.frame if tick is not None else "")
+        where = (name, rank or pid, frame)
+        if frame and when is not None:
+            evidence.tell_span(where, when, line)
+        if tick is not None:
+            evidence.tell_tick(where, tick, line)
+    if records:
+        evidence.skim(log, name, lines, records)
