@@ -13,6 +13,10 @@ from tracelens.cli._first import answer
 
 __all__ = ["main"]
 
+#: Objects that are made before Python looks for circles among the young ones; nearly all that an
+#: analysis makes stays.
+YOUNG = 20_000
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code of the process.
@@ -27,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     page = answer(given)
     if page and _written(page):
         return 0 if given else 2
+    if argv is None:  # the process is ours
+        gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
     from tracelens.cli._main import execute  # all but the first page needs more
 
     code = execute(given)

@@ -11,6 +11,10 @@ from tracelens.report import Report
 
 __all__ = ["prepare", "rooted"]
 
+#: What JSON has where a string may hold what :func:`clean` takes out: an escape, but not one of a
+#: newline, a quotation mark or a backslash.
+_UNCLEAN = re.compile(r"\\[^n\"\\]")
+
 
 def prepare(
     report: Report, options: Options, format_: type[Renderer]
@@ -28,7 +32,10 @@ def prepare(
         stored, replaced = redact(report, options.redact_words, wanted)
     else:
         stored, replaced = _reloaded(report), 0
-    drawn = Report.model_validate(map_strings(json.loads(stored.to_json()), clean))
+    text = stored.to_json()
+    if _UNCLEAN.search(text) is None:
+        return stored, stored, replaced
+    drawn = Report.model_validate(map_strings(json.loads(text), clean))
     return stored, drawn, replaced
 
 

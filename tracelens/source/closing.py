@@ -29,19 +29,21 @@ _RETURNS = re.compile(r"(?<!\r)\r++(?=\n|\Z)")
 
 def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None:
     """Add a torch record of the input ``name`` to the evidence."""
-    stamp, (told, number, site, shown) = _told(record.prefix)
+    stamp, (told, number, site, shown, frame) = _told(record.prefix)
     text = _text_of(b"\n".join(record.body))
     writer = record.rank or number
     if record.rank and number and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), number)
     stamp = stamp or told
     when = clock(stamp) if stamp else None
-    place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
+    place = Place(name, record.line, writer, frame, when, tuple(record.jumps))
     evidence.span(place)
     log = kinds.of_record(site, text)
     if shown is not None and len(evidence.switched) < limits.MAX_SITES:
         evidence.switched.add(shown)
-    if log is not None:
+    if log is not None and log.builtin:
+        _add(log, text, place, evidence, len(record.body))
+    elif log is not None:
         with evidence.blaming(log):
             _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
@@ -49,12 +51,16 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
 
 
 class _Told(NamedTuple):
-    """What a prefix says: its clock, the process id, the place, and what of the log was on."""
+    """What a prefix says.
+
+    That is its clock, the process id, the place, what of the log was on, and the compile id.
+    """
 
     clock: bytes
     number: str
     site: Site
     shown: str | None
+    frame: str
 
 
 def _told(prefix: bytes) -> tuple[bytes, _Told]:
@@ -73,7 +79,7 @@ def _read_prefix(prefix: bytes) -> _Told:
     assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
     site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
     stamp, number = parts["clock"] or parts["clock21"] or b"", (parts["writer"] or b"").decode()
-    return _Told(stamp, number, site, _switched(site, prefix))
+    return _Told(stamp, number, site, _switched(site, prefix), site.frame)
 
 
 def _switched(site: Site, prefix: bytes) -> str | None:

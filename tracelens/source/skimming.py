@@ -16,37 +16,32 @@ __all__ = ["hand_over_text"]
 def hand_over_text(
     log: type[StructuredLog],
     text: bytes,
-    found: list[Envelope],
-    counts: Iterable[int],
-    numbers: Iterable[int],
+    found: Iterable[tuple[Envelope, int, int, int]],
     origin: tuple[str, str],
     evidence: Evidence,
 ) -> None:
-    """Do with each of ``found`` but the last one what ``hand_over_structured`` does.
+    """Do with each of ``found`` what ``hand_over_structured`` does.
 
     Args:
         log: The kind of structured logs.
         text: What they are in.
-        found: The envelopes.
-        counts: How many lines each record has.
-        numbers: Where each begins.
+        found: Each envelope, with where its record ends, how many lines it has, and where it is.
         origin: The input, and the rank that its name tells.
         evidence: Where to.
     """
     name, rank = origin
     records = lines = 0
     pids: dict[bytes, str] = {}
-    for one, after, count, line in zip(found, found[1:], counts, numbers, strict=False):
-        _, stamp, number, head, payload = one
+    for (_, stamp, number, head, payload), end, count, line in found:
         if (pid := pids.get(number)) is None:
             pid = pids[number] = number.decode()
             tell_number(name, rank, pid, evidence)
         skimmed = log.skim(head[:-1].decode("utf-8", "replace"))
         is_event = skimmed is not None and skimmed.is_event
-        tick = log.tick(text[payload : after.start]) if is_event else None
+        tick = log.tick(text[payload:end]) if is_event else None
         when = clock(stamp)
         if skimmed is None or skimmed.unknown or (is_event and tick is None):
-            raw = Raw(head, text[payload : after.start], line, count, pid, when)
+            raw = Raw(head, text[payload:end], line, count, pid, when)
             hand_over_structured(log, raw, name, rank, evidence)
             continue
         records += 1

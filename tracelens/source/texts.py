@@ -73,7 +73,8 @@ class TextSegmenter(Segmenter):
         for count in counts:
             numbers.append(numbers[-1] + count)
         self.watch.look([text[one.start : one.payload] for one in found], numbers, may_tell=False)
-        hand_over_text(log, text, found, counts, numbers, (self.name, self._rank), self.evidence)
+        cut = zip(found, ends, counts, numbers, strict=False)
+        hand_over_text(log, text, cut, (self.name, self._rank), self.evidence)
         last = found[-1]
         body = [last.head, *BytesIO(text[last.payload :]).readlines()]
         block = Block(numbers[-1], body, log, last.pid.decode(), clock(last.clock))
