@@ -13,7 +13,7 @@ __all__ = ["prepare", "rooted"]
 
 #: What JSON has where a string may hold what :func:`clean` takes out: an escape, but not one of a
 #: newline, a quotation mark or a backslash.
-_UNCLEAN = re.compile(r"\\[^n\"\\]")
+_UNCLEAN = re.compile(r"(?<!\\)(?:\\\\)*+\\[^n\"\\]")
 
 
 def prepare(
