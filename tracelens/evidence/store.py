@@ -94,14 +94,13 @@ class Evidence:
 
     def span(self, place: Place) -> None:
         """Let the compile id at ``place`` reach to its clock."""
-        if place.frame and place.when is not None:
-            self.tell_span((place.input, place.writer, place.frame), place.when, place.line)
-
-    def tell_span(self, key: tuple[str, str, str], when: float, line: int) -> None:
-        """Let a compile id, with its input and its writer, reach to ``when``."""
+        when = place.when
+        if not place.frame or when is None:
+            return
+        key = (place.input, place.writer, place.frame)
         held = self.spans.get(key)
-        if held is None or not (held.first <= when <= held.last and held.line <= line):
-            self._span(key, Span(when, when, line))
+        if held is None or not (held.first <= when <= held.last and held.line <= place.line):
+            self._span(key, Span(when, when, place.line))
 
     def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
@@ -228,21 +227,22 @@ class Evidence:
                     seen.count = 0
                     seen.places.clear()
 
-    def skim(self, log: type[Log], source: str, lines: int, records: int = 1) -> None:
-        """Count records of an input, of ``lines`` lines, that are understood and say nothing."""
+    def skim(self, log: type[Log], place: Place, lines: int) -> None:
+        """Count a record of ``lines`` lines that is understood and says nothing."""
         self.understood_lines += lines
-        self.kinds[log.name] = self.kinds.get(log.name, 0) + records
-        self.structured.add(source)
+        self.kinds[log.name] = self.kinds.get(log.name, 0) + 1
+        self.structured.add(place.input)
 
-    def tell_tick(self, key: tuple[str, str, str], tick: Tick, line: int) -> None:
-        """Note when a phase of a compilation, with its input and its writer, began or ended."""
-        phase = (*key, tick.phase)
-        held = self.ticks.get(phase)
+    def tick(self, log: type[Log], place: Place, tick: Tick, lines: int) -> None:
+        """Note when a phase of the compilation at ``place`` began or ended."""
+        self.skim(log, place, lines)
+        key = (place.input, place.writer, place.frame, tick.phase)
+        held = self.ticks.get(key)
         if held is None:
             if len(self.ticks) >= limits.MAX_SPANS:
                 self.leave_out(f"only the first {limits.MAX_SPANS:,} phases were timed")
                 return
-            held = self.ticks[phase] = Ticks(line)
+            held = self.ticks[key] = Ticks(place.line)
         held.times.append(tick.us if tick.ends else -tick.us)
 
     def refuse(self, log: type[Log], text: str, place: Place, reason: str) -> None:

@@ -29,21 +29,19 @@ _RETURNS = re.compile(r"(?<!\r)\r++(?=\n|\Z)")
 
 def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None:
     """Add a torch record of the input ``name`` to the evidence."""
-    stamp, (told, number, site, shown, frame) = _told(record.prefix)
+    stamp, (told, number, site, shown) = _told(record.prefix)
     text = _text_of(b"\n".join(record.body))
     writer = record.rank or number
     if record.rank and number and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), number)
     stamp = stamp or told
     when = clock(stamp) if stamp else None
-    place = Place(name, record.line, writer, frame, when, tuple(record.jumps))
+    place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
     evidence.span(place)
     log = kinds.of_record(site, text)
     if shown is not None and len(evidence.switched) < limits.MAX_SITES:
         evidence.switched.add(shown)
-    if log is not None and log.builtin:
-        _add(log, text, place, evidence, len(record.body))
-    elif log is not None:
+    if log is not None:
         with evidence.blaming(log):
             _add(log, text, place, evidence, len(record.body))
     elif site.is_torch:
@@ -51,16 +49,12 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
 
 
 class _Told(NamedTuple):
-    """What a prefix says.
-
-    That is its clock, the process id, the place, what of the log was on, and the compile id.
-    """
+    """What a prefix says: its clock, the process id, the place, and what of the log was on."""
 
     clock: bytes
     number: str
     site: Site
     shown: str | None
-    frame: str
 
 
 def _told(prefix: bytes) -> tuple[bytes, _Told]:
@@ -79,7 +73,7 @@ def _read_prefix(prefix: bytes) -> _Told:
     assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
     site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
     stamp, number = parts["clock"] or parts["clock21"] or b"", (parts["writer"] or b"").decode()
-    return _Told(stamp, number, site, _switched(site, prefix), site.frame)
+    return _Told(stamp, number, site, _switched(site, prefix))
 
 
 def _switched(site: Site, prefix: bytes) -> str | None:
@@ -147,8 +141,7 @@ def hand_over_structured(
     place = Place(name, raw.line, writer or raw.pid, frame, raw.when, raw.jumps)
     evidence.span(place)
     if tick is not None:
-        evidence.skim(log, name, raw.lines)
-        evidence.tell_tick((name, place.writer, frame), tick, raw.line)
+        evidence.tick(log, place, tick, raw.lines)
     elif skimmed is None or skimmed.is_event:
         written = Written(raw.head, raw.payload, raw.lines)
         evidence.add(log, written, place, lines=raw.lines)
@@ -156,7 +149,7 @@ def hand_over_structured(
         said = raw.head.decode("utf-8", "replace")
         evidence.add_known(f"{log.name} {skimmed.unknown}", raw.lines, raw.line, said)
     else:
-        evidence.skim(log, name, raw.lines)
+        evidence.skim(log, place, raw.lines)
 
 
 def tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:

@@ -90,9 +90,8 @@ class Open(Lines):
 
     def is_of_place(self, prefix: bytes) -> bool:
         """Tell whether ``prefix`` is of the same process and place, whatever its clock."""
-        if prefix[STAMPED:] != self.prefix[STAMPED:] or prefix[:1] != self.prefix[:1]:
-            return False
-        return tail_of(prefix) == tail_of(self.prefix) != b""
+        same = prefix[:1] == self.prefix[:1] and prefix[-8:] == self.prefix[-8:]
+        return same and tail_of(prefix) == tail_of(self.prefix) != b""
 
     def bounds(self, begun: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """Return what lines begin with, newline and all, that end this whatever their clock.

@@ -262,10 +262,8 @@ class Segmenter:
         key = (rank, match["writer"] or b"")
         held = self._records.take(line, prefix, key, number)
         # A prefix that ends in an artifact begins no longer prefix; others may.
-        if b" [__" not in prefix or line[len(prefix) : len(prefix) + 1] != b" ":
-            return
         whole = raw.rstrip(b"\r") if number == self._end else b""  # two lines are two places
-        if whole.endswith(line):
+        if b" [__" in prefix and line.startswith(b" ", len(prefix)) and whole.endswith(line):
             bounds = self._records.bounds(held, key, prefix)
             if bounds is None:
                 return

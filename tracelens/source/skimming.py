@@ -1,10 +1,10 @@
-"""The records of a text of a structured log: those that no table needs are only counted."""
+"""The records of a text of a structured log: what no table needs is handed over at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracelens.evidence import Evidence
+from tracelens.evidence import Evidence, Place
 from tracelens.logs import StructuredLog
 from tracelens.source.closing import hand_over_structured, tell_number
 from tracelens.source.envelopes import Envelope, Raw
@@ -30,7 +30,6 @@ def hand_over_text(
         evidence: Where to.
     """
     name, rank = origin
-    records = lines = 0
     pids: dict[bytes, str] = {}
     for (_, stamp, number, head, payload), end, count, line in found:
         if (pid := pids.get(number)) is None:
@@ -44,13 +43,10 @@ def hand_over_text(
             raw = Raw(head, text[payload:end], line, count, pid, when)
             hand_over_structured(log, raw, name, rank, evidence)
             continue
-        records += 1
-        lines += count
         frame = skimmed.frame or (tick.frame if tick is not None else "")
-        where = (name, rank or pid, frame)
-        if frame and when is not None:
-            evidence.tell_span(where, when, line)
+        place = Place(name, line, rank or pid, frame, when)
+        evidence.span(place)
         if tick is not None:
-            evidence.tell_tick(where, tick, line)
-    if records:
-        evidence.skim(log, name, lines, records)
+            evidence.tick(log, place, tick, count)
+        else:
+            evidence.skim(log, place, count)
