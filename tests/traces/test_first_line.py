@@ -217,19 +217,26 @@ def test_many_convolutions_of_one_image_are_to_be_batches(
 
 
 @pytest.mark.parametrize(
-    ("reads", "optimizer", "told"),
-    [(1_200, False, True), (900, False, False), (1_200, True, False)],
+    ("reads", "beside", "told"),
+    [
+        (1_200, "", True),
+        (900, "", False),
+        (1_200, "Optimizer.step#Adam.step", False),
+        (1_200, "aten::nonzero", False),
+    ],
 )
 def test_many_results_that_are_read_one_by_one_are_a_finding(
-    tmp_path: Path, reads: int, optimizer: bool, told: bool
+    tmp_path: Path, reads: int, beside: str, told: bool
 ) -> None:
-    """Of 12 us for each of 20,000 operators; an optimizer reads its own counters."""
+    """Of 12 us for each of 20,000 operators; an optimizer reads its counters, a loop its sizes."""
     events: list[Json] = []
-    if optimizer:
-        step = "Optimizer.step#Adam.step"
-        events.append(span("user_annotation", step, 0, 60_000))
+    if beside.startswith("Optimizer"):
+        events.append(span("user_annotation", beside, 0, 60_000))
+    every = 100 if beside.startswith("aten") else 1 << 20
     for at in range(20_000):
         events.append(op("aten::mul" if at % 2 else "aten::sum", 12.0 * at, 7.0))
+        if at % every == every - 1:
+            events.append(op(beside, 12.0 * at + 9, 1.0))
         if at < reads:
             events.append(op("aten::item", 12.0 * at + 7, 1.0))
     finding = found(tmp_path, events).get("TRC002")
@@ -260,3 +267,24 @@ def test_a_comprehension_is_told_by_what_it_calls(
     finding = found(tmp_path, events, with_stack=1)["TRC024"]
     assert finding.title.startswith("a loop over `mel` takes") is told
     assert (finding.where is not None and finding.where.line == 3) is told
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "told"),
+    [("aten::topk", 1_500.0, True), ("aten::copy_", 1_500.0, False), ("aten::topk", 300.0, False)],
+)
+def test_operators_that_fill_the_pauses_of_a_gpu_are_named(
+    tmp_path: Path, name: str, us: float, told: bool
+) -> None:
+    """After each 5 ms of kernels the host is in several operators for 4.5 ms; none has half."""
+    events: list[Json] = []
+    for at in range(20):
+        start = 10_000.0 * at
+        args = {"args": {"correlation": at + 1}}
+        events.append(launch(start, name="cudaGraphLaunch") | args)
+        events += [kernel(GEMM, start + 10 + 50 * k, 50) | args for k in range(100)]
+        many = range(int(4_500 // us))
+        events += [op(name, start + 5_100 + us * k, us - 2) for k in many]
+    finding = found(tmp_path, events, **A100)["TRC001"]
+    assert (f"the host is in operators: `{name}`" in finding.message) is told
+    assert ([each.id for each in finding.advice] == ["on-device"]) is told

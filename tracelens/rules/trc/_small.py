@@ -90,7 +90,7 @@ def small_operators(
     )
     sized = sum(called.get(name, 0) for name in SIZING)
     sizing = sized if sized >= MIN_SIZING and MAX_BETWEEN * sized >= calls else 0
-    some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls else 0
-    if (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms:
-        some = 0  # an optimizer that takes one tensor at a time reads its counters
+    # A loop that selects reads what it has selected, an optimizer its counters.
+    others = sizing or (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms
+    some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls and not others else 0
     return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.logs.chrome_trace import Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -16,7 +17,7 @@ from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.runs import IDLE
 from tracelens.traces.stragglers import late
 from tracelens.traces.views import CAUSES, View, stories, views
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["GpuIdle"]
 
@@ -32,6 +33,14 @@ SOME_MS = 1.0
 START_MS = 5.0
 #: Share of the idle time in which the trace shows nothing of the host: then nothing is known.
 UNSEEN = 0.9
+#: Calls of an operator, and the least that each takes, milliseconds, to compute on the host.
+MIN_COMPUTING = 5
+LONG_MS = 0.5
+MAX_NAMED = 3
+#: What waits for the device, or copies, and computes nothing.
+WAITING = frozenset(
+    {"copy_", "to", "_to_copy", "item", "_local_scalar_dense", "nonzero", "is_nonzero", "clone"}
+)
 #: Share of the idle time from which on it has one cause, with a rule of its own.
 MOST = 0.5
 
@@ -52,6 +61,8 @@ class Idle(FindingData):
     unseen_ms: float = 0.0
     #: The other ranks wait for this one, for most of the idle time.
     awaited: bool = False
+    #: Operators that take long on the host each time, where they fill most of the idle time.
+    computing: tuple[str, ...] = ()
 
 
 def _unseen(data: Idle) -> bool:
@@ -107,17 +118,29 @@ class GpuIdle(Rule):
             text="Launch the step as one CUDA graph.",
             code='torch.compile(model, mode="reduce-overhead")',
             when="the host is late, and nothing else explains most of the idle time",
-            applies=lambda data: data.late_ms >= MOST * data.idle_ms and not _unseen(data),
+            applies=lambda data: (
+                data.late_ms >= MOST * data.idle_ms and not _unseen(data) and not data.computing
+            ),
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
         ),
         Remedy(
             id="batch",
             text="Give the GPU more to do at a time: a larger batch.",
-            when="the trace shows what the host does",
-            applies=lambda data: not _unseen(data),
+            when="the trace shows what the host does, and it does not compute meanwhile",
+            applies=lambda data: not _unseen(data) and not data.computing,
             basis="untestable",
             proof="it changes what is computed",
+        ),
+        Remedy(
+            id="on-device",
+            text="An operator that takes this long on the host each time mostly computes there, on "
+            "tensors of the CPU: see where they are made, and keep them on the GPU.",
+            code='torch.multinomial(probs.to("cuda"), 1)',
+            when="operators that compute on the CPU fill the idle time",
+            applies=lambda data: bool(data.computing),
+            basis="untestable",
+            proof="it needs a GPU",
         ),
         Remedy(
             id="stacks",
@@ -137,6 +160,7 @@ class GpuIdle(Rule):
         steps: Table[Step],
         held: Table[HeldBy],
         ranks: Table[RankTime],
+        operators: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -151,7 +175,8 @@ class GpuIdle(Rule):
             )
             if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
                 own = last is not None and last.first.input == view.source
-                yield self._finding(view, awaited=own and waited >= MOST * view.idle_ms)
+                alone = own and waited >= MOST * view.idle_ms
+                yield self._finding(view, _computing(view, operators), awaited=alone)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -160,7 +185,7 @@ class GpuIdle(Rule):
         awaited = ["late rank"] if data.awaited else []
         return stories(["capture", "memory", *held, *awaited], finding)
 
-    def _finding(self, view: View, *, awaited: bool) -> Finding:
+    def _finding(self, view: View, computing: list[Seen[Operator]], *, awaited: bool) -> Finding:
         whole, idle = view.window_ms, view.idle_ms
         told = "; ".join(
             f"{what}: {length(view.total(field))}"
@@ -183,14 +208,16 @@ class GpuIdle(Rule):
             compile_ms=view.run.total("idle_compile_ms"),
             bound_ms=view.bound_ms,
             awaited=awaited,
+            computing=tuple(str(row.record) for row in computing),
         )
         least = "at least " if bound else ""
+        doing = _seen(data) or _longest(view) or _named(computing)
         return self.finding(
             "idle",
             title=f"the GPU is idle for {least}{percent(idle / whole)} of {view.of}",
             message=(
                 f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
-                f"Why nothing runs: {told}.{bound}{_seen(data) or _longest(view)}"
+                f"Why nothing runs: {told}.{bound}{doing}"
                 f"{view.before}"
             ),
             severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
@@ -204,6 +231,31 @@ class GpuIdle(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _computing(view: View, operators: Table[Operator]) -> list[Seen[Operator]]:
+    """Return operators that compute on the host, where these fill most of the idle time.
+
+    What a launch waits for, or loads, it does not take as long for each time.
+    """
+    inside = view.run.total("idle_host_ms") * min(1.0, share_of(view.window_ms, view.run.ms))
+    if inside < MOST * view.idle_ms or _longest(view):
+        return []
+    rows = [
+        row
+        for row in operators.within(view.source)
+        if row.count >= MIN_COMPUTING
+        and row.times is not None
+        and row.times.min >= LONG_MS
+        and row.record.op not in WAITING
+    ]
+    rows = sorted(rows, key=lambda row: -row.ms)[:MAX_NAMED]
+    return rows if sum(row.ms for row in rows) >= MOST * view.idle_ms else []
+
+
+def _named(rows: list[Seen[Operator]]) -> str:
+    told = ", ".join(f"`{row.record}` {length(row.ms)}" for row in rows)
+    return f" Meanwhile the host is in operators: {told}." if told else ""
 
 
 def _unseen_ms(view: View) -> float:
