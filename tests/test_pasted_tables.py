@@ -450,3 +450,56 @@ def test_the_quoted_reason_is_the_line_that_says_it(between: str, tmp_path: Path
 def test_a_table_of_autotune_behind_a_progress_bar_is_read(bar: str, tmp_path: Path) -> None:
     codes = {one.code for one in _analyze(f"{bar}{AUTOTUNE}", tmp_path).findings}
     assert codes == {one.code for one in _analyze(AUTOTUNE, tmp_path).findings} == {"TUN002"}
+
+
+TABS = (
+    "Time\tTotal Time\tInstances\tAvg\tMed\tMin\tMax\tStdDev\tCategory\tOperation\n"
+    "88.6%\t1.127 s\t2825\t398.843 μs\t374.015 μs\t373.470 μs\t485.438 μs\t39.316 μs\tCUDA_KERNEL\t"
+    "void at::native::vectorized_elementwise_kernel<(int)4>(int, T2)\n"
+)
+
+
+def test_a_table_of_the_graphical_profiler_has_tabs_and_units(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(TABS, encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert "takes 89 % of the kernels' time (1.13 s in 2,825 calls" in found.message
+
+
+STEP_COLUMNS = (
+    "Self CPU %",
+    "Self CPU",
+    "CPU total %",
+    "CPU total",
+    "CPU time avg",
+    "Self CUDA",
+    "Self CUDA %",
+    "CUDA total",
+    "CUDA time avg",
+    "# of Calls",
+)
+
+
+def _step(device: str) -> str:
+    """Return the table of one step, whose kernels take ``device``."""
+    step = ("3.00%", "759.000us", "99.98%", "25.303ms", "25.303ms")
+    part = ("1.71%", "434.000us", "64.76%", "16.389ms", "16.389ms")
+    kernels = ("0.000us", "0.00%", device, device, "1")
+    rule = "  ".join(["-" * 25, *["-" * 13] * len(STEP_COLUMNS)])
+    rows = (
+        ("Name", STEP_COLUMNS),
+        ("ProfilerStep*", (*step, *kernels)),
+        ("Torch-Compiled Region", (*part, *kernels)),
+    )
+    lines = ["  ".join([name.rjust(25), *(cell.rjust(13) for cell in row)]) for name, row in rows]
+    return "\n".join((rule, lines[0], rule, *lines[1:], ""))
+
+
+@pytest.mark.parametrize(("device", "limited"), [("23.059ms", True), ("12.059ms", False)])
+def test_a_step_that_is_full_of_kernels_is_limited_by_the_device(
+    device: str, limited: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(_step(device), encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert ("the device is the limit" in found.message) is limited

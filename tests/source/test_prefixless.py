@@ -110,3 +110,46 @@ def test_a_long_log_of_a_program_is_left_to_it(tmp_path: Path) -> None:
     path.write_text("step\n" * 200 + "TRACE LOAD_ATTR relu [NullVariable]\n", encoding="utf-8")
     with pytest.raises(TracelensError):
         analyze(str(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            "[2023-03-31 05:58:27,551] torch._dynamo.convert_frame.__recompiles: [DEBUG] "
+            "('Recompiling function <graph break in forward> in /home/ana/proj/model.py:8', "
+            "\"triggered by the following guard failure: tensor 'L['x']' size mismatch at index 0. "
+            'expected 2, actual 3")\n'
+        ),
+        (
+            "[0/1] [__recompiles] Recompiling function <graph break in forward> in /home/a/m.py:8\n"
+            "[0/1] [__recompiles]     triggered by the following guard failure(s):\n"
+            "[0/1] [__recompiles]     - tensor 'x' size mismatch at index 0. expected 2, actual 3\n"
+        ),
+    ],
+)
+def test_the_rest_of_a_function_has_a_name_with_blanks(text: str, tmp_path: Path) -> None:
+    report = _told(text, tmp_path)
+    assert report.coverage.share == 1
+    assert [row["function"] for row in report.tables["recompiles"]] == ["<graph break in forward>"]
+
+
+def test_lines_that_tell_an_error_are_not_unread_as_well(tmp_path: Path) -> None:
+    head = "E1118 11:35:26.548000 12607 venv/lib/python3.10/site-packages/torch/_guards.py:300] "
+    text = "".join(
+        f"{head}[0/0] {line}\n"
+        for line in (
+            "    raise ConstraintViolationError(",
+            (
+                "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints "
+                'violated (seq)! For more information, run with TORCH_LOGS="+dynamic".'
+            ),
+            (
+                "  - Not all values of seq = L['x'].size()[1] in the specified range seq <= 128 "
+                "are valid because seq was inferred to be a constant (6)."
+            ),
+        )
+    )
+    report = _told(text, tmp_path)
+    assert [one.code for one in report.findings] == ["DYN002"]
+    assert report.coverage.share == 1

@@ -41,7 +41,7 @@ _ENGINE_SAYS = ("Engine core init", "Engine process failed", "WorkerProc init")
 _LEFT = "Ignoring this choice"
 #: ... and how it names one in whose preparation something was raised.
 _CHOICE = " for benchmark choice "
-_LEFT_OUT = re.compile(r"WON'T CONVERT (\S{1,200}) (\S{1,400}) line \d")
+_LEFT_OUT = re.compile(r"WON'T CONVERT (<graph break in \w{1,200}>|\S{1,200}) (\S{1,400}) line \d")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"

@@ -24,28 +24,54 @@ _NAME = (
 )
 
 
+#: The head of a table that was copied out of the graphical tool.
+_TABS = r"Time\tTotal Time\t(?:Instances|Num Calls|Count)\t"
+_TABBED = re.compile(_TABS)
+_UNITS = {"ns": 1, "us": 1e3, "μs": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_SPENT = re.compile(r"(\d[\d.,]*) (ns|us|μs|µs|ms|s)$")
+_HEADS = {"Time": "Time (%)", "Total Time": "Total Time (ns)", "Operation": "Name"}
+
+
+def _spaced(line: str) -> str:
+    """Return a line of a table with tabs as the command prints it: percent, nanoseconds, blanks."""
+    cells = [_HEADS.get(cell, cell) for cell in line.split("\t")]
+    times = [(cell, _SPENT.match(cell)) for cell in cells]
+    plain = (
+        f"{float(found[1].replace(',', '')) * _UNITS[found[2]]:.0f}" if found else cell
+        for cell, found in times
+    )
+    return "  ".join(cell.removesuffix("%") for cell in plain)
+
+
 class NsysStats(Log):
     """``nsys stats``."""
 
     name = "nsys_stats"
     switch = "nsys stats report.nsys-rep"
     begins = re.compile(
-        r" {0,4}Time ?\(%\)  +Total Time  ?\(?|"
+        rf" {{0,4}}Time ?\(%\)  +Total Time  ?\(?|{_TABS}|"
         r" {1,8}\d{1,3}\.\d  +[\d,]+  +[\d,]+(?:  +[\d,]+(?:\.\d+)?){4,5}  +"
         rf"(?={_NAME})|"
         r" {0,4}\*\* (?:CUDA (?:API|GPU Kernel|GPU MemOps \(by (?:Time|Size)\)) Summary|OS Runtime)"
     )
     continues = re.compile(
         r" {0,4}Time ?\(%\)  | *-{5,}  -{5,}| {0,12}\d[\d.]*  +[\d,]+  +[\d,]+ |$"
+        rf"|{_TABS}|\d[\d.]*%\t\d[\d.,]* [nmuμµ]?s\t"
     )
+
+    @classmethod
+    def mask(cls, text: str) -> str:
+        """Set a table of the graphical tool, with tabs and units, in the terms of the other."""
+        return "\n".join(map(_spaced, text.split("\n"))) if _TABBED.match(text) else text
 
 
 class NsysRow(NamedTuple):
-    """One function or kernel. The time in milliseconds."""
+    """One function or kernel. The time in milliseconds, and its percent of all of the kind."""
 
     name: str
     calls: int
     ms: float
+    percent: float | None = None
 
 
 class Row(Record):
@@ -90,7 +116,8 @@ class NsysTable(Record):
             name = named.get("Name") or named.get("Operation", "")
             calls, total = _number(named.get(count, "")), _number(named.get("Total Time (ns)", ""))
             if name and calls is not None and total is not None:
-                yield NsysRow(name, int(calls), total / 1e6)
+                percent = _number(named.get("Time (%)") or named.get("Time(%)", ""))
+                yield NsysRow(name, int(calls), total / 1e6, percent)
 
 
 def _of_numbers(cells: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from tracelens.evidence import Evidence, Place
 from tracelens.grammars import Unreadable
 from tracelens.logs import kind
+from tracelens.logs.torch_log import read_site
+from tracelens.source.prefixes import TORCH, undressed
 from tracelens.source.undress import Bare, undress
 from tracelens.source.watch import MAX_BRIEF, Excerpt, Watch
 
@@ -60,7 +62,23 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
                 continue
             # The program's other troubles are the program's own.
             if any(isinstance(one, Episode) and told(one) is not None for one in records):
+                understood += _claimed(excerpt, evidence) if lines <= MAX_BRIEF else 0
                 evidence.add(log, text, place, lines=understood, records=records)
+
+
+def _claimed(excerpt: Excerpt, evidence: Evidence) -> int:
+    """Return how many lines of a failure that is told were noted as of places nobody reads."""
+    claimed = 0
+    for _, raw in excerpt.lines:
+        match = TORCH.match(undressed(raw)[0])
+        site = match and (match["site"] or match["site21"])
+        label = read_site(site.decode("utf-8", "replace")).label if site else ""
+        if label in evidence.known:
+            claimed += 1
+            evidence.known[label][0] -= 1
+            if not evidence.known[label][0]:
+                del evidence.known[label]
+    return claimed
 
 
 def _hand_over_lone(watch: Watch, name: str, evidence: Evidence) -> bool:

@@ -269,10 +269,12 @@ def of_nsys(tables: Table[NsysTable], launches: Sized) -> Iterator[Part]:
     if not total or len(launches):
         return
     first = rows[0]
+    told = first.percent if len(kernels) == 1 else None
+    percent = 100 * first.ms / total if told is None else told
     made = "Inductor generated it" if first.name.startswith("triton_") else "a library brings it"
     yield Part(
         "a table of kernels of Nsight Systems",
-        f"`{first.name}` takes {100 * first.ms / total:.0f} % of the kernels' time "
+        f"`{first.name}` takes {percent:.0f} % of the kernels' time "
         f"({length(first.ms)} in {first.calls:,} calls; {made}).",
         "Whether the device waited for the host is in the table of CUDA's calls.",
         Advice(

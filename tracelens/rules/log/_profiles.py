@@ -15,6 +15,8 @@ __all__ = ["LAUNCH_BOUND", "told"]
 
 #: Times of the host for one of the device's, from which kernels are too short for their launches.
 LAUNCH_BOUND = 3.0
+#: Share of a step's time in kernels from which the device is the limit.
+BUSY = 0.85
 #: So often a number is read from the device before it is worth a word.
 MANY_READS = 10
 #: So many calls, each of them as short, are mostly the work around operators.
@@ -33,6 +35,7 @@ def told(rows: Sequence[Average]) -> str:
     """Return sentences about the longest row, numbers that are read, and launches."""
     if not rows:
         return ""
+    busy = list(_busy(rows))
     rows = [row for row in rows if not _SPANS.match(row.name)] or rows
     most = max(rows, key=lambda row: row.self_device_ms or row.self_cpu_ms or 0.0)
     ms, where = (
@@ -42,7 +45,21 @@ def told(rows: Sequence[Average]) -> str:
     )
     times = f", in {most.calls:,} calls" if most.calls else ""
     said = [f"Most time in them, {length(ms or 0.0)} {where}, is that of `{most.name}`{times}."]
-    return " ".join((*said, *_what(most.name), *_reads(rows), *_launches(rows), *_short(rows)))
+    return " ".join(
+        (*busy, *said, *_what(most.name), *_reads(rows), *_launches(rows), *_short(rows))
+    )
+
+
+def _busy(rows: Sequence[Average]) -> Iterable[str]:
+    """Yield how much of a step's time the device works, which its row tells."""
+    step = next((row for row in rows if _SPANS.match(row.name)), None)
+    if step is None or not step.cpu_ms or not step.device_ms or step.device_ms > step.cpu_ms:
+        return
+    if step.device_ms >= BUSY * step.cpu_ms:
+        yield (
+            f"In {length(step.cpu_ms)} of `{step.name}` kernels run for "
+            f"{length(step.device_ms)}: the device is the limit."
+        )
 
 
 def _what(name: str) -> Iterable[str]:
