@@ -503,3 +503,16 @@ def test_a_step_that_is_full_of_kernels_is_limited_by_the_device(
     path.write_text(_step(device), encoding="utf-8")
     (found,) = analyze(str(path)).told
     assert ("the device is the limit" in found.message) is limited
+
+
+def test_rows_without_a_head_have_memory_beside_their_times(tmp_path: Path) -> None:
+    rows = (
+        "    aten::loss_backward    -0.08%  -16028.000us   3.88%   741.826ms   11.591ms   24.59 Gb"
+        "   10.76 Gb      64        --  \n"
+        "            aten::fill_     3.90%    744.822ms    3.90%   745.010ms  372.505us    2.74 Gb"
+        "    2.74 Gb    2000        --  \n"
+    )
+    path = tmp_path / "pasted.txt"
+    path.write_text(rows, encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert "745 ms of the host, is that of `aten::fill_`, in 2,000 calls" in found.message

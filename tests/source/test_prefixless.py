@@ -122,7 +122,8 @@ def test_a_long_log_of_a_program_is_left_to_it(tmp_path: Path) -> None:
             'expected 2, actual 3")\n'
         ),
         (
-            "[0/1] [__recompiles] Recompiling function <graph break in forward> in /home/a/m.py:8\n"
+            "[0/1] [__recompiles] Recompiling function <graph break in forward> in "
+            "/home/ana/m.py:8\n"
             "[0/1] [__recompiles]     triggered by the following guard failure(s):\n"
             "[0/1] [__recompiles]     - tensor 'x' size mismatch at index 0. expected 2, actual 3\n"
         ),
@@ -153,3 +154,27 @@ def test_lines_that_tell_an_error_are_not_unread_as_well(tmp_path: Path) -> None
     report = _told(text, tmp_path)
     assert [one.code for one in report.findings] == ["DYN002"]
     assert report.coverage.share == 1
+
+
+def test_a_record_that_ends_in_its_head_tells_the_function(tmp_path: Path) -> None:
+    line = "DEBUG:torch._dynamo.guards.__recompiles:Recompiling function forward in /home/ana/m\n"
+    (found,) = _told(line, tmp_path).told
+    assert (found.code, found.title.count("`forward` is compiled again")) == ("LOG001", 1)
+
+
+def test_a_symbol_that_is_specialised_was_not_marked_for_all_that_is_told(tmp_path: Path) -> None:
+    line = "[2023-03-02 09:57:04,270] torch._dynamo.guards: [WARNING] Specializing s1 to 10:\n"
+    first = _told(f'{line}  File "/home/ana/m.py", line 38, in forward\n', tmp_path).told[0]
+    assert "marked" not in first.title + first.message
+    assert "10:" not in first.title + first.message
+
+
+def test_a_builtin_that_dynamo_cannot_trace_is_named(tmp_path: Path) -> None:
+    line = (
+        "/home/ana/venv/lib/python3.11/site-packages/torch/_dynamo/variables/functions.py:725: "
+        "UserWarning: Graph break due to unsupported builtin fast._C.PyCapsule.quantize. This "
+        "function is either a Python builtin (e.g. _warnings.warn) or a third-party extension.\n"
+    )
+    (found,) = _told(line, tmp_path).told
+    assert "`fast._C.PyCapsule.quantize`" in found.title
+    assert "torch.library.custom_op" in found.advice[0].text

@@ -198,7 +198,7 @@ class Specialized(Record):
 
     at: int = 0
     source: str
-    value: str
+    value: Annotated[str, BeforeValidator(lambda text: text.removesuffix(":"))]
 
 
 class MarkedDynamic(Record):

@@ -68,6 +68,9 @@ def _duration(value: str | float | None) -> float | None:
     return _milliseconds(value) if isinstance(value, str) else value
 
 
+_PERCENT, _MEMORY = re.compile(r"-?\d+\.\d+%$"), re.compile(r"\d (?:[KMG]?b|[KMG]B)$")
+
+
 class Average(NamedTuple):
     """One operation. Times in milliseconds; None where the table has no such column."""
 
@@ -102,18 +105,24 @@ class KeyAverages(Record):
 
     def averages(self) -> Iterator[Average]:
         """Yield the rows, typed. A name that holds two blanks takes more than one cell."""
-        for cells in (row.cells for row in self.rows):
-            header = self.columns
+        header = self.columns
+        for cells in self._cells:
             extra = max(0, len(cells) - len(header))
             name = "  ".join(cells[: extra + 1])
             yield self._average(dict(zip(header, (name, *cells[extra + 1 :]), strict=False)))
+
+    @property
+    def _cells(self) -> list[tuple[str, ...]]:
+        """The cells of the rows; without a head, those up to the number of calls but no memory."""
+        rows = [row.cells for row in self.rows]
+        return rows if self.header else [_timed(cells) for cells in rows]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; of a table without its head, by how many there are."""
         if self.header:
             return tuple(_OLDER.get(name, name) for name in self.header)
-        widest = max((len(row.cells) for row in self.rows), default=0)
+        widest = max(map(len, self._cells), default=0)
         device = _ON_DEVICE if widest >= len(_ON_CPU) + len(_ON_DEVICE) else ()
         return (*_ON_CPU[:-1], *device, _ON_CPU[-1])
 
@@ -128,6 +137,14 @@ class KeyAverages(Record):
             self_device_ms=_milliseconds(row.get(f"Self {device}", "")),
             device_ms=_milliseconds(row.get(f"{device} total", "")),
         )
+
+
+def _timed(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a row's name, in one cell, its times and how many calls, as far as they are told."""
+    first = next((at for at, cell in enumerate(cells) if at and _PERCENT.match(cell)), 1)
+    times = [cell for cell in cells[first:] if not _MEMORY.search(cell)]
+    calls = next((at for at, cell in enumerate(times) if is_whole(cell)), len(times))
+    return "  ".join(cells[:first]), *times[: calls + 1]
 
 
 def _device(column: str) -> str:

@@ -23,6 +23,7 @@ _MARKED = re.compile(
     r"marked (\S{1,80}) as dynamic but your code specialized it to be a constant \((-?\d+)"
 )
 _VIOLATED = re.compile(r"Constraints violated \(((?:[^()!\n]|\(\)){1,80})\)")
+_SYMBOL = re.compile(r"[suz]\d+$")
 _DIMENSION = re.compile(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]")
 
 
@@ -243,12 +244,15 @@ class MarkDynamicSpecialised(Rule):
         if condition is not None:
             guard = f" The condition that did it is `{condition.record.expression}`."
             quotes.append(condition.quote("the condition", at=condition.record.at))
+        # Up to torch 2.0 the line names a symbol, and not what made it one.
+        is_symbol = _SYMBOL.match(source) is not None
+        how = f"`{source}` is a dynamic size" if is_symbol else f"`{source}` was marked dynamic"
+        promise = "" if is_symbol else ", against the promise of the mark"
         return self.finding(
             source,
             line.code if line else "",
-            title=f"`{source}` was marked dynamic, and the code specializes it to {value}{by}",
-            message=f"The compiled code would be valid for the size {value} only, against the "
-            f"promise of the mark.{guard}",
+            title=f"{how}, and the code specializes it to {value}{by}",
+            message=f"The compiled code would be valid for the size {value} only{promise}.{guard}",
             severity=Severity.ERROR if ended else None,
             where=user_code.where(line or _call(records)),
             evidence=quotes,

@@ -59,6 +59,7 @@ _KEEP = (
     "start to start, with which nothing is searched twice."
 )
 _AT = re.compile(r"Graph break [^\n]{0,60}in user code at (?P<place>[^\n]{1,200}:\d{1,7})(?:\n|$)")
+_AGAIN = re.compile(r"Recompiling function (?P<function>[^\s()]{1,200}) in ")
 _LAST = re.compile(r"last reason: (?:\d{1,6}/\d{1,6}: )?(?P<reason>[^\n]{1,120})")
 _LIMIT = "convert_frame"
 _NOTE = Words(
@@ -107,6 +108,9 @@ def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Par
         title = f"a graph break at {broken['place']}, without its reason"
         means = "Dynamo left the graph there, and Python runs up to the next one, at every call."
         words = words._replace(rest="Why stands in the lines below it in the log.")
+    if words is _WORDS["recompiles"] and (again := _AGAIN.match(text)):
+        title = f"`{again['function']}` is compiled again, and the guard that failed is cut off"
+        words = words._replace(rest="Which guard failed stands in the lines below it in the log.")
     if took and words is _WORDS["autotune"]:
         title = f"{words.what}: {length(1e3 * took)} of timing"
         words = words._replace(text=_KEEP)

@@ -31,12 +31,17 @@ _DEPRECATED = _Warned(
     "It is harmless today, and nothing is slower: a later version drops what is called.",
     "Ignore it, or update the library that calls it.",
 )
+#: A function that Dynamo warns of.
+_BUILTIN = re.compile(
+    r"(?:trace the builtin|unsupported builtin) [`']?(?P<name>[\w.]{1,200}?)[`']?[.,]?(?:\s|$)"
+)
 _SEEN = (
     _Warned(
         re.compile(r"does not know how to trace the builtin|due to unsupported builtin"),
         "a warning that Dynamo cannot trace a builtin, and breaks the graph there",
         "The call runs eagerly, between two graphs, each time that the function is called.",
-        "See where it is called, and move it out of the compiled function.",
+        "Move the call out of the compiled function; a function of a C++ or CUDA extension can be "
+        "made a custom operator (torch.library.custom_op), which stays in the graph.",
         env=_BREAKS,
     ),
     _Warned(
@@ -186,4 +191,7 @@ def of(text: str, part: Part) -> Part:
         id="warned", text=first.do, env=first.env or None, code=first.code or None, basis="source"
     )
     means = " ".join((first.means, *besides))
+    if named := _BUILTIN.search(text):
+        title = f"Dynamo cannot trace `{named['name']}`, and breaks the graph there"
+        part = part._replace(title=title)
     return part._replace(what=first.what, means=means, rest="", advice=advice)
