@@ -227,3 +227,28 @@ def test_a_list_needs_the_number_itself(line: str, first: str, tmp_path: Path) -
         f"self.index == {number}  # {line}  # proj/net.py:15 in forward" for number in range(4)
     ]
     assert ids(told("RCP007", recompiled("forward", *reasons), tmp_path))[0] == first
+
+
+EVEN = "(4 + 4*(((-1) + x.size()[{0}]) // 4)) == x.size()[{0}]"
+
+
+@pytest.mark.parametrize(
+    ("reason", "advised", "said"),
+    [
+        (EVEN.format(3), "pad-to-multiple", "dimension 3 of `x` to a multiple of 4"),
+        ("(1.0 + clip) == 1.1833", "pass-tensor", "`(1.0 + clip)`"),
+        ("x.size()[0] == 24", "pad", ""),
+    ],
+)
+def test_a_number_with_a_point_is_no_size_and_a_multiple_has_other_forms(
+    reason: str, advised: str, said: str, tmp_path: Path
+) -> None:
+    line = "  # y = helper(x)  # proj/net.py:15 in forward"
+    first = "tensor 'x' size mismatch at index 0. expected 8, actual 9"
+    found = told("RCP023", recompiled("forward", first, reason + line), tmp_path)
+    assert advised in ids(found)
+    (advice,) = (one for one in found.advice if one.id == advised)
+    assert said in advice.text
+    if advised == "pass-tensor":
+        assert "sizes" not in found.message
+        assert "pad" not in ids(found)

@@ -20,6 +20,11 @@ _ROUNDED = re.compile(
 )
 
 
+#: ``4 + 4*((x.size()[0] - 1) // 4) == x.size()[0]``: it holds for multiples of 4.
+_ONE_LESS = re.compile(
+    r"\(?(?P<more>\d{1,9}) \+ (?P<factor>\d{1,9})\*"
+    r"\(\(\(-1\) \+ (?P<what>[^ ()]{1,160}\.size\(\)\[\d\])\) // (?P<divisor>\d{1,9})\)\)?"
+)
 #: Pairs of brackets around a condition that are looked through.
 MAX_BRACKETS = 8
 
@@ -57,6 +62,9 @@ def _multiple(left: str, right: str) -> Multiple | None:
     rounded = _ROUNDED.fullmatch(left)
     if rounded and rounded["factor"] == rounded["divisor"] and rounded["what"] == right:
         return Multiple(right, rounded["divisor"])
+    less = _ONE_LESS.fullmatch(left)
+    if less and less["factor"] == less["divisor"] == less["more"] and less["what"] == right:
+        return Multiple(right, less["divisor"])
     before, _, divisor = _bare(left).rpartition(" % ")
     if not (before and divisor.isdecimal() and right.isdecimal() and ".size()[" in before):
         return None

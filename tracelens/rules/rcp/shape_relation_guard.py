@@ -136,6 +136,16 @@ class ShapeRelationGuard(RecompileRule):
             proof="tests/advice/RCP023/branch-outside.py",
         ),
         Remedy(
+            "pass-tensor",
+            lambda data: (
+                f"Pass the number in `{data.guards[0].name}` as a tensor: its value is then no "
+                "part of the guards."
+            ),
+            when="a condition on a number with a point, in code of your own",
+            applies=lambda data: _is_float(data) and not data.is_of_library,
+            proof="tests/advice/RCP005/pass-tensor.py does it where the number itself is the guard",
+        ),
+        Remedy(
             "two-entries",
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
             when="one condition of another kind",
@@ -298,7 +308,8 @@ def _bounded(data: RelationData) -> str:
         )
     if _needs_number(data) and not _branches(data):
         name = data.guards[0].name
-        return f"An entry serves one value of `{name}`: sizes that give another need their own."
+        others = "numbers" if _is_float(data) else "sizes"
+        return f"An entry serves one value of `{name}`: {others} that give another need their own."
     if conditions == 1:
         return "Each side of it is compiled once, so the number of entries is bounded."
     return (
@@ -309,9 +320,16 @@ def _bounded(data: RelationData) -> str:
 
 def _is_another(data: RelationData) -> bool:
     """Whether it is neither a multiple of a number nor a branch that the program writes."""
-    if _is_multiple(data) or _is_layout(data):
+    if _is_multiple(data) or _is_layout(data) or _is_float(data):
         return False
     return data.is_of_library or not _branches(data)
+
+
+def _is_float(data: RelationData) -> bool:
+    """Whether it is about a number with a point, which no size is: ``(1.0 + clip) == 1.2``."""
+    first = data.guards[0]
+    sizes = any(word in first.name for word in (".size()[", ".stride()[", "len("))
+    return "." in first.expected and _is_number(first.expected) and not sizes
 
 
 def _branches(data: RelationData) -> bool:
