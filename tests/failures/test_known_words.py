@@ -157,3 +157,42 @@ Traceback (most recent call last):
     ended = first(f"{ENGINE}{more}RuntimeError: no torch.compile here\n", tmp_path)
     assert ended.where is not None
     assert ended.where.file.endswith("serve.py")
+
+
+WRITTEN = f"""Hi, I am facing the error below.
+
+**Exception has occurred: RuntimeError (note: full exception trace is shown)
+mat1 dim 1 must match mat2 dim 0**
+
+  File "{SITE}/torch/nn/functional.py", line 1753, in linear
+    return torch._C._nn.linear(input, weight, bias)
+  File "{SITE}/torch/nn/modules/linear.py", line 94, in forward
+    return F.linear(input, self.weight, self.bias)
+  File "{SITE}/torch/nn/modules/module.py", line 889, in _call_impl
+    result = self.forward(*input, **kwargs)
+"""
+
+
+def test_a_traceback_whose_error_stands_in_other_words_is_not_cut(tmp_path: Path) -> None:
+    assert first(WRITTEN, tmp_path).title.startswith("a matrix product")
+    other = WRITTEN.replace("mat1 dim 1 must match mat2 dim 0", "see the picture")
+    assert "cut before its error" in first(other, tmp_path).title
+
+
+def test_a_traceback_of_a_source_tree_without_its_folder_is_known(tmp_path: Path) -> None:
+    text = WRITTEN.replace(f"{SITE}/", "").replace("mat1 dim 1 must match mat2 dim 0", "a picture")
+    assert "cut before its error" in first(text, tmp_path).title
+
+
+def test_registers_that_are_too_few_are_not_an_old_ptxas(tmp_path: Path) -> None:
+    head = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
+    text = head + "`ptxas` stderr:\nptxas fatal   : {}\nptxas fatal   : Ptx assembly aborted\n"
+    few = "(C7600) Register allocation failed with register count of '128'."
+    found = first(text.format(few), tmp_path)
+    assert (found.code, "registers" in found.title) == ("ERR013", True)
+    assert first(text.format("Unsupported .version 8.7;"), tmp_path).code == "ERR010"
+
+
+def test_an_error_is_told_where_the_code_below_it_was_not_copied(tmp_path: Path) -> None:
+    found = first("KeyError: packed_non_tensor_outputs\n\nfrom user code:\n", tmp_path)
+    assert (found.code, found.data["exception"]) == ("ERR018", "KeyError")

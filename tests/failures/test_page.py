@@ -45,6 +45,7 @@ that only these figures are held out:
 | 2026-11-22, eighth, mended | 30 | 90 % | 83 % | 88 % |
 | 2026-11-22, ninth | 62 | 90 % | 84 % | 62 % |
 | 2026-11-22, tenth, mended | 33 | 88 % | 88 % | 100 % |
+| 2026-11-23, eleventh | 33 | 82 % | 67 % | 67 % |
 
 The third round was made of what had been missing: titles alone, texts cut before their error,
 exports, C++ wrappers, Windows in other languages, oneDNN's and recompiles' lines alone. Of the
@@ -56,6 +57,8 @@ tenth, of the 21 and 9 that do. Those two are again half cut by the search, and 
 one line; long texts were shortened in the middle. The build before the mends of the ninth round
 answers the tenth just as often: what they mended does not come up in it. What is missed in it names
 no compiler: a SyntaxError alone, a message about DTensor, two tracebacks cut in other libraries.
+In the eleventh, 13 texts are cut by the search, and
+the fix is counted of all: where the error is not there, it is to look at the end of the log.
 The threads of the third to the sixth, the ninth and the tenth, and what was said of each, are in
 [held.json](campaigns/held.json), under `pastes`. The judge is the author of the mends.
 

@@ -53,8 +53,8 @@ _DUMPED = ("most recent call first", "Stack (most recent call last)")
 _STOPPED = re.compile(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
 #: What torch writes once a compilation has failed, and where every call of compiled code passes.
 _MINIFIES = "Writing minified repro to"
-_ENTERS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
-_IN_TORCH = re.compile(r"[/\\]torch[/\\]")
+_ENTERS = re.compile(r"(?:^|[/\\])torch[/\\]_dynamo[/\\]")
+_IN_TORCH = re.compile(r"(?:^|[/\\])torch[/\\]")
 #: What lists put around the name of a graph break.
 _DRESS = " -*>`#'\"\t"
 _SUPPRESS = "You can suppress this exception"
@@ -144,8 +144,10 @@ def is_cut(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced])
             return any(compiler) or is_at_home(episode)
         return any(compiler) or "Dynamo" in name or name in _COMPILES
     shown = any(_POINTS.match(text) or _REMOVES in text for text in said)
-    inner = all(_IN_TORCH.search(frame.place) for frame in frames[-2:])
-    alone = episode.short and not episode.torch and len(frames) > MIN_FRAMES and inner
+    torchs = [_IN_TORCH.search(frame.place) is not None for frame in frames]
+    inner = all(torchs[-2:]) or (any(torchs[-1:]) and 2 * sum(torchs) > len(torchs))
+    least = 1 if shown else MIN_FRAMES + 1
+    alone = episode.short and not episode.torch and len(frames) >= least and inner
     failed = any(_MINIFIES in text for text in said) and any(map(_enters, frames))
     least = 1 if shown else MIN_FRAMES
     return alone or failed or (any(compiler[-2:]) and sum(compiler) >= least)

@@ -11,7 +11,7 @@ from tracelens.failures.refusals import refusal
 from tracelens.failures.words import is_error, of_torch
 from tracelens.logs.failures import Episode, Raised, Traced
 
-__all__ = ["LAST_LINES", "STOPS", "alone", "is_pasted"]
+__all__ = ["LAST_LINES", "STOPS", "alone", "is_pasted", "refused_line"]
 
 #: A last traceback after which so much more was printed ended the program.
 LAST_LINES = 40
@@ -24,7 +24,7 @@ STOPS = re.compile(
     r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
 )
 #: Files of torch; lines of a message that stands alone.
-_IN_TORCH = re.compile(r"[/\\](?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
+_IN_TORCH = re.compile(r"(?:^|[/\\])(?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
 MAX_ALONE = 30
 #: What tells that a program runs models of torch.
 _ON_TORCH = re.compile(
@@ -100,6 +100,8 @@ def _more(last: Raised, episode: Episode) -> str:
 def alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
     """Return the line of a few that is a message of torch's alone; below 0: none."""
     items = episode.items
+    if (said := refused_line(episode, raised)) >= 0:
+        return said
     if not episode.short or episode.torch or raised or frames or len(items) > MAX_ALONE:
         return -1
     if any(item.logged or "Warning" in line_of(item) for item in items):
@@ -111,6 +113,23 @@ def alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
         if is_warned(line):
             continue
         if is_error(line, _below(lines, n)) or raised_by(line) or is_refused(line, episode):
+            return n
+    return -1
+
+
+def refused_line(episode: Episode, raised: list[Raised]) -> int:
+    """Return the line of a few that only torch refuses something with; below 0: none.
+
+    The traceback that stands there, too, has no end, or is that of a launcher.
+    """
+    if not episode.short or raised:
+        return -1
+    lines = [line_of(item) for item in episode.items]
+    if any("Warning" in line for line in lines) or any(map(_IMPORT.match, lines)):
+        return -1
+    for n, line in enumerate(lines):
+        found = None if episode.items[n].logged else refusal(line)
+        if found is not None and found.is_own(line):
             return n
     return -1
 

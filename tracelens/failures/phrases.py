@@ -166,7 +166,7 @@ PHRASES = (
     Phrase(
         "out-of-resources",
         r"outof(?:re)?source?s?:(?P<what>sharedmemory|registers|threads|\w{3,20}),Required:(?P<needed>\d{1,12})"
-        r"(?:,Hardwarelimit:|.{0,20}?limit:)(?P<limit>\d{1,12})|outofresource:|OutOfResources:",
+        r"(?:,Hardwarelimit:|.{0,20}?limit:)(?P<limit>\d{1,12})|outofresource:|OutOfResources:|\(C7600\)(?P<what_2>Register)allocationfailed",
     ),
     Phrase(
         "triton-mismatch",
@@ -251,7 +251,8 @@ PHRASES = (
         r"Inferencetensors(?:donottrackversioncounter|cannotbesavedforbackward)|Cannotsetversion_counterforinferencetensor|Inplaceupdatetoinferencetensoroutside",
     ),
     Phrase(
-        "onnx-export", r"TorchExportError:|OnnxExporterError:|onnx\S{1,60}errors\.\w{1,40}Error:"
+        "onnx-export",
+        r"TorchExportError:|OnnxExporterError:|RuntimeErrorWithDiagnostic:|onnx\S{1,60}errors\.\w{1,40}Error:",
     ),
     Phrase(
         "compiled-keys",
@@ -335,7 +336,6 @@ PHRASES = (
         r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b",
     ),
     Phrase("lost-size", r"NameError:name'[suz]\d{1,4}'isnotdefined"),
-    # It takes the process that compiles with it.
     Phrase("internal-compiler", r"LLVMERROR:"),
     Phrase(
         "worker",
@@ -395,6 +395,6 @@ PHRASES = (
     # Torch writes it below whatever it does not know.
     Phrase(
         "internal-dynamo",
-        r"Youcansuppressthisexceptionandfallbacktoeager|Error:.{1,600}?fromusercode:File",
+        r"Youcansuppressthisexceptionandfallbacktoeager|Error:.{1,600}?fromusercode:(?:File|$)",
     ),
 )

@@ -12,7 +12,7 @@ from tracelens.failures.cut import explained, function_cause, is_cut, is_end, na
 from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
-from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted
+from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
 from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
@@ -102,7 +102,7 @@ def told(episode: Episode) -> Told | None:
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
     cut = is_cut(episode, raised, frames)
     found = [one for one in found if cut or stands(one[0], one[1], episode, raised, frames)]
-    cut = cut or (not found and is_end(episode, raised))
+    cut = (cut or (not found and is_end(episode, raised))) and refused_line(episode, raised) < 0
     engine = [one for one in found if one[0] in ENGINE]
     found = [one for one in found if one[0] not in ENGINE]
     own = False

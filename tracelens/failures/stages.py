@@ -119,7 +119,8 @@ BISECT = {
 
 
 def _slashed(path: str) -> str:
-    return path.replace("\\", "/")
+    path = path.replace("\\", "/")
+    return f"/{path}" if path.startswith(("torch/", "triton/")) else path
 
 
 def is_compiler(path: str) -> bool:

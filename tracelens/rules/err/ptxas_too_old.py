@@ -97,8 +97,8 @@ class PtxasTooOld(FailureRule):
         arch = data.facts.get("arch", "")
         if arch.startswith("compute_"):
             return f"nvcc is too old for this GPU: it does not know `{arch}`"
-        return (
-            f"ptxas is too old for this GPU: it does not know `{arch}`"
-            if arch
-            else "ptxas is too old for what Triton generated"
-        )
+        if arch:
+            return f"ptxas is too old for this GPU: it does not know `{arch}`"
+        if data.facts.get("ptx"):
+            return "ptxas is too old for what Triton generated"
+        return "ptxas refuses what Triton generated: mostly it is too old for it"

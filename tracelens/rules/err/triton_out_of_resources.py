@@ -99,7 +99,7 @@ class TritonOutOfResources(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         facts = data.facts
-        what = {"sharedmemory": "shared memory"}.get(
+        what = {"sharedmemory": "shared memory", "Register": "registers"}.get(
             facts.get("what", ""), facts.get("what", "shared memory")
         )
         if facts.get("needed") and facts.get("limit"):
