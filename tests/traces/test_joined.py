@@ -45,9 +45,10 @@ def test_a_region_has_its_function_guards_and_the_recompile_that_made_it(report:
     assert region["guards"] > 0
 
 
-def test_the_command_tells_one_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", [KERNEL, f"graph_3_{KERNEL}"])  # as the trace has it
+def test_the_command_tells_one_kernel(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(JOINED / "run.log.xz"), str(JOINED / "trace.json")]
-    assert main(["analyze", *files, "--kernel", KERNEL, "--no-redact"]) == 0
+    assert main(["analyze", *files, "--kernel", name, "--no-redact"]) == 0
     first, _ = capsys.readouterr().out.split("\n\n")
     assert first.startswith(f"{KERNEL}: cpp_pybinding, in the inference graph of frame 0/1\n")
     assert "/home/ana/proj/pair.py:11 h = h * torch.sigmoid(h)" in first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ __all__ = ["kernel_text"]
 
 TABLE = "kernel_origins"
 APART = "the trace is of another process or day; --one-run reads it with this log"
+#: What the profiler writes before the name of a kernel of the CPU.
+_GRAPH = re.compile(r"\Agraph_\d{1,9}_")
 HINT = 'record with TORCH_LOGS="output_code,graph_code"'
 
 
@@ -25,7 +28,7 @@ def kernel_text(report: Report, name: str, options: Options) -> str:
         UsageError: It knows none of that name.
     """
     rows = prepare(report, options, Text)[1].tables.get(TABLE, [])
-    found = [row for row in rows if row.get("kernel") == name]
+    found = [row for row in rows if row.get("kernel") in {name, _GRAPH.sub("", name)}]
     if not found:
         if not rows:
             raise UsageError("the input does not say where kernels come from", hint=HINT)
