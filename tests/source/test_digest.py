@@ -23,9 +23,13 @@ def threads() -> list[str]:
 
 
 @pytest.mark.parametrize("large", [1, 1000, 10_000, 1 << 20])
+@pytest.mark.parametrize("lot", [1, 20_000, 1 << 20])
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_that_of_all_bytes(large: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_that_of_all_bytes(
+    large: int, lot: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(digest, "LARGE", large)
+    monkeypatch.setattr(digest, "LOT", lot)
     drawn = random.Random(seed)
     blocks = [drawn.randbytes(drawn.choice([0, 1, 700, 5000])) for _ in range(60)]
     found = Digest()
@@ -41,9 +45,12 @@ def test_it_is_that_of_all_bytes(large: int, seed: int, monkeypatch: pytest.Monk
 
 def test_only_a_large_input_has_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digest, "LARGE", 100)
+    monkeypatch.setattr(digest, "LOT", 10)
     found = Digest()
     found.update(b"x" * 99)
     assert not threads()
+    found.update(b"x" * 9)
+    assert not threads()  # not yet worth handing over
     found.update(b"x")
     assert len(threads()) == 1
     found.update(b"x" * 500)
@@ -54,6 +61,7 @@ def test_only_a_large_input_has_a_thread(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_reading_that_is_given_up_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digest, "LARGE", 1)
+    monkeypatch.setattr(digest, "LOT", 1000)
     found = Digest()
     found.update(b"x" * 5000)
     (worker,) = (one for one in threading.enumerate() if one.name.startswith("sha256"))
@@ -68,6 +76,7 @@ def test_a_file_has_the_digest_of_what_is_stored(
     suffix: str, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(digest, "LARGE", 300_000)
+    monkeypatch.setattr(digest, "LOT", 200_000)
     path = tmp_path / f"run.log{suffix}"
     text = b"".join(b"step %d of it\n%s" % (number, LINE) for number in range(12_000))
     path.write_bytes(gzip.compress(text, 1, mtime=0) if suffix else text)
