@@ -196,3 +196,15 @@ def test_registers_that_are_too_few_are_not_an_old_ptxas(tmp_path: Path) -> None
 def test_an_error_is_told_where_the_code_below_it_was_not_copied(tmp_path: Path) -> None:
     found = first("KeyError: packed_non_tensor_outputs\n\nfrom user code:\n", tmp_path)
     assert (found.code, found.data["exception"]) == ("ERR018", "KeyError")
+
+
+def test_the_line_that_was_traced_stands_below_a_failed_lowering(tmp_path: Path) -> None:
+    frame = '  File "{}", line {}, in {}\n    x\n'
+    head = "Traceback (most recent call last):\n"
+    head += frame.format("/home/ana/proj/train.py", 61, "main")
+    head += frame.format(f"{SITE}/torch/_inductor/graph.py", 1495, "call_function")
+    error = "torch._inductor.exc.InductorError: LoweringException: AssertionError: no expression\n"
+    below = 'Found from :\n   File "/home/ana/proj/net.py", line 12, in forward\n    y = x.sin()\n'
+    found = first(head + error + below, tmp_path)
+    assert found.where is not None
+    assert (found.where.file, found.where.line) == ("/home/ana/proj/net.py", 12)

@@ -13,6 +13,7 @@ __all__ = ["traced", "user_line"]
 #: What stands before the stack of what was traced.
 _USER = (
     "from user code",
+    "Found from",
     "User stack",
     "User Stack",
     "The following call raised",
