@@ -19,6 +19,7 @@ EAGER = f"""Traceback (most recent call last):
     return F.linear(input, self.weight, self.bias)
 RuntimeError: {{}}
 """
+DEVICES = "Expected all tensors to be on the same device"
 SAID = [(one, text.replace("*", " of it ")) for one in refusals() for text in one.shown]
 
 
@@ -90,6 +91,19 @@ def test_what_a_launcher_logs_after_it_is_not_told_in_its_place(tmp_path: Path) 
         "numpy.core._exceptions.MemoryError: Unable to allocate 1 GiB for an array with shape (9,)",
         "IndexError: index 5 is out of bounds for axis 0 with size 3",
         "E tensorflow/cuda_dnn.cc:353] Could not create cudnn: CUDNN_STATUS_NOT_INITIALIZED",
+        "Missing key(s) in state_dict: []",
+        "song.wav: unsupported format tag 0x55",
+        "database: could not create an engine",
+        "AbortedError: Operation received an exception: could not create a primitive",
+        "server: Timed out after 30 s waiting for clients",
+        "encoder: Output size is too small (12 bytes)",
+        "Target 12 is out of bounds, moving on",
+        "ValueError: all columns must have the same dtype",
+        "ValueError: Found dtype int64 but expected float64",
+        "debugger: Numpy is not available, continuing without",
+        "parse: Expected input at line 3 to be equal to )",
+        "CUDA error: an illegal memory access was encountered in ggml_backend_cuda_synchronize",
+        "CUDA SETUP: Loading binary /opt/bitsandbytes/libbitsandbytes_cuda116.so...",
     ],
 )
 def test_words_that_others_print_too_are_nobodys_alone(text: str, tmp_path: Path) -> None:
@@ -120,6 +134,18 @@ def test_another_cause_that_is_known_comes_first() -> None:
         ("\"addmm_impl_cpu_\" not implemented for 'Half'", "no-kernel-for-dtype"),
         ("not implemented for Half", None),
         ("result type Float can't be cast to the desired output type Long", "same-dtype"),
+        ("Expected target size [2, 10], got [2]", "target-size"),
+        ("IndexError: Target 5 is out of bounds.", "embedding-range"),
+        ("Given groups=1, expected weight to be at least 1 at dimension 0, but", "empty-weight"),
+        (f"{DEVICES}, but found at least two devices, cuda:0 and meta!", "meta-device"),
+        (f"{DEVICES}, but found at least two devices, meta and cuda:0!", "meta-device"),
+        (f"{DEVICES}, but found at least two devices, cpu and cuda:0!", "same-device"),
+        ("libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4", "cuda-library-pair"),
+        ("libcudart.so.12: cannot open shared object file: No such file", "cuda-library"),
+        ("libcublas.so.12: version `libcublas.so.12' not found", None),
+        ("MisconfigurationException: AMP is only available on GPU", None),
+        ("Could not run 'torchvision::nms' with arguments from the 'MPS' backend", None),
+        ("Expected input at *args[0].shape[0] to be equal to 4, but got 5", "export-sizes"),
     ],
 )
 def test_the_parts_of_words_follow_each_other(text: str, name: str | None) -> None:

@@ -31,7 +31,9 @@ _ON_TORCH = re.compile(
     r"-packages[/\\](?:accelerate|bitsandbytes|deepspeed|diffusers"
     r"|lightning|peft|pytorch_lightning|safetensors|sglang|timm|transformers|trl|vllm|xformers)[/\\]"
 )
-_RUNS_TORCH = re.compile(r"(?<![A-Za-z])torch|[Tt]riton\b|" + _ON_TORCH.pattern)
+_RUNS_TORCH = re.compile(
+    r"(?<![A-Za-z])torch|[Tt]riton\b|TORCH_USE_CUDA_DSA|\bc10::|" + _ON_TORCH.pattern
+)
 #: Lines below the last exception of a long input, its own and what is printed at an exit, and of
 #: the code between the last frame and its exception.
 MAX_BELOW, MAX_CODE = 20, 4
