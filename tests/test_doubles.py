@@ -20,9 +20,12 @@ SIZE = "[512, 256][256, 1]cpu"
 W = "[256, 256][256, 1]cpu"
 
 
-def found(*lines: str, x: str = "f32", w: str = "f64") -> Doubles | None:
+def found(
+    *lines: str, x: str = "f32", w: str = "f64", code: str = "return x @ W"
+) -> Doubles | None:
     body = [f"        {line}" for line in (*lines, "return (y,)")]
-    text = HEAD.format(x=x + SIZE, w=w + W) + "\n".join(body) + "\n"
+    head = HEAD.replace("return x @ W", code)
+    text = head.format(x=x + SIZE, w=w + W) + "\n".join(body) + "\n"
     (record,) = GraphCode.parse(text)
     assert isinstance(record, FxGraph)
     assert len(record.nodes) == len(lines)
@@ -42,6 +45,35 @@ def test_data_that_a_constant_makes_float64() -> None:
     assert (one.is_converted, one.has_parameters, one.inputs) == (True, False, ("W",))
     assert (one.bytes, one.share, one.node.label) == (2 << 20, 1.0, "a")
     assert one.seen.quote(at=one.line).text.strip() == CAST
+
+
+@pytest.mark.parametrize(
+    ("code", "cast", "explicit"),
+    [
+        ("x.double() @ W", "L_x_.double()", True),
+        ("x.to(DTYPE) @ W", "L_x_.to(torch.float64)", True),
+        ("x.to(W.dtype) @ W", "L_x_.to(torch.float64)", False),
+        ("x.type_as(W) @ W", "L_x_.type_as(G_W_)", False),
+        ("(x * W[0]) @ W", "L_x_ * G_W_", False),
+    ],
+)
+def test_a_line_that_asks_for_float64_is_told_from_one_that_follows_its_operand(
+    code: str, cast: str, explicit: bool
+) -> None:
+    one = found(typed("a", cast), PRODUCT, code=code)
+    assert one is not None
+    assert one.is_converted
+    assert one.is_explicit is explicit
+
+
+def test_an_array_of_numpy_is_no_tensor() -> None:
+    given = typed("w", "torch.as_tensor(g_w_)", size=W)
+    one = found("g_w_ = G_W_", given, typed("y", "L_x_ @ w"))
+    assert one is not None
+    assert one.arrays == one.inputs == ("W",)
+    plain = found("g_w_ = G_W_", typed("w", "g_w_ * 2", size=W), typed("y", "L_x_ @ w"))
+    assert plain is not None
+    assert plain.arrays == ()
 
 
 def test_a_name_that_no_line_of_the_program_has_is_left_as_dynamo_prints_it() -> None:

@@ -82,6 +82,25 @@ def test_a_loop_that_is_a_small_part_is_not_why(tmp_path: Path) -> None:
     assert rounds(tmp_path, graph(*body(40), *once[:40])) == 40
 
 
+def test_a_loop_in_a_small_graph_is_not_why_others_take_long(tmp_path: Path) -> None:
+    def layers(number: int) -> str:
+        lines = [
+            text
+            for n in range(number)
+            for text in (line(100 + n, f"y{n} = y + {n}"), f'        y{n}: "f32[2]" = y + {n}')
+        ]
+        return graph(*lines)
+
+    loop = graph(*body(40))  # of 122 statements
+    (found,) = compiled(tmp_path, layers(60) + loop, 60.0)
+    assert "a loop of 40 rounds" in found.title
+    (found,) = compiled(tmp_path, layers(400) + loop, 60.0)
+    assert "loop" not in found.title
+    assert found.severity == "none"
+    (found,) = compiled(tmp_path, loop + loop + loop, 60.0)  # compiled again and again
+    assert "a loop of 40 rounds" in found.title
+
+
 def test_what_torch_itself_repeats_is_no_loop_of_the_program(tmp_path: Path) -> None:
     torch = "/home/ana/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py"
     assert rounds(tmp_path, graph(*body(96, torch))) == 0

@@ -23,6 +23,9 @@ PART = 0.5
 #: Bytes of a result that is converted: a constant is no data.
 DATA = 64 << 10
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_CONVERSIONS = frozenset({"double", "to", "type"})
+#: What takes the type of another operand.
+_AS_OTHER = re.compile(r"\.dtype|type_as")
 #: Linear algebra that loses its digits in float32.
 _NEEDED = re.compile(
     r"\b(?:linalg[._]|cholesky|inverse|pinverse|lu_|slogdet|logdet|det\(|svd|eigh?\b|lstsq|ormqr|qr\()"
@@ -46,6 +49,10 @@ class Doubles(msgspec.Struct, frozen=True):
     inputs: tuple[str, ...]
     #: Whether data of another type is converted; else all comes in as float64.
     is_converted: bool
+    #: Whether the line itself asks for float64: then its other operands have to change with it.
+    is_explicit: bool
+    #: Those of the variables that are arrays of numpy.
+    arrays: tuple[str, ...]
     #: Whether parameters of a module are among the inputs in float64.
     has_parameters: bool
 
@@ -69,9 +76,13 @@ def doubles(seen: Seen[FxGraph]) -> Doubles | None:
         one.input: one.type for one in inputs if isinstance(one.type, TensorType)
     }
     calls = []
+    labels, arrays = {name: name for name in types}, set[str]()
     for node, origin in graph.calls():
+        if node.target.endswith("as_tensor"):  # so Dynamo reads an array
+            arrays.update(labels.get(word, word) for word in _WORD.findall(node.arguments))
         if node.expression in types:
             types[node.label] = types[node.expression]
+            labels[node.label] = node.expression
         elif isinstance(node.type, TensorType):
             types[node.label] = node.type
             calls.append((node, origin))
@@ -94,6 +105,8 @@ def doubles(seen: Seen[FxGraph]) -> Doubles | None:
         origin,
         inputs=tuple(_named(one, words) for one in wide),
         is_converted=conversion is not None,
+        is_explicit=conversion is not None and _is_explicit(*conversion),
+        arrays=tuple(_named(one, words) for one in wide if one.input in arrays),
         has_parameters=any(_OF_MODULE.search(one.input) for one in wide),
     )
 
@@ -109,6 +122,12 @@ def _conversions(
         narrow = any(one.dtype in _SIZES and one.dtype not in _DOUBLE and one.shape for one in read)
         if narrow and _bytes(types[node.label]) >= DATA:
             yield node, origin
+
+
+def _is_explicit(node: Node, origin: Origin | None) -> bool:
+    """Whether the line converts to float64, and not to the type that another operand has."""
+    converts = node.target.rpartition(".")[2] in _CONVERSIONS
+    return converts and (origin is None or not _AS_OTHER.search(origin.code))
 
 
 def _is_product(node: Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import prod
 
@@ -23,6 +24,8 @@ LARGE = 4 << 20
 FEW = 8
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BACKWARD = re.compile(r"embedding_dense_backward|embedding_bag\w{0,20}_backward")
+#: A size, or an argument, in generated code: a table that is not trained has none there.
+_SIZE = re.compile(r"[(\[ ]([0-9]{1,18})[,)\]]")
 _SIZES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2}
 
 
@@ -46,12 +49,14 @@ class Trained(msgspec.Struct):
 
 def trained_densely(graphs: Table[FxGraph], modules: Table[OutputModule]) -> Iterator[Trained]:
     """Yield the tables whose gradient a backward graph writes whole, of few rows that are used."""
-    backward = {
-        place.compilation for place, seen in modules.events() if _is_dense_backward(seen.record)
-    }
-    for place, seen in graphs.events() if backward else ():
-        if place.compilation in backward and seen.record.traced:
-            yield from _tables(seen)
+    sizes: defaultdict[object, set[int]] = defaultdict(set)
+    for place, module in modules.events():
+        if _is_dense_backward(module.record):
+            sizes[place.compilation].update(map(int, _SIZE.findall(module.text)))
+    for place, seen in graphs.events() if sizes else ():
+        if place.compilation in sizes and seen.record.traced:
+            tables = _tables(seen)
+            yield from (one for one in tables if one.rows in sizes[place.compilation])
 
 
 def _tables(seen: Seen[FxGraph]) -> Iterator[Trained]:

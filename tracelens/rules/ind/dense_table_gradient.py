@@ -43,7 +43,7 @@ class DenseTableGradient(Rule):
     ## When it is harmless
     For tables below 4 MiB, and with more than one index for every eight rows: nothing is said.
     Tables that something else reads as well, such as a last layer that is tied to them, get a dense
-    gradient anyway and are not told; nor are those on a GPU.
+    gradient anyway and are not told; nor are those on a GPU, nor those that are not trained.
 
     ## What to do
     ``sparse=True`` in the embedding, and an optimizer that takes sparse gradients for its weights:

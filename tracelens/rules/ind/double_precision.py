@@ -49,7 +49,7 @@ class DoublePrecision(Rule):
     purpose cost little.
 
     ## What to do
-    Convert the operand that is float64, not the data; or data, targets and parameters, where
+    Convert the operand that is float64, not the data; both, where the line asks for float64; or data, targets and parameters, where
     everything comes in so.
 
     ## How a live run confirms it
@@ -78,6 +78,10 @@ class DoublePrecision(Rule):
         #: What comes in as float64, as the program calls it where that is known.
         inputs: tuple[str, ...]
         has_parameters: bool
+        #: The line itself converts to float64.
+        is_explicit: bool = False
+        #: Those inputs that are arrays of numpy.
+        arrays: tuple[str, ...] = ()
 
     remedies = (
         Remedy(
@@ -87,8 +91,8 @@ class DoublePrecision(Rule):
                 f"data: {listed(data.inputs)}."
             ),
             when="an input in float64 meets data in float32",
-            applies=lambda data: data.is_converted and bool(data.inputs),
-            code=lambda data: _converted(data.inputs),
+            applies=lambda data: data.is_converted and bool(data.inputs) and not data.is_explicit,
+            code=lambda data: _converted(data.inputs, data.arrays),
             basis="tested",
             proof="tests/advice/IND028/operand.py",
             edits=True,
@@ -100,6 +104,20 @@ class DoublePrecision(Rule):
             applies=lambda data: data.is_converted and not data.inputs,
             basis="tested",
             proof="tests/advice/IND028/no-conversion.py",
+            edits=True,
+        ),
+        Remedy(
+            id="both",
+            text=lambda data: (
+                "Unless the results need it, convert to float32 in this line, or not at all, and "
+                f"make float32 of what is float64: {listed(data.inputs)}. One without the other "
+                "raises where they meet in a product."
+            ),
+            when="the line converts data to float64, and an input in float64 meets it",
+            applies=lambda data: data.is_converted and bool(data.inputs) and data.is_explicit,
+            code=lambda data: _converted(data.inputs, data.arrays),
+            basis="tested",
+            proof="tests/advice/IND028/both.py",
             edits=True,
         ),
         Remedy(
@@ -139,6 +157,8 @@ class DoublePrecision(Rule):
             is_converted=first.is_converted,
             inputs=first.inputs,
             has_parameters=first.has_parameters,
+            is_explicit=first.is_explicit,
+            arrays=first.arrays,
         )
         what = (
             "Data in float32 is converted to it"
@@ -172,7 +192,8 @@ class DoublePrecision(Rule):
         )
 
 
-def _converted(inputs: tuple[str, ...]) -> str | None:
+def _converted(inputs: tuple[str, ...], arrays: tuple[str, ...]) -> str | None:
     """Return the line that converts what has a name in the program."""
     named = [name for name in inputs if not name.startswith(("L_", "G_"))]
-    return "; ".join(f"{name} = {name}.float()" for name in named[:MAX_NAMED]) or None
+    calls = {name: 'astype("float32")' if name in arrays else "float()" for name in named}
+    return "; ".join(f"{name} = {name}.{calls[name]}" for name in named[:MAX_NAMED]) or None
