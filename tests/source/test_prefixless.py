@@ -178,3 +178,14 @@ def test_a_builtin_that_dynamo_cannot_trace_is_named(tmp_path: Path) -> None:
     (found,) = _told(line, tmp_path).told
     assert "`fast._C.PyCapsule.quantize`" in found.title
     assert "torch.library.custom_op" in found.advice[0].text
+
+
+def test_a_structured_log_whose_payloads_are_there_is_no_list_of_heads(tmp_path: Path) -> None:
+    head = (
+        'V1120 12:00:10.120000 4000 torch/_inductor/debug.py:765] {"artifact": {"name": '
+        '"inductor_collective_schedule", "encoding": "json"}, "rank": 0, "frame_id": 0, '
+        '"frame_compile_id": 0, "attempt": 0, "has_payload": "0a881a3cb681e461b50b011a8b23692e"}\n'
+    )
+    log = tmp_path / "run.log"
+    log.write_text(f'{head}\t["torch.ops._c10d_functional.wait_tensor.default"]\n')
+    assert not analyze(str(log)).told

@@ -29,6 +29,8 @@ def of(evidence: Evidence) -> Part | None:
     if most and ((cut := _cuts.of(evidence)) is not None or not known):
         return cut
     kind = max(known, key=lambda one: (evidence.kinds[one], one))
+    if kind == "torch_trace" and any(True for _ in evidence.rows()):
+        return None  # the payloads are there, and are of other kinds
     held = [row for row in evidence.rows() if _home(type(row.record)) == kind]
     foot = kind == "key_averages" and not _averages(held)
     words = WORDS["foot of key_averages" if foot else _told_as(kind, held)]
