@@ -288,3 +288,28 @@ def test_operators_that_fill_the_pauses_of_a_gpu_are_named(
     finding = found(tmp_path, events, **A100)["TRC001"]
     assert (f"the host is in operators: `{name}`" in finding.message) is told
     assert ([each.id for each in finding.advice] == ["on-device"]) is told
+
+
+@pytest.mark.parametrize(("small", "inside"), [(50.0, False), (50.0, True), (500.0, True)])
+def test_what_waits_for_the_device_or_runs_beside_it_does_not_hold_it_up(
+    tmp_path: Path, small: float, inside: bool
+) -> None:
+    """Operators leave the device idle for 4 ms of a step; then ``x[mask]`` takes 6 ms, it works."""
+    events: list[Json] = []
+    many = round(5_000 / small)
+    for step in range(20):
+        start = 11_000.0 * step
+        for at in range(many):
+            args = {"args": {"correlation": 200 * step + at + 1}}
+            last = at == many - 1
+            third = (small - 3) / 3
+            events += [op("aten::mul", start + small * at + third * n, third) for n in range(3)]
+            events.append(launch(start + small * (at + 1) - 2) | args)
+            us = 6_000.0 if last else small / 5
+            events.append(kernel(elementwise("mul"), start + small * (at + 1), us) | args)
+        events.append(op("aten::index", start + 5_000, 5_980))
+        if inside:
+            events.append(span("cuda_runtime", "cudaStreamSynchronize", start + 5_010, 5_940))
+    finding = found(tmp_path, events, **A100)["TRC001"]
+    assert "Meanwhile the host is in operators" not in finding.message
+    assert "on-device" not in [each.id for each in finding.advice]

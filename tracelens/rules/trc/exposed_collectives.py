@@ -102,7 +102,7 @@ class ExposedCollectives(Rule):
         Remedy(
             id="buckets",
             text=lambda data: (
-                "Reduce gradients in larger buckets: fewer messages."
+                "If they carry gradients, reduce these in larger buckets: fewer messages."
                 if data.small
                 else "Try other sizes of the buckets that gradients are reduced in."
             ),

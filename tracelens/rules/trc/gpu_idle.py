@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import Operator
+from tracelens.logs.chrome_trace import Operator, RuntimeCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -161,6 +161,7 @@ class GpuIdle(Rule):
         held: Table[HeldBy],
         ranks: Table[RankTime],
         operators: Table[Operator],
+        calls: Table[RuntimeCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -176,7 +177,7 @@ class GpuIdle(Rule):
             if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
                 own = last is not None and last.first.input == view.source
                 alone = own and waited >= MOST * view.idle_ms
-                yield self._finding(view, _computing(view, operators), awaited=alone)
+                yield self._finding(view, _computing(view, operators, calls), awaited=alone)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -233,14 +234,19 @@ class GpuIdle(Rule):
         )
 
 
-def _computing(view: View, operators: Table[Operator]) -> list[Seen[Operator]]:
+def _computing(
+    view: View, operators: Table[Operator], calls: Table[RuntimeCall]
+) -> list[Seen[Operator]]:
     """Return operators that compute on the host, where these fill most of the idle time.
 
-    What a launch waits for, or loads, it does not take as long for each time.
+    What a launch waits for, or loads, it does not take as long for each time. While it computes the
+    device has a gap of its length, in which it waits for nothing.
     """
     inside = view.run.total("idle_host_ms") * min(1.0, share_of(view.window_ms, view.run.ms))
-    if inside < MOST * view.idle_ms or _longest(view):
+    long = sum(row.ms for row in view.held)
+    if min(inside, long) < MOST * view.idle_ms or _longest(view):
         return []
+    waited = sum(row.ms for row in calls.within(view.source) if row.record.synchronizes)
     rows = [
         row
         for row in operators.within(view.source)
@@ -250,7 +256,7 @@ def _computing(view: View, operators: Table[Operator]) -> list[Seen[Operator]]:
         and row.record.op not in WAITING
     ]
     rows = sorted(rows, key=lambda row: -row.ms)[:MAX_NAMED]
-    return rows if sum(row.ms for row in rows) >= MOST * view.idle_ms else []
+    return rows if sum(row.ms for row in rows) - waited >= MOST * view.idle_ms else []
 
 
 def _named(rows: list[Seen[Operator]]) -> str:

@@ -265,8 +265,8 @@ class LaunchBound(Rule):
             "totals",
             title=f"the host's operators take {told.host_to_gpu:.0f} times as long as the GPU",
             message=f"The totals below the profiler's table are {length(told.host_ms)} of the host "
-            f"and {length(device)} of the GPU: if no compilation and no data loading is in "
-            "them, launching kernels is the limit.",
+            f"and {length(device)} of the GPU: if no compilation, no data loading and no computing "
+            "on the CPU is in them, launching kernels is the limit.",
             severity=Severity.INFO,
             confidence=Confidence.LOW,
             evidence=[told.table.quote()],
