@@ -212,3 +212,25 @@ def test_what_is_called_in_a_pause_takes_no_longer_than_the_pause(tmp_path: Path
     whole = message.partition("`step`: ")[2].partition(" of ")[0]
     assert whole != "60 ms"
     assert f"Longest in `{inner}`, which it calls: {whole}." in message
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.6, True), (0.4, False)])
+def test_a_line_waits_for_a_thread_where_most_of_its_time_is_a_wait(
+    tmp_path: Path, share: float, told: bool
+) -> None:
+    """Pauses of 10 ms in a lock, in two other functions for the rest."""
+    lock = "<built-in method acquire of _thread.lock object at 0x7f00>"
+    others = ("<built-in method sort of list object at 0x7f01>", "<built-in function sum>")
+    events: list[Json] = []
+    start = 0.0
+    for name, part in ((lock, share), *((other, (1 - share) / 2) for other in others)):
+        for _ in range(round(20 * part)):
+            events.append(op("aten::mm", start, 1_000.0))
+            events.append(span("python_function", "train.py(8): step", start, 11_000.0))
+            events.append(span("python_function", name, start + 1_010.0, 9_980.0))
+            start += 11_000.0
+    events.append(op("aten::mm", start, 1_000.0))
+    finding = found(tmp_path, events, with_stack=1)["TRC024"]
+    assert "Longest in a call of `acquire`" in finding.message
+    assert ("It waits there for another thread" in finding.message) is told
+    assert ([each.id for each in finding.advice] == ["lock"]) is told

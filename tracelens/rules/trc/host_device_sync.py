@@ -128,7 +128,8 @@ class HostDeviceSync(Rule):
         Remedy(
             id="events",
             text="Events that measure time need no wait in the step: wait once, after the loop, "
-            "and read the times then.",
+            "and read the times then. One that says when a copied result is there has to be "
+            "waited for: a step later, the wait is short.",
             code="torch.cuda.synchronize(); ms = start.elapsed_time(end)  # after the loop",
             when="events are waited for",
             applies=lambda data: data.after == "events",

@@ -211,7 +211,7 @@ class HostWorkHoldsDevice(Rule):
             of_late=0.0,
             on_cpu=True,
             work=_work(name, "", inner.frame),
-            called=inner.called,
+            called=inner.called if inner.ms >= MAIN * ms else "",
         )
         return self.finding(
             where.function if where is not None else name,
