@@ -425,6 +425,18 @@ def test_a_copy_on_the_device_is_none_from_the_host(name: str, said: bool, tmp_p
     assert ("between host and device" in found) == said
 
 
+@pytest.mark.parametrize(("spent", "told"), [("1,234.5 ms", "1.23 s"), ("1.234,5 ms", "")])
+def test_a_time_with_another_decimal_sign_is_not_guessed(
+    spent: str, told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pasted.txt"
+    head = "Time\tTotal Time\tInstances\tAvg\tName"
+    path.write_text(f"{head}\n61.0%\t{spent}\t10\t1 ms\tkernel_a\n", encoding="utf-8")
+    (found,) = analyze(str(path)).told
+    assert ("kernel_a" in found.message) is bool(told)
+    assert told in found.message
+
+
 def test_a_step_is_not_what_takes_its_time(tmp_path: Path) -> None:
     rows = _row("ProfilerStep*", "0.0us", "900.0ms", 9) + _row("aten::mm", "9.0us", "90.0ms", 9)
     assert "is that of `aten::mm`" in _first(rows, tmp_path)[1]
@@ -480,11 +492,11 @@ STEP_COLUMNS = (
 )
 
 
-def _step(device: str) -> str:
-    """Return the table of one step, whose kernels take ``device``."""
+def _step(device: str, own: str = "0.000us") -> str:
+    """Return the table of one step, whose kernels take ``device``, ``own`` of it in no operator."""
     step = ("3.00%", "759.000us", "99.98%", "25.303ms", "25.303ms")
     part = ("1.71%", "434.000us", "64.76%", "16.389ms", "16.389ms")
-    kernels = ("0.000us", "0.00%", device, device, "1")
+    kernels = (own, "0.00%", device, device, "1")
     rule = "  ".join(["-" * 25, *["-" * 13] * len(STEP_COLUMNS)])
     rows = (
         ("Name", STEP_COLUMNS),
@@ -495,12 +507,20 @@ def _step(device: str) -> str:
     return "\n".join((rule, lines[0], rule, *lines[1:], ""))
 
 
-@pytest.mark.parametrize(("device", "limited"), [("23.059ms", True), ("12.059ms", False)])
+@pytest.mark.parametrize(
+    ("device", "own", "limited"),
+    [
+        ("23.059ms", "0.000us", True),
+        ("12.059ms", "0.000us", False),
+        # The step as the device sees it, from its first kernel to its last, is in the total.
+        ("23.059ms", "20.059ms", False),
+    ],
+)
 def test_a_step_that_is_full_of_kernels_is_limited_by_the_device(
-    device: str, limited: bool, tmp_path: Path
+    device: str, own: str, limited: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "pasted.txt"
-    path.write_text(_step(device), encoding="utf-8")
+    path.write_text(_step(device, own), encoding="utf-8")
     (found,) = analyze(str(path)).told
     assert ("the device is the limit" in found.message) is limited
 

@@ -25,7 +25,10 @@ _REASON = (
     r"(?: {1,80} #|[.\[][\w.\[\]'\"]{0,200}(?:$| {1,80} #))"
     r"|(?:BACKEND_MATCH failure|Unexpected recompilation|Unable to find recompilation)\b"
     r"|Cache line invalidated because |expected type of '"
-    r"|[\w(][\w.\[\]'\"()*+-]{0,200}(?: (?:[-+*%]|//?) [\w(][\w.\[\]'\"()*+-]{0,100}){0,8}"
+    r"|[A-Za-z_][\w.\[\]'\"()]{0,200} (?:(?:==|!=|<=|>=) \S|is (?:not )?None\b)"
+    # Others are of anybody's lists, unless they read out of something or tell where they are from.
+    r"|(?=[^\n\[#]{0,400}(?:\[|\.size\(|  #))[\w(][\w.\[\]'\"()*+-]{0,200}"
+    r"(?: (?:[-+*%]|//?) [\w(][\w.\[\]'\"()*+-]{0,100}){0,8}"
     r" (?:(?:==|!=|<=|>=|<|>) \S|is (?:not )?None\b)"
 )
 _CAST = r"static_cast<(?:long|int64_t|int)>"
@@ -256,9 +259,9 @@ def _graph(text: str) -> _Whole:
     return _Whole(kind, "\n".join((*head, *lines)), len(head) + 1 - lines[0].count("pasted.py"))
 
 
-#: What follows the announcement of a break at ``Tensor.item()``; a program may hold the first
-#: setting, too.
-_ANNOUNCED = re.compile(rf"(?m)^ {{0,8}}(?:{'|'.join(map(str.strip, SETTINGS[1:]))})")
+#: What only the announcement of a break at ``Tensor.item()`` goes on with: a program may hold the
+#: first setting, and an error's hint ends as the announcement does.
+_ANNOUNCED = re.compile(rf"(?m)^ {{0,8}}{SETTINGS[1].strip()}$")
 
 
 def _announced(text: str) -> _Whole:

@@ -55,7 +55,7 @@ StateName = Annotated[
 ]
 
 
-#: What the announcement of a break at ``Tensor.item()`` goes on with, and no error says.
+#: What the announcement of a break at ``Tensor.item()`` goes on with.
 SETTINGS = (
     "    torch._dynamo.config.capture_scalar_outputs = True",
     "    env TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",

@@ -43,6 +43,23 @@ _OF_ANYONE = (
     "Profiler function ",
     "Generating code for ",
     "out of resource: ",
+    "to include these operations",
+    "OpenMP support ",
+    "TensorFloat32 ",
+    "Baseline peak memory",
+    "Running eager of ",
+    "Running warmup of ",
+    "Error while creating ",
+    "Cache Metrics",
+    "Created at:",
+    "Generated ",
+    "Skip config ",
+    "Step ",
+    "create_env",
+    "lowering ",
+    "marking ",
+    "scheduling ",
+    "skipping: ",
 )
 _WORD = re.compile(r"[A-Za-z]{3}")
 CODE, FAILURES = "output_code", "failures"
@@ -56,31 +73,33 @@ _LINES = {
     "graph_breaks": r"Graph break in user code at \S|Graph break: [^\n]{1,400} from user code at:$"
     r"| {0,4}Stack variable source attribution:$"
     r"| {0,4}For more details about this graph break, please visit: ",
-    "trace_source": r"TRACE (?:starts_line|FX call) ",
-    "bytecode": r"(?:ORIGINAL|MODIFIED) BYTECODE \S|TRACE [A-Z][A-Z_]{2,30} \S{1,300} \[",
+    "trace_source": r"TRACE (?:starts_line \S{1,300}|FX call \S{1,200} from \S{1,300}):\d",
+    "bytecode": r"(?:ORIGINAL|MODIFIED) BYTECODE \S"
+    r"|TRACE [A-Z][A-Z_]{2,30} \S{1,300} \[(?:\]$|\w{0,60}Variable)",
     "cudagraphs": r"Non-static input pos \d|static input (?:idxs|indices) |Re-recording function=",
     "fusion": r" {0,4}\w{0,20}SchedulerNode\((?:name|nodes)=|found \d+ possible fusions"
     r"|fusing (?:op|buf)\d\w{0,80} with (?:op|buf)\d",
     "schedule": r"Disabled vectorization: |BUFFER USER LIST$|=+ (?:BEFORE|AFTER) SCHEDULING =+"
     r"|(?:op|buf)\d+(?:_\w{1,80})?(?:: \w{0,40}SchedulerNode\("
     r"|\.(?:writes|unmet_dependencies|met_dependencies|users|outputs|group\.\w{1,12}) = )",
-    "dynamic": r"track_symint |set_replacement [suz]\d+ = |MAGIC \w{1,20} \S"
-    r"|eval [^\n]{1,300} \[(?:statically|trivial|guard)",
-    "dynamo_debug": r"skipping: \S{1,200} \(reason: ",
+    "dynamic": r"track_symint |set_replacement [suz]\d+ = "
+    r"|eval [^\n]{1,300} \[(?:statically known|trivial|guard (?:added|suppressed))\]",
+    "dynamo_debug": r"skipping: \S{1,200} \(reason: [^\n]{1,200}, file: |Step \d: torch",
     "inductor_debug": r"Skip(?:ped)? layout opt|FX graph cache hash details"
     r"|lowering %\w{1,80} : \[num_users=|aten\.\w{1,40} +\| "
     r"|model__\w{1,40} debug trace: ",
-    "inductor_metrics": r"Graph Metrics:$",
-    "warnings": r"using triton random, expect",
+    "warnings": r"using triton random, expect|OpenMP support not found\. Please try"
+    r"|TensorFloat32 tensor cores for float32 matrix",
     "perf_hints": r"Skip comprehensive padding|Found optimal tiling with|\('Grad tensors \[",
     "benchmarking": r"Best config for triton_\w|[XYR]\w{0,6}BLOCK: \d+, [^\n]{0,300}num_warps: \d",
     CODE: r"\s{0,60}(?:auto tmp\d+ = (?:in_ptr|out_ptr|tmp\d)|tmp_acc\d{1,3}\w{0,12} = "
-    r"|tmp\d+\.store\(|(?:in_)?out_ptr\d+\[static_cast<|(?:aten|inductor_ops) = torch\.ops\."
-    r"|async_compile(?:\.wait| = )|empty_strided_\w{2,20} = torch\._C"
+    r"|tmp\d+\.store\(|(?:in_)?out_ptr\d+\[static_cast<|inductor_ops = torch\.ops\."
+    r"|async_compile(?:\.wait| = AsyncCompile)\(|empty_strided_\w{2,20} = torch\._C"
     r"|assert_size_stride(?:\(| = )|_frozen_param\d+ = "
     r"|def benchmark_compiled_module\(|(?:cpp_fused|triton)_\w{1,300} = async_compile\."
     r"|aten\.\w{1,40}\.\w{1,20}\(buf\d|buf\d+\.copy_\((?:arg|primals_)\d"
-    r"|tmp\d+ = tl\.load\(in_|tl\.store\((?:in_)?out_ptr|[xyr]\w?offset = tl\.program_id\()",
+    r"|tmp\d+ = tl\.load\(in_(?:out_)?ptr\d|tl\.store\((?:in_)?out_ptr\d"
+    r"|[xyr]\w?offset = tl\.program_id\()",
 }
 #: What stands in lines of generated code, and in no other program's.
 _IN_CODE = re.compile(

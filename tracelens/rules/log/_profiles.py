@@ -55,6 +55,8 @@ def _busy(rows: Sequence[Average]) -> Iterable[str]:
     step = next((row for row in rows if _SPANS.match(row.name)), None)
     if step is None or not step.cpu_ms or not step.device_ms or step.device_ms > step.cpu_ms:
         return
+    if step.self_device_ms:
+        return  # the device's copy of the step is counted in, with the pauses in it
     if step.device_ms >= BUSY * step.cpu_ms:
         yield (
             f"In {length(step.cpu_ms)} of `{step.name}` kernels run for "
