@@ -9,6 +9,7 @@ import pytest
 from tests.rules.test_break_advice import BRANCH, GIVEN_UP, ITEM, LOOP, OWN, SKIPPED, broken, ids
 from tracelens import analyze
 from tracelens.report import Finding
+from tracelens.rules.gbr.dynamic_output_shape import DynamicOutputShape
 
 BACKWARD = """Unsupported Tensor.backward() call
   Explanation: Dynamo currently does not support tracing `Tensor.backward()`.
@@ -81,6 +82,7 @@ def test_what_may_be_of_the_forward_pass_is_told_by_itself(
         ("if count == 0:", False),
         ("if count:", False),
         ("while len(rows) > 0:", False),
+        ("if len(rows) == 0: raise ValueError('no rows')", False),
     ],
 )
 def test_a_branch_on_an_empty_result_is_left_out(tmp_path: Path, line: str, is_asked: bool) -> None:
@@ -112,6 +114,7 @@ def test_the_branch_in_a_loop_is_left_out_before_anything_else(tmp_path: Path) -
         ("drop = np.random.uniform(0, 1)", True),
         ("n = int(p * t + numpy.random.rand())", True),
         ("sizes = lengths.tolist()", False),
+        ("scale = weights.tolist()[0] * np.random.rand()", False),
         ("n = max(lengths, 3)", False),
     ],
 )
@@ -121,6 +124,21 @@ def test_what_numpy_draws_is_drawn_before(tmp_path: Path, line: str, is_drawn: b
     assert ("draw-before" in ids(found)) == is_drawn
     assert ("in-python" in ids(found)) != is_drawn
     assert ("NumPy" in found.title) == is_drawn
+
+
+def test_a_number_that_is_read_beside_one_of_numpy_is_not_drawn(tmp_path: Path) -> None:
+    line = (OWN, 7, "forward", "y = x * w[0].item() * np.random.rand()")
+    assert "NumPy" not in broken(tmp_path, ITEM, line).title
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint8", "int64"])
+def test_what_is_counted_by_adding_is_what_bincount_counts(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    (remedy,) = (one for one in DynamicOutputShape.remedies if one.id == "count-by-adding")
+    x = torch.tensor([2] * 300 + [0], dtype=getattr(torch, kind))
+    names = {"torch": torch, "x": x, "n": 4}
+    exec(str(remedy.code), names)  # noqa: S102 -- what is advised
+    assert names["counts"].tolist() == torch.bincount(x, minlength=4).tolist()
 
 
 PACKS = SKIPPED.format(module="torch.nn.utils.rnn", name="pack_padded_sequence")

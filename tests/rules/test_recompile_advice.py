@@ -252,3 +252,11 @@ def test_a_number_with_a_point_is_no_size_and_a_multiple_has_other_forms(
     if advised == "pass-tensor":
         assert "sizes" not in found.message
         assert "pad" not in ids(found)
+
+
+def test_a_number_that_a_line_branches_on_is_not_made_a_tensor(tmp_path: Path) -> None:
+    """The graph breaks at a branch on a tensor."""
+    line = "  # if 1.0 + clip == 1.2:  # proj/net.py:15 in forward"
+    first = "tensor 'x' size mismatch at index 0. expected 8, actual 9"
+    text = recompiled("forward", first, f"(1.0 + clip) == 1.2{line}")
+    assert ids(told("RCP023", text, tmp_path)) == ["branch-outside"]

@@ -9,7 +9,8 @@ def mean(values, x, n):
     # before:
     counts = torch.bincount(x, minlength=n)
     # after:
-    # counts = torch.zeros(n, dtype=torch.long).scatter_add_(0, x, torch.ones_like(x))
+    # x = x.long()
+    # counts = x.new_zeros(n).scatter_add_(0, x, torch.ones_like(x))
     # end
     return sums / counts[:, None]
 

@@ -40,7 +40,7 @@ def _tested(data: BreakData) -> ast.expr | None:
 def asks_empty(data: BreakData) -> bool:
     """Whether an ``if`` asks if a tensor has elements: ``not len(x)``, ``x.shape[0] == 0``."""
     test = _tested(data)
-    if not branches(data, "if") or not is_symbol(data) or test is None:
+    if not branches(data, "if") or not is_symbol(data) or test is None or is_check(data):
         return False
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _is_size(test.operand)

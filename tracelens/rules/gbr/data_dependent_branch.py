@@ -74,7 +74,8 @@ class DataDependentBranch(SiteRule):
         Remedy(
             "take-empty",
             "Leave the branch out: operators take a tensor without elements. Sums, products and "
-            "indices of it are the same as skipping it; a mean of nothing is NaN.",
+            "indices of it are the same as skipping it; a mean of nothing is NaN, and its largest "
+            "element (`max`, `argmax`) is an error: keep the branch where one is taken.",
             when="an `if` in code of your own that asks whether the result of an operator is empty",
             applies=asks_empty,
             basis="tested",

@@ -19,6 +19,7 @@ from tracelens.rules.gbr._site_rule import (
     REPORT_IN_EAGER,
     BreakData,
     SiteRule,
+    named,
     own,
 )
 
@@ -29,6 +30,10 @@ CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 
 
+#: The operator that reads a number.
+_READ = "aten._local_scalar_dense"
+#: What else in a line reads a number.
+_READS = re.compile(r"\.(?:item|tolist)\(")
 #: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
 _DRAWS = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
 
@@ -40,12 +45,17 @@ def _is_fake(data: BreakData) -> bool:
 
 def _reads_all(data: BreakData) -> bool:
     """Whether numbers are read where no ``.item()`` stands: ``.tolist()``, ``max(tensor, 3)``."""
-    return data.name.startswith("aten._local_scalar_dense")
+    return data.name.startswith(_READ)
 
 
 def _draws(data: BreakData) -> bool:
     """Whether the number is one that NumPy's generator draws in the line: ``np.random.rand()``."""
-    return _reads_all(data) and bool(_DRAWS.search(data.code))
+    return _is_drawn(data.name, data.code)
+
+
+def _is_drawn(name: str, code: str) -> bool:
+    reads = name.startswith(_READ) and not _READS.search(code)
+    return reads and _DRAWS.search(code) is not None
 
 
 def _kept(data: BreakData) -> str | None:
@@ -232,7 +242,7 @@ class ScalarFromTensor(SiteRule):
         where = "" if site.line.file else " at a place that the log does not name"
         if name := self.named(site):
             return f"`{name}` answers with a value of Python that depends on the data{where}"
-        drawn = _DRAWS.search(site.line.code)
+        drawn = _is_drawn(named(site), site.line.code)
         kind = "a random number of NumPy" if drawn else "a number"
         return f"{kind} is read out of a tensor{where}"
 

@@ -141,8 +141,8 @@ class ShapeRelationGuard(RecompileRule):
                 f"Pass the number in `{data.guards[0].name}` as a tensor: its value is then no "
                 "part of the guards."
             ),
-            when="a condition on a number with a point, in code of your own",
-            applies=lambda data: _is_float(data) and not data.is_of_library,
+            when="a condition on a number with a point, at a line of your own that is no branch",
+            applies=lambda data: _is_float(data) and not (data.is_of_library or _branches(data)),
             proof="tests/advice/RCP005/pass-tensor.py does it where the number itself is the guard",
         ),
         Remedy(
