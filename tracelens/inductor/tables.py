@@ -19,6 +19,8 @@ __all__ = ["Trained", "trained_densely"]
 _LOOKUPS = frozenset({"embedding", "embedding_bag"})
 #: Where ``sparse`` stands among what Dynamo prints of the arguments.
 _SPARSE_AT = {"embedding": 6, "embedding_bag": 7}
+#: ... and where ``scale_grad_by_freq`` and the mode: not all can have sparse gradients.
+_SCALED_AT, _MODE_AT = 5, 6
 #: Bytes of a table from which its gradient takes longer than a call: and rows per index.
 LARGE = 4 << 20
 FEW = 8
@@ -81,11 +83,10 @@ def _tables(seen: Seen[FxGraph]) -> Iterator[Trained]:
         one = found.setdefault(
             table, Trained(seen, rows, rows * width * _SIZES[held.dtype], [], 0, origin)
         )
-        sparse = given[_SPARSE_AT[name]] if len(given) > _SPARSE_AT[name] else ""
         index = known.get(labels.get(given[0], given[0]))
         one.indices += _count(index) or rows  # not known: no small number
         one.lookups.append(node)
-        if sparse != "False":
+        if not _can_be_sparse(name, given):
             others.add(table)
     used = {labels.get(name, name) for name in others}
     for table, one in found.items():
@@ -98,6 +99,13 @@ def _looked_up(node: Node) -> tuple[str, list[str]]:
     name = node.target.rpartition(".")[2]
     given = [part.strip() for part in node.arguments.strip("()").split(",")]
     return (name, given) if name in _LOOKUPS and len(given) > 1 else ("", [])
+
+
+def _can_be_sparse(name: str, given: list[str]) -> bool:
+    """Whether the lookup's gradient is dense, and ``sparse=True`` would not raise."""
+    at = _SPARSE_AT[name]
+    is_max = name == "embedding_bag" and given[_MODE_AT : _MODE_AT + 1] == ["'max'"]
+    return given[at : at + 1] == given[_SCALED_AT : _SCALED_AT + 1] == ["False"] and not is_max
 
 
 def _is_table(held: object) -> bool:

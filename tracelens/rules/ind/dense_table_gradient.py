@@ -43,7 +43,8 @@ class DenseTableGradient(Rule):
     ## When it is harmless
     For tables below 4 MiB, and with more than one index for every eight rows: nothing is said.
     Tables that something else reads as well, such as a last layer that is tied to them, get a dense
-    gradient anyway and are not told; nor are those on a GPU, nor those that are not trained.
+    gradient anyway and are not told; nor are those on a GPU, nor those that are not trained. Nor are
+    lookups that have no sparse gradient: with ``scale_grad_by_freq``, and bags with ``mode="max"``.
 
     ## What to do
     ``sparse=True`` in the embedding, and an optimizer that takes sparse gradients for its weights:
@@ -80,7 +81,8 @@ class DenseTableGradient(Rule):
         Remedy(
             id="sparse",
             text="Make the gradient sparse, and give the tables an optimizer that takes it: "
-            "SparseAdam, or SGD without weight decay. Other parameters keep theirs.",
+            "SparseAdam, or SGD without weight decay. Other parameters keep theirs; "
+            "pass those alone to `clip_grad_norm_`, which raises on sparse gradients.",
             when="each table is looked up once in the compiled function",
             applies=lambda data: not data.several,
             code=(
@@ -95,7 +97,7 @@ class DenseTableGradient(Rule):
             text="Make the gradient sparse, and give the tables an optimizer that takes it: "
             "SparseAdam, or SGD without weight decay. A table is looked up twice here, so its "
             "lookup has to stay out of the compiled code (a graph break): there, sparse gradients "
-            "cannot be added.",
+            "cannot be added; and `clip_grad_norm_` raises on them: leave the table out there.",
             when="a table is looked up several times in the compiled function",
             applies=lambda data: data.several,
             code=(

@@ -70,7 +70,8 @@ class DenseEmbeddingGradient(Rule):
     remedies = (
         Remedy(
             id="sparse",
-            text="Make the gradient sparse; give the table an optimizer that takes it.",
+            text="Make the gradient sparse; give the table an optimizer that takes it. "
+            "`clip_grad_norm_` raises on sparse gradients: leave the table out there.",
             code=(
                 "torch.nn.Embedding(rows, width, sparse=True); "
                 "torch.optim.SparseAdam(embedding.parameters())"
