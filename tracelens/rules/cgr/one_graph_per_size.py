@@ -123,11 +123,13 @@ class OneGraphPerSize(Rule):
         for row in recordings:
             graph = row.record.graph or row.first.frame
             graphs.setdefault(graph, _Recorded(graph)).rows.append(row)
-        many = [recorded for recorded in graphs.values() if recorded.are_many]
-        for recorded in many:
-            yield self._recorded(recorded, warnings)
+        many = [recorded for recorded in graphs.values() if len(recorded.keys) >= MANY]
         if not many and len(warnings):
-            yield self._warned(warnings)
+            yield self._warned(warnings)  # it has counted more than the log shows
+            return
+        for recorded in graphs.values():
+            if recorded.are_many:
+                yield self._recorded(recorded, warnings)
 
     def _recorded(self, recorded: _Recorded, warnings: Table[ManyShapes]) -> Finding:
         keys = recorded.keys
