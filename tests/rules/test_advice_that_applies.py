@@ -291,3 +291,30 @@ def test_advice_about_the_uncompiled_module_does_not_raise_on_a_plain_one(
     model = torch.nn.Identity()
     names = {"model": model, "x": torch.ones(1)}
     exec(str(remedy.code), names)  # noqa: S102 -- what is advised
+
+
+def test_objects_of_entries_before_the_log_are_counted(tmp_path: Path) -> None:
+    reasons = [
+        f"    - 1/{36 - n}: ___check_obj_id(self.processor, {94296119093600 + n})" for n in range(4)
+    ]
+    head = "[1/37] [__recompiles] Recompiling function forward in /home/ana/proj/net.py:15"
+    told = ["    triggered by the following guard failure(s):", *reasons]
+    lines = [head, *(f"[1/37] [__recompiles] {line}" for line in told)]
+    prefix = "V0721 23:40:59.397000 21591 torch/_dynamo/guards.py:3006] "
+    log = tmp_path / "run.log"
+    for count, severity in ((3, "none"), (4, "info"), (6, "warning")):
+        log.write_text("".join(f"{prefix}{line}\n" for line in lines[:count]))
+        (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP008"]
+        assert found.severity.value == severity, count
+
+
+def test_a_builtin_is_named_by_the_explanation(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "Graph break in user code at /home/ana/proj/net.py:15\n"
+        "Graph Break Reason: Failed to trace builtin operator\n"
+        "  Explanation: Dynamo does not know how to trace builtin operator `exec` with argument "
+        "types ['str'] (has_kwargs False)\n"
+    )
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "GBR003"]
+    assert found.title.startswith("`exec` breaks the graph")

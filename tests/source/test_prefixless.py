@@ -206,3 +206,17 @@ def test_a_structured_log_whose_payloads_are_there_is_no_list_of_heads(tmp_path:
     log = tmp_path / "run.log"
     log.write_text(f'{head}\t["torch.ops._c10d_functional.wait_tensor.default"]\n')
     assert not analyze(str(log)).told
+
+
+def test_a_warning_with_a_relative_path_and_a_record_in_a_pane_are_read(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "torch/_inductor/lowering.py:1639: UserWarning: Torchinductor does not support code "
+        "generation for complex operators. Performance may be worse than eager.\n"
+    )
+    assert [one.code for one in analyze(str(log)).told] == ["IND010"]
+    log.write_text(
+        "\u2502 INFO 03-21 20:15:44 [monitor.py:33] torch.compile takes 28.77 s in total      \n",
+        encoding="utf-8",
+    )
+    assert "CMP006" in {one.code for one in analyze(str(log)).findings}

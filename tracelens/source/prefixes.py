@@ -153,6 +153,8 @@ TRANSPORT = re.compile(
     # docker compose: the container and a bar.
     rb"[\w.-]{1,60}(?<=[_-]\d) {1,20}\|(?: |$)"
     rb"|>(?: (?=(?:  )*(?! )))?"
+    # The left border of a pane, before a record of torch, of oneDNN or of vLLM.
+    rb"|\xe2\x94\x82 (?=" + _OURS + rb"|(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d )"
     # Code in a sentence; a fence has three.
     rb"|`{1,2}(?=[^`\s])"
     # An indent, or the mark of a list, a comment or a diff, before a record of torch or oneDNN.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -11,6 +13,14 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 
 __all__ = ["PrintOrBuiltin"]
+
+
+#: How torch's explanation names it, where a paste ends before the context.
+_NAMED = re.compile(r"builtin operator `(\w{1,40})`")
+
+
+def _explained(lines: Sequence[str]) -> str:
+    return next((found[1] for line in lines if (found := _NAMED.search(line))), "")
 
 
 _WITHOUT = Knob(
@@ -116,7 +126,7 @@ class PrintOrBuiltin(SiteRule):
         if cause is None or site.family == "clock":
             return "a clock"
         in_context = cause.context.builtin if cause.context else ""
-        return in_context or cause.kind.builtin or "a builtin"
+        return in_context or cause.kind.builtin or _explained(cause.explanation) or "a builtin"
 
     def identity(self, site: BreakSite) -> tuple[str, ...]:
         """Return the builtin and the line."""

@@ -10,7 +10,7 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Deallocated, Recompile
+from tracelens.logs.recompiles import Deallocated, IdentityCheck, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
@@ -117,7 +117,7 @@ class ObjectIdentityGuard(RecompileRule):
         for group in groups(self.code, recompiles, limits):
             name = group.cause.what
             gone = isinstance(group.first.check, Deallocated)
-            objects = (group.most if gone else len(group.values)) + 1
+            objects = (group.most if gone else max(len(group.values), _listed(group))) + 1
             yield tell(
                 self,
                 group,
@@ -128,6 +128,20 @@ class ObjectIdentityGuard(RecompileRule):
                 severity=_severity(group, objects),
                 harmless=None if gone else _harmless(group, objects),
             )
+
+
+def _listed(group: Group) -> int:
+    """Return how many objects entries were for, those before the log begins among them."""
+    first = group.first.check
+    if not isinstance(first, IdentityCheck):
+        return 0
+    told = (one.check for _, step in group.steps for one in step.unrecorded)
+    found = {
+        one.object_id
+        for one in told
+        if isinstance(one, IdentityCheck) and one.source == first.source
+    }
+    return len(found)
 
 
 def _is_gone(data: RecompileData) -> bool:
