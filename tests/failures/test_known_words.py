@@ -19,6 +19,7 @@ EAGER = f"""Traceback (most recent call last):
     return F.linear(input, self.weight, self.bias)
 RuntimeError: {{}}
 """
+LOADING = "Error(s) in loading state_dict for Linear:"
 DEVICES = "Expected all tensors to be on the same device"
 SAID = [(one, text.replace("*", " of it ")) for one in refusals() for text in one.shown]
 
@@ -135,6 +136,8 @@ def test_another_cause_that_is_known_comes_first() -> None:
         ("not implemented for Half", None),
         ("result type Float can't be cast to the desired output type Long", "same-dtype"),
         ("Expected target size [2, 10], got [2]", "target-size"),
+        (f"{LOADING}\n\tsize mismatch for w: copying a param with shape [9]", "state-dict-size"),
+        (f'{LOADING}\n\tMissing key(s) in state_dict: "w"', "state-dict"),
         ("IndexError: Target 5 is out of bounds.", "embedding-range"),
         ("Given groups=1, expected weight to be at least 1 at dimension 0, but", "empty-weight"),
         (f"{DEVICES}, but found at least two devices, cuda:0 and meta!", "meta-device"),
